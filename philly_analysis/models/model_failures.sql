@@ -1,7 +1,7 @@
 -- Why did attempts fail, and after how long?
 -- One row per failed attempt whose output is known.
 --   reason  why it failed
---   gpus    GPUs it held
+--   gpus    GPUs allocated to it
 --   run_s   seconds until it failed; null: not known
 select
   failures.reason,

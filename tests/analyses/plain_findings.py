@@ -610,6 +610,43 @@ def waits_rise_with_gangs(t: Rows) -> Out:
         yield *key, len(rows), sum(w.wait_s - w.held_s >= 600 for w in rows)
 
 
+def model_failures(t: Rows) -> Out:
+    runs = keyed(t.attempt_runs)
+    for f in t.failures:
+        if r := runs.get((f.job_id, f.attempt)):
+            yield f.reason, r.gpus, r.run_s if r.ended_at else None
+
+
+def model_jobs(t: Rows) -> Out:
+    inside, runs = ({r.job_id: r for r in rows} for rows in (t.workload_jobs, t.job_runs))
+    for j in t.jobs:
+        if r := runs.get(j.job_id):
+            w = inside[j.job_id]
+            yield (j.job_id, us(j.submitted_at) / 1e6, j.vc or "", j.user, j.gpus, j.status,
+                   w.run_s if w.left_out is None else None, w.censored, r.attempts,
+                   ratio(r.last_s, r.sum_s), j.flag)  # fmt: skip
+
+
+def model_machines(t: Rows) -> Out:
+    yield from Counter(m.gpus for m in t.machines if m.gpus).items()
+
+
+def model_spreads(t: Rows) -> Out:
+    return tally((s.gpus, s.servers, 1) for s in t.attempt_servers)
+
+
+def model_use(t: Rows) -> Out:
+    status = {j.job_id: j.status for j in t.jobs}
+    placed, servers = {p.placement: p for p in t.placed_gpus}, keyed(t.attempt_servers)
+    found = []
+    for b in t.gpu_use_bins:
+        p = placed[b.placement]
+        if b.bin is not None and p.attribution == "gpu_exact":
+            s = servers[p.job_id, p.attempt]
+            found.append((s.gpus, s.servers, status[p.job_id], b.bin, b.minutes))
+    return tally(found)
+
+
 def occupancy(t: Rows) -> Out:
     sizes = {pool: rows for (pool,), rows in by(t.machine_pools, "pool").items()}
     found: dict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)

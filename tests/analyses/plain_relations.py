@@ -472,7 +472,7 @@ def own_minutes(a: Row) -> tuple[Any, Any]:
 
 
 def shared(held: list[tuple[Any, Row]]) -> Iterator[bool]:
-    """Whether another attempt held the same thing for some time, every pair compared."""
+    """Whether another attempt had the same GPU or server at any time, every pair compared."""
     holders = defaultdict(list)
     for thing, a in held:
         if a.started_at and a.ended_at and a.started_at < a.ended_at:

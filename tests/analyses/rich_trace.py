@@ -27,7 +27,7 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
     begin = START + timedelta(hours=12)
     killed = {"user": None, "status": "Killed"}
     # job: minutes that its attempts start and end at (None: unknown), its GPUs, other columns
-    cases: dict[str, tuple[Any, list[tuple[str, int]], dict[str, Any]]] = {
+    cases: dict[str, Any] = {
         "packed": ([(0, 60)], [("q0", 0), ("q0", 1)], {}),
         "spread": ([(60, 120)], [("q0", 0), ("q1", 0)], {}),
         "week": ([(120, 120 + 7 * 1440)], [("q0", 0)], {}),

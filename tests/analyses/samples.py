@@ -110,7 +110,7 @@ def resampled(tables: Tables, seconds: float) -> Tables:
 
 
 def by_attempt(tables: Mapping[str, pl.DataFrame]) -> dict[tuple[str, int], dict[str, Any]]:
-    """Attempts whose start and end are known, with the GPUs they held."""
+    """Attempts whose start and end are known, with their GPUs."""
     attempts = {
         (r["job_id"], r["attempt"]): r | {"held": []}
         for r in tables["attempts"].iter_rows(named=True)

@@ -29,7 +29,7 @@ MACHINES, DAYS = 4, 14
 
 @pytest.fixture(scope="module")
 def workload() -> Tables:
-    """Two weeks of attempts on four machines of one GPU, busy while held and idle between."""
+    """Two weeks of attempts on four machines of one GPU, busy while allocated and idle between."""
     rng = np.random.default_rng(7)
     jobs: list[tuple[object, ...]] = []
     attempts, placements, gpu, host = [], [], [], []

@@ -32,15 +32,15 @@ def hand_drawn(tmp_path: Path) -> Iterator[Trace]:
         ("a", "x", "ann", 4, 0, "Pass"),
         ("b", "x", "ann", 2, 0, "Pass"),
         ("c", "y", "bob", 3, 0, "Pass"),
-        # y holds 4 of its 4 from minute 10: over its quota until c ends
+        # y has 4 of its 4 from minute 10: over its quota until c ends
         ("d", "y", "bob", 3, 20, "Pass"),
         ("e", "y", "cid", 1, 10, "Pass"),
-        # x holds 4 of 8 from minute 20: 4 more are within quota, and 3 + 1 + ... are free, but
+        # x has 4 of 8 from minute 20: 4 more are within quota, and 3 + 1 + ... are free, but
         # no server has 4 free before a ends at 80
         ("f", "x", "ann", 4, 30, "Pass"),
         # within quota and m1 has 3 free all the time: nothing in the log explains this wait
         ("g", "x", "ann", 2, 40, "Pass"),
-        # x holds 6 (a, g), 4 more are too many, until a ends at 80; then room on m0 is f's
+        # x has 6 (a, g), 4 more are too many, until a ends at 80; then m0 is f's
         ("h", "x", "ann", 4, 72, "Pass"),
     ]
     attempts = [

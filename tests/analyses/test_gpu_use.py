@@ -82,7 +82,7 @@ def test_slices_cut_at_weeks(tmp_path: Path) -> None:
             "select week::date::varchar, bin, minutes from gpu_use_bins order by all"
         ).fetchall()
         assert rows == [("2017-10-02", 50, 10), ("2017-10-09", 50, 10)]
-        # the table is whole again
+        # the table has all its rows
         assert trace.sql("select count(*) from gpu_samples").fetchall() == [(30,)]
     assert len(list((path / "derived").glob("gpu_use_bins-*.parquet/*.parquet"))) == 2
 

@@ -25,7 +25,7 @@ JOBS = [
     ("b", "v", "bob", 2, 0, "Pass"),
     # 2 GPUs are free, on m1, until a ends: too few for 50 minutes
     ("c", "v", "cid", 4, 10, "Pass"),
-    # there is room on m1 all the time: 30 minutes that nothing explains
+    # it fits on m1 all the time: 30 minutes without a cause
     ("d", "v", "dan", 2, 70, "Pass"),
     # 4 GPUs are free, 2 on each server: 20 minutes
     ("e", "v", "eve", 4, 130, "Pass"),
@@ -146,7 +146,7 @@ def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
         [held_h, beside_h, 8 * 200 / 60 - held_h - beside_h]
     )
     assert number(result, "held_pct") == pytest.approx(100 * held_h / (8 * 200 / 60))
-    assert result.fact("held_low_pct") is None  # of one week nobody knows what others are
+    assert result.fact("held_low_pct") is None  # one week has no variation between weeks
     assert "Sample the GPUs" in result.advice
     assert how_used.plot(result).axes
 
@@ -176,7 +176,7 @@ def test_weeks_tell_how_sure_it_is_what_jobs_hold(tmp_path: Path) -> None:
     assert number(result, "held_low_pct") == pytest.approx(low, abs=1e-4)
 
 
-def test_failures_are_counted_by_reason_or_jobs_where_none_is_told(tmp_path: Path) -> None:
+def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(tmp_path: Path) -> None:
     with cluster(tmp_path / "told", **PLACED, failures=FAILURES) as trace:
         told = why_failures.compute(trace)
     with cluster(tmp_path / "untold", **PLACED) as trace:

@@ -100,7 +100,7 @@ SLURMS_REASONS = {
 }
 
 
-def test_reasons_are_told_apart_as_slurms_list_describes_them(tmp_path: Path) -> None:
+def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
     """Each job waits for 60 minutes, of which 20 before it is eligible."""
     words = [(state, w) for state, listed in SLURMS_REASONS.items() for w in listed.split()]
     columns = ("job_id", "gpus", "submitted_at", "eligible_at")
@@ -127,7 +127,7 @@ def test_reasons_are_told_apart_as_slurms_list_describes_them(tmp_path: Path) ->
 
 
 def lost_trace(tmp_path: Path) -> Path:
-    """Three servers of 8 GPUs. m0 takes two jobs down at once and again a day later; a gang falls.
+    """Three servers of 8 GPUs. m0 fails under two jobs at once, then a day later; a gang fails.
 
     m0: a and b until 600 (at 1 min of each other), c until 2040; m1: d until 3000, fine; a gang on
     m1 and m2 is lost at 4440; f, of no GPU, is lost too.

@@ -141,7 +141,7 @@ def test_sixteen_gpus_on_two_four_and_eight_servers(traces: Path, tmp_path: Path
         .filter(pl.col("util") >= 0)  # -1: offline; no number: no record
         .join(starts, on="jobid")
         .with_columns(local=pl.col("start").dt.truncate("1m") + pl.duration(minutes="k"))
-        # the hour that came twice: nobody knows which of the two a cell is
+        # the repeated hour: a cell may be of either
         .filter(~pl.col("local").is_between(datetime(2017, 11, 5, 1), datetime(2017, 11, 5, 1, 59)))
         .with_columns(
             utc=pl.col("local")

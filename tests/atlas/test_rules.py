@@ -130,7 +130,7 @@ def test_samples_are_refused_or_named(tmp_path: Path) -> None:
         assert evaluate_claim(trace, SHORT, describe(trace, "t")).notes == ()
 
 
-def test_traces_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     with cluster(tmp_path / "a", 2, 2) as one, cluster(tmp_path / "b", 2, 2) as other:
         atlas = evaluate([one, other])
     assert [c.name for c in atlas.clusters] == ["t (1)", "t (2)"]

@@ -6,12 +6,10 @@ so that agreement with the package means that two different computations agree.
 
 import gzip
 import json
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -49,7 +47,7 @@ class Job:
 
 @dataclass
 class Reading:
-    """What was seen of one GPU while one attempt held it."""
+    """The readings of one GPU during one attempt."""
 
     expected: int = 0
     offline: int = 0
@@ -185,34 +183,6 @@ def run(job: Job, end_of_log: datetime) -> Run:
     return Run(span, sum(lengths.values()), lengths[started[-1].number], censored, gpu_h, flag)
 
 
-def bucket(gpus: int | None) -> str | None:
-    """The study's gang-size bucket."""
-    if not gpus:
-        return None
-    return "1" if gpus == 1 else "2-4" if gpus <= 4 else "5-8" if gpus <= 8 else ">8"
-
-
-def interpolated(values: list[float], percentile: int) -> float:
-    """Percentile between the two nearest of the sorted values."""
-    ordered = sorted(values)
-    at = Fraction(percentile * (len(ordered) - 1), 100)
-    below = at.numerator // at.denominator
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + float(at - below) * (ordered[above] - ordered[below])
-
-
-def product_limit(runs: list[tuple[float, bool]]) -> list[tuple[float, float]]:
-    """Share of jobs that ended by each time, when some lengths are bounds (Kaplan, Meier 1958)."""
-    curve, survive = [], 1.0
-    lengths = sorted(length for length, _ in runs)
-    ends = Counter(length for length, censored in runs if not censored)
-    for t, ended in sorted(ends.items()):
-        at_risk = len(lengths) - bisect_left(lengths, t)
-        survive *= 1 - ended / at_risk
-        curve.append((t, 1 - survive))
-    return curve
-
-
 def minute(at: datetime) -> int:
     """Minutes since 1970 in which a moment falls."""
     return (at - EPOCH) // timedelta(minutes=1)
@@ -241,7 +211,7 @@ def read_gpus(folder: Path) -> dict[str, dict[int, Values]]:
             continue
         rows[fields[1]].setdefault(minute(local + BEHIND_UTC[zone]), values)
     # a row of 16 values has each GPU twice; so has every row of a machine all of whose rows
-    # come in equal pairs and that nobody used beyond the first half
+    # come in equal pairs and that no job used beyond the first half
     used: dict[str, int] = defaultdict(int)
     for job in read_jobs(folder):
         for a in job.attempts:
