@@ -169,7 +169,10 @@ class Cluster:
         """Return a bit per machine that may host part of a gang: all, or the empty ones."""
         if gpus == 1 or not self.dedicated:
             return -1
-        return sum(mask & self.by_free[size] for size, mask in self._by_size.items())
+        empty, by_free = 0, self.by_free
+        for size, mask in self._by_size.items():
+            empty |= mask & by_free[size]
+        return empty
 
     def is_free(self, allocation: Allocation) -> bool:
         """Whether an allocation could be made now."""

@@ -1,11 +1,24 @@
 """Schedule a gang's requests: hold GPUs, release them, back off, relax locality, repeat."""
 
+from collections.abc import Hashable, Iterator
 from math import floor
 from typing import NamedTuple
 
-from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.jobs.ordering import SortedJobs
+from philly_analysis.simulator.policies.view import View
 
 _EPS_S = 1e-6
+
+
+class _Front(NamedTuple):
+    """The first requesting job of a group, and until when if the group does not change."""
+
+    jobs: SortedJobs
+    version: int
+    from_s: float
+    job: Job | None
+    until_s: float
 
 
 class GangRequests(NamedTuple):
@@ -55,3 +68,36 @@ class GangRequests(NamedTuple):
     def relaxation_s(self, job: Job, step: int) -> float:
         """Return when a gang relaxes beyond a step."""
         return self.release_s(job, (step + 1) * self.asks - 1)
+
+    def requesting(self, view: View, group: Hashable) -> Iterator[Job]:
+        """Yield the jobs of a group that do not back off."""
+        front = self.front(view, group).job
+        if front is not None:
+            yield front
+            for job in view.queue.groups[group]:
+                if job is not front and self.requests_now(job, view.now_s):
+                    yield job
+
+    def front(self, view: View, group: Hashable, *, after: bool = False) -> _Front:
+        """Return the first job of a group that requests GPUs now, or right after (cached)."""
+        jobs, front = view.queue.groups[group], view.state.get(group)
+        from_s = view.now_s + _EPS_S * (2 if after else -2)
+        if (
+            front is None
+            or front.jobs is not jobs
+            or front.from_s > from_s
+            or front.version != jobs.version
+            or front.until_s <= view.now_s + _EPS_S
+        ):
+            front = self._first_requesting(jobs, from_s, view.now_s)
+            view.state[group] = front
+        return front
+
+    def _first_requesting(self, jobs: SortedJobs, from_s: float, now_s: float) -> _Front:
+        until_s = FOREVER
+        for job in jobs:
+            release_s = FOREVER if job.gpus == 1 else self.release_s(job, self.cycle(job, now_s))
+            if from_s <= release_s:
+                return _Front(jobs, jobs.version, from_s, job, min(until_s, release_s))
+            until_s = min(until_s, release_s + self.backoff_s)
+        return _Front(jobs, jobs.version, from_s, None, until_s)

@@ -5,25 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain
-from math import ceil
 from typing import NamedTuple, cast
 
-from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import (
-    allocate,
-    pack,
-    pack_nearest,
-    pack_within,
-    partial_gang,
-)
-from philly_analysis.simulator.cluster.topology import RACK
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.policies.defragment import start_by_migration
 from philly_analysis.simulator.policies.gang_requests import GangRequests
 from philly_analysis.simulator.policies.knobs import PERIOD, WAIT, Bounds, check_at_most, knob
 from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.relaxed_locality import RelaxedLocality
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 
 _EPS_S = 1e-6
@@ -41,16 +31,6 @@ class _Group(NamedTuple):
     vc: str
     size: int
     step: int
-
-
-class _Front(NamedTuple):
-    """The first requesting job of a group, and until when if the group does not change."""
-
-    jobs: SortedJobs
-    version: int
-    from_s: float
-    job: Job | None
-    until_s: float
 
 
 @dataclass(frozen=True)
@@ -110,6 +90,10 @@ class Philly(Policy):
     @cached_property
     def _requests(self) -> GangRequests:
         return GangRequests(self.hold_s, self.backoff_s, self.asks, len(self.relax))
+
+    @cached_property
+    def _locality(self) -> RelaxedLocality:
+        return RelaxedLocality(self.relax)
 
     def key(self, job: Job, now_s: float) -> float:
         """Return since when it waits."""
@@ -175,34 +159,9 @@ class Philly(Policy):
             view.drop_plan()
         gangs = [group for group in candidates if group.size > GPU_UNITS]
         return min(
-            (self._front(view, group, after=True).until_s for group in gangs), default=FOREVER
+            (self._requests.front(view, group, after=True).until_s for group in gangs),
+            default=FOREVER,
         )
-
-    def _front(self, view: View, group: _Group, *, after: bool = False) -> _Front:
-        """Return the first job of a group that requests GPUs now, or right after (cached)."""
-        jobs, front = view.queue.groups[group], view.state.get(group)
-        from_s = view.now_s + _EPS_S * (2 if after else -2)
-        if (
-            front is None
-            or front.jobs is not jobs
-            or front.from_s > from_s
-            or front.version != jobs.version
-            or front.until_s <= view.now_s + _EPS_S
-        ):
-            front = self._first_requesting(jobs, from_s, view.now_s)
-            view.state[group] = front
-        return front
-
-    def _first_requesting(self, jobs: SortedJobs, from_s: float, now_s: float) -> _Front:
-        until_s, requests = FOREVER, self._requests
-        for job in jobs:
-            if job.gpus == 1:
-                return _Front(jobs, jobs.version, from_s, job, until_s)
-            release_s = requests.release_s(job, requests.cycle(job, now_s))
-            if from_s <= release_s:
-                return _Front(jobs, jobs.version, from_s, job, min(until_s, release_s))
-            until_s = min(until_s, release_s + self.backoff_s)
-        return _Front(jobs, jobs.version, from_s, None, until_s)
 
     def _within_quota(self, plan: Plan, job: Job) -> bool:
         return plan.in_use(job.vc) + job.size <= plan.quota(job.vc)
@@ -211,22 +170,9 @@ class Philly(Policy):
         """Return the used share of a virtual cluster's quota."""
         return plan.in_use(vc) / max(plan.quota(vc), 1)
 
-    def _servers(self, plan: Plan, job: Job, step: int) -> int:
-        return ceil(self.relax[step] * plan.cluster.fewest_servers(job.gpus))
-
-    def _search(self, plan: Plan, job: Job) -> Allocation | None:
-        step = self._requests.step(job, plan.view.now_s)
-        if job.gpus == 1:
-            return allocate(plan.cluster, job.size)
-        if step == len(self.relax):
-            return pack_nearest(plan.cluster, job.gpus, beyond=RACK)
-        servers = self._servers(plan, job, step)
-        if servers == 1:
-            return pack(plan.cluster, job.gpus, servers=1)
-        return pack_within(plan.cluster, job.gpus, RACK, servers=servers)
-
     def _start(self, plan: Plan, job: Job) -> bool:
-        if plan.assign(job, self._search(plan, job)):
+        step = self._requests.step(job, plan.view.now_s)
+        if plan.assign(job, self._locality.find(plan.cluster, job, step)):
             return True
         if self.migrate_after_s == FOREVER or job.size < GPU_UNITS or job.gpus > plan.cluster.free:
             return False
@@ -244,13 +190,7 @@ class Philly(Policy):
 
     def _hold(self, plan: Plan, job: Job) -> bool:
         step = self._requests.step(job, plan.view.now_s)
-        if step == len(self.relax):
-            return plan.assign(job, partial_gang(plan.cluster, job.gpus, servers=job.gpus))
-        servers = self._servers(plan, job, step)
-        racks = plan.cluster.topology.racks
-        parts = [partial_gang(plan.cluster, job.gpus, servers=servers, among=r) for r in racks]
-        found = [part for part in parts if part is not None]
-        return plan.assign(job, max(found, key=lambda part: part.gpus, default=None))
+        return plan.assign(job, self._locality.find_part(plan.cluster, job.gpus, step))
 
     def _candidates(self, plan: Plan) -> list[_Group]:
         """Return the groups that may start, hold or preempt: they fit, or are within quota.
@@ -268,18 +208,9 @@ class Philly(Policy):
             or group.size <= (unused[vc] if (vc := group.vc) in unused else plan.quota(vc))
         ]
 
-    def _requesting(self, plan: Plan, group: _Group) -> Iterator[Job]:
-        """Yield the jobs of a group that do not back off."""
-        front = self._front(plan.view, group).job
-        if front is not None:
-            yield front
-            for job in plan.view.queue.groups[group]:
-                if job is not front and self._requests.requests_now(job, plan.view.now_s):
-                    yield job
-
     def _offer(self, plan: Plan, groups: Iterable[_Group]) -> list[tuple[Job, Iterator[Job]]]:
         """Start jobs, least used quota first; return each group's refused job and those behind."""
-        requesting = {group: self._requesting(plan, group) for group in groups}
+        requesting = {group: self._requests.requesting(plan.view, group) for group in groups}
         heap: list[tuple[float, float, int, Job, _Group]] = []
 
         def push_next(group: _Group) -> None:
