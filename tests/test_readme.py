@@ -110,36 +110,21 @@ def test_the_commands_run_in_order(
 
 def test_the_example_map_reads_the_example_table(workplace: Path) -> None:
     manifest = ingest("table", "queue.csv", "lab")
-    assert {a.table: (a.read, a.kept) for a in manifest.accounts} == {
-        "jobs": (3, 3),
-        "attempts": (3, 3),
-    }
+    read = {a.table: (a.read, a.kept) for a in manifest.accounts}
+    assert read == {"jobs": (3, 3), "attempts": (3, 3)}
     with Trace(workplace / "lab") as trace:
         jobs = trace.sql(
             "select job_id, jobs.gpus, vc, status, submitted_at, started_at, ended_at "
             "from jobs join attempts using (job_id) order by job_id"
         ).fetchall()
-    nine = datetime(2026, 3, 2, 8)  # Berlin is an hour ahead
+
+    def at(minutes: float) -> datetime:
+        return datetime(2026, 3, 2, 8) + timedelta(minutes=minutes)  # Berlin is an hour ahead
+
     assert jobs == [
-        (
-            "17",
-            8,
-            "vision",
-            "Pass",
-            nine + timedelta(minutes=15),
-            nine + timedelta(minutes=27.5),
-            nine + timedelta(minutes=27.5 + 480),
-        ),
-        (
-            "18",
-            16,
-            "speech",
-            "Failed",
-            nine + timedelta(minutes=20),
-            nine + timedelta(minutes=20),
-            nine + timedelta(minutes=35),
-        ),
-        ("19", 32, "vision", "Killed", nine + timedelta(minutes=31), None, None),
+        ("17", 8, "vision", "Pass", at(15), at(27.5), at(507.5)),
+        ("18", 16, "speech", "Failed", at(20), at(20), at(35)),
+        ("19", 32, "vision", "Killed", at(31), None, None),
     ]
     assert len(blocks("toml")[0].splitlines()) <= 60
 

@@ -10,12 +10,9 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from philly_analysis import analyze, export, ingest, query, simulate, tables, verify
-from philly_analysis.cli import app
 from philly_analysis.errors import InputError, OutputError, TraceError
 from philly_analysis.trace.checksums import digest
 from philly_analysis.trace.manifest import MANIFEST, Manifest
@@ -25,6 +22,7 @@ from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables
 from tests.ingest.test_slurm import LINES
 from tests.ingest.test_slurm import write as slurm
+from tests.support.command_line import invoke, run
 
 fsspec = pytest.importorskip("fsspec")
 Store = Any
@@ -63,13 +61,9 @@ def store(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     del found.noted
 
 
-def made(seed: int) -> dict[str, pl.DataFrame]:
-    return random_tables(seed)
-
-
 def put(out: str, seed: int = 1, *, force: bool = False) -> None:
     manifest = Manifest(name="ours", source="test", synthetic=True)
-    write_trace(out, made(seed), manifest, force=force)
+    write_trace(out, random_tables(seed), manifest, force=force)
 
 
 def test_addresses_and_paths_differ() -> None:
@@ -82,7 +76,7 @@ def test_addresses_and_paths_differ() -> None:
 
 def test_an_uploaded_trace_has_the_results_of_the_local_one(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
-    write_trace(tmp_path / "ours", made(1), Manifest(name="ours", source="test", synthetic=True))
+    put(str(tmp_path / "ours"))
     *_, last = store.noted["put_file"] + store.noted["pipe_file"]
     assert last == MANIFEST
     for given in (ADDRESS, Path(ADDRESS)):
@@ -140,7 +134,7 @@ def test_a_copy_of_another_trace_is_replaced(store: Store, tmp_path: Path) -> No
         elsewhere.setenv("PHILLY_CACHE", str(tmp_path / "other"))
         assert fetch_trace(ADDRESS) == put_elsewhere
         assert not (put_elsewhere / "derived").exists()
-        assert query(ADDRESS, COUNT)["n"][0] == made(2)["jobs"].height
+        assert query(ADDRESS, COUNT)["n"][0] == random_tables(2)["jobs"].height
 
 
 def test_damage_on_the_storage_is_an_error(store: Store, cache: Path) -> None:
@@ -157,7 +151,7 @@ def test_damage_on_the_storage_is_an_error(store: Store, cache: Path) -> None:
     states = verify(ADDRESS).set_index("file")["state"]
     assert states["jobs.parquet"] == "damaged"
     assert states["attempts.parquet"] == "missing"
-    assert CliRunner().invoke(app, ["verify", ADDRESS]).exit_code == 1
+    assert invoke("verify", ADDRESS).exit_code == 1
 
 
 def test_an_interrupted_upload_leaves_no_manifest_and_can_be_repeated(
@@ -180,7 +174,7 @@ def test_an_interrupted_upload_leaves_no_manifest_and_can_be_repeated(
     here = Path(str(told.value).split("trace is at ")[1].split(": copy")[0])
     assert set(verify(here)["state"]) == {"intact"}
     put(ADDRESS)
-    assert query(ADDRESS, COUNT)["n"][0] == made(1)["jobs"].height
+    assert query(ADDRESS, COUNT)["n"][0] == random_tables(1)["jobs"].height
 
 
 def test_a_trace_on_the_storage_is_replaced_only_by_force(store: Store) -> None:
@@ -196,7 +190,7 @@ def test_a_trace_on_the_storage_is_replaced_only_by_force(store: Store) -> None:
 
 def test_files_of_a_replaced_trace_are_removed(store: Store) -> None:
     put(ADDRESS)
-    alone = {name: made(1)[name] for name in ("jobs", "attempts")}
+    alone = {name: random_tables(1)[name] for name in ("jobs", "attempts")}
     write_trace(ADDRESS, alone, Manifest(name="ours", source="test", synthetic=True), force=True)
     there = {key.rpartition("/")[2] for key in store.store}
     assert there == {"jobs.parquet", "attempts.parquet", MANIFEST}
@@ -260,8 +254,7 @@ def test_raw_files_are_read_from_the_storage(store: Store, tmp_path: Path) -> No
     store.pipe_file("/raw/slurm/sacct.txt", file.read_bytes())
     for given in ("memory://raw/slurm", "memory://raw/slurm/sacct.txt"):
         out = tmp_path / given.rpartition("/")[2].replace(".", "-")
-        done = CliRunner().invoke(app, ["ingest", "auto", given, str(out)])
-        assert done.exit_code == 0, done.output
+        run("ingest", "auto", given, out)
         assert query(out, COUNT)["n"][0] == 4
     with pytest.raises(InputError, match="nothing at memory://raw/other"):
         ingest("slurm", "memory://raw/other", tmp_path / "t")
@@ -273,10 +266,8 @@ def test_what_ifs_and_exports_read_and_write_the_storage(store: Store, tmp_path:
     simulate(ADDRESS, "fifo", "memory://lake/traces/fifo", gpus=64)
     assert set(verify("memory://lake/traces/fifo")["state"]) == {"intact"}
     export(ADDRESS, "swf", tmp_path / "jobs.swf", gpus=64, partial=True)
-    done = CliRunner().invoke(
-        app, ["export", ADDRESS, "swf", str(tmp_path / "again.swf"), "--gpus", "64", "--partial"]
-    )
-    assert done.exit_code == 0, done.output
+    run("export", ADDRESS, "swf", tmp_path / "again.swf", "--gpus", 64, "--partial")
+    assert (tmp_path / "again.swf").read_bytes() == (tmp_path / "jobs.swf").read_bytes()
 
 
 def full_disk(*_: object, **__: object) -> None:
@@ -294,27 +285,19 @@ def test_errors_of_the_storage_are_explained(
     with pytest.raises(TraceError, match="cannot be read"):
         query("memory://lake/bad", COUNT)
     put(ADDRESS)
-    out = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}"))
-    del out["sha256"]
-    out["files"]["jobs"] = ["../../jobs.parquet"]
-    store.pipe_file("/lake/out/manifest.json", json.dumps(out).encode())
-    with pytest.raises(TraceError, match="is not in the trace"):
-        query("memory://lake/out", COUNT)
-    for file, digest_told, said in (
-        ("../../jobs.parquet", "0" * 64, "is not in the trace"),
-        ("jobs.parquet", "../../stolen", "is no digest"),
+    manifest = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}"))
+    del manifest["sha256"]
+    files, digests = manifest["files"], manifest["digests"]
+    outside = "../../jobs.parquet"
+    for changed, message in (
+        ({"files": files | {"jobs": [outside]}}, "is not in the trace"),
+        ({"digests": digests | {outside: [1, "0" * 64]}}, "is not in the trace"),
+        ({"digests": digests | {"jobs.parquet": [1, "../../stolen"]}}, "is no digest"),
+        ({"digests": {}}, "has no checksums"),
     ):
-        out = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}"))
-        del out["sha256"]
-        out["digests"][file] = [1, digest_told]
-        store.pipe_file("/lake/out/manifest.json", json.dumps(out).encode())
-        with pytest.raises(TraceError, match=said):
-            query("memory://lake/out", COUNT)
-    old = json.loads(store.cat_file(f"{ADDRESS}/{MANIFEST}")) | {"digests": {}}
-    del old["sha256"]
-    store.pipe_file("/lake/old/manifest.json", json.dumps(old).encode())
-    with pytest.raises(TraceError, match="has no checksums"):
-        query("memory://lake/old", COUNT)
+        store.pipe_file("/lake/other/manifest.json", json.dumps(manifest | changed).encode())
+        with pytest.raises(TraceError, match=message):
+            query("memory://lake/other", COUNT)
     shutil.rmtree(cache)
     monkeypatch.setattr(store, "get_file", full_disk)
     with pytest.raises(OutputError, match=r"No space left.*PHILLY_CACHE"):
@@ -386,30 +369,25 @@ def test_a_server_of_object_storage(
     there.put_file(str(raw), "lake/raw/sacct.txt")
     address = f"{kind}://lake/traces/ours"
 
-    def philly(*words: str) -> str:
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    philly("ingest", "slurm", f"{kind}://lake/raw", address)
+    run("ingest", "slurm", f"{kind}://lake/raw", address)
     shutil.rmtree(cache)  # another machine
     ingest("slurm", raw, tmp_path / "ours")
     everything = "select * from attempts order by all"
-    assert philly("query", address, everything, "--csv") == philly(
+    assert run("query", address, everything, "--csv") == run(
         "query", str(tmp_path / "ours"), everything, "--csv"
     )
-    assert "intact" in philly("verify", address)
-    philly("analyze", address, "--out", str(tmp_path / "tables"))
-    philly("report", address, "--out", str(tmp_path / "reports"))
+    assert "intact" in run("verify", address)
+    run("analyze", address, "--out", str(tmp_path / "tables"))
+    run("report", address, "--out", str(tmp_path / "reports"))
     assert (tmp_path / "reports" / "ours" / "report.html").is_file()
     # a second month, from this machine; it is there for the next
     more = slurm(tmp_path, *(line.replace("1|1|gpu", "9|9|gpu") for line in LINES[:1]))
-    philly("ingest", "slurm", str(more), address, "--append")
+    run("ingest", "slurm", str(more), address, "--append")
     shutil.rmtree(cache)
     assert query(address, COUNT)["n"][0] == 5
     key = f"lake/traces/ours/{Manifest.read(fetch_trace(address)).files['jobs'][0]}"
     there.pipe_file(key, b"not it")
-    assert CliRunner().invoke(app, ["verify", address]).exit_code == 1
+    assert invoke("verify", address).exit_code == 1
     shutil.rmtree(cache)
     with pytest.raises(TraceError, match="does not match its checksum"):
         query(address, COUNT)

@@ -63,9 +63,12 @@ def cached_files(path: Path) -> list[Path]:
     return sorted(f for f in (path / "derived").glob("answers-*/*") if f.is_file())
 
 
-def write_named(folder: Path, stem: str, suffix: str, data: bytes) -> None:
-    """Write a file under a name with the digest of its content."""
-    (folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:16]}{suffix}").write_bytes(data)
+def replace_content(file: Path, data: bytes) -> None:
+    """Replace a cached file by one of other content, named by the digest of it."""
+    file.unlink()
+    stem = file.stem.rpartition("-")[0]
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    file.with_name(f"{stem}-{digest}{file.suffix}").write_bytes(data)
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -188,10 +191,10 @@ def test_damaged_results_are_computed_again(
     first = report(path, tmp_path / "first")
     for file in cached_files(path):
         data = damage(file.read_bytes())
-        file.write_bytes(data)
         if renamed and file.suffix == ".parquet":
-            file.unlink()
-            write_named(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
+            replace_content(file, data)
+        else:
+            file.write_bytes(data)
     (file.parent / ".killed.partial-1").write_bytes(b"half")
     computed.clear()
     second = report(path, tmp_path / "second")
@@ -220,9 +223,7 @@ def test_a_planted_figure_with_active_content_is_not_embedded(
     first = report(path, tmp_path / "first")
     for file in cached_files(path):
         if file.suffix == ".svg":
-            data = file.read_bytes().replace(b"</svg>", planted + b"</svg>")
-            file.unlink()
-            write_named(file.parent, file.stem.rpartition("-")[0], file.suffix, data)
+            replace_content(file, file.read_bytes().replace(b"</svg>", planted + b"</svg>"))
     computed.clear()
     second = report(path, tmp_path / "second")
     assert computed == ["svg"] * len(ANALYSED)

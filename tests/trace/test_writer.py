@@ -29,11 +29,7 @@ def test_files_have_the_declared_types(tmp_path: Path) -> None:
         ("jobs", JOBS.with_columns(status=pl.lit("Passed")), "status fails"),
         ("jobs", JOBS.with_columns(submitted_at=pl.lit(None)), "submitted_at is missing"),
         ("jobs", pl.concat([JOBS, JOBS]), "the key (job_id) repeats"),
-        (
-            "attempts",
-            ATTEMPTS.with_columns(ended_at=pl.lit(at(-1))),
-            "ended_at fails",
-        ),
+        ("attempts", ATTEMPTS.with_columns(ended_at=pl.lit(at(-1))), "ended_at fails"),
         (
             "attempts",
             ATTEMPTS.with_columns(job_id=pl.lit("ghost") + pl.col("job_id")),
@@ -55,9 +51,7 @@ def test_an_invalid_row_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_a_trace_is_replaced_and_only_by_force(
-    tmp_path: Path,
-) -> None:
+def test_only_a_trace_is_replaced_and_only_by_force(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "t")
     with pytest.raises(TraceError, match="exists"):
         paper_trace(path)
