@@ -31,7 +31,7 @@ readings as (
   select
     machine_id,
     date_trunc('minute', sampled_at) + to_minutes(
-      unnest(range(ceil(coalesce(seconds, 60) / 60)::bigint))
+      unnest(range(ceil(coalesce(seconds / 60, 1))::bigint))
     ) as minute_at,
     date_trunc('hour', minute_at) as hour,
     util_pct

@@ -46,9 +46,9 @@ class HourlyCounts:
             spans = (np.asarray(windows, float).reshape(-1, 2) // HOUR_S).astype(int)
             hour = np.unique(np.concatenate([np.arange(a, b) for a, b in spans]))
         own = (at // HOUR_S).astype(int)
-        index = np.searchsorted(hour, own)
-        inside = (index < hour.size) & (hour[np.minimum(index, hour.size - 1)] == own)
-        return cls(at[inside], hour, np.bincount(index[inside], minlength=hour.size))
+        inside = np.isin(own, hour)
+        index = np.searchsorted(hour, own[inside])
+        return cls(at[inside], hour, np.bincount(index, minlength=hour.size))
 
     @property
     def dispersion(self) -> float:
