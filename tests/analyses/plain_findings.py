@@ -65,14 +65,13 @@ def concentration(t: Rows) -> Out:
 
 
 def delay_causes(t: Rows) -> Out:
-    found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-    for w in t.wait_causes:
-        for cause in ("none", "held", "fair_share", "fragmentation", "unknown"):
-            sums = found[w.method, w.vc or "(none)", bucket(w.gpus), w.first, cause]
-            sums[0] += w.cause == cause
-            sums[1] += getattr(w, f"{cause}_s", 0)
-            sums[2] += w.full_s
-    for key, (waits, time_s, full_s) in found.items():
+    rows = (
+        (w.method, w.vc or "(none)", bucket(w.gpus), w.first, cause,
+         w.cause == cause, getattr(w, f"{cause}_s", 0), w.full_s)
+        for w in t.wait_causes
+        for cause in ("none", "held", "fair_share", "fragmentation", "unknown")
+    )  # fmt: skip
+    for *key, waits, time_s, full_s in tally(rows, 3):
         if waits or time_s > 0:
             yield *key, waits, time_s, full_s if key[-1] == "fragmentation" else None
 
@@ -328,9 +327,7 @@ def notebook_definitions_waits(t: Rows) -> Out:
 
 
 def out_of_order(t: Rows) -> Out:
-    found = Counter((o.vc, bucket(o.gpus)) for o in t.overtakings)
-    overtook = Counter((o.vc, bucket(o.gpus)) for o in t.overtakings if o.overtook)
-    return ((*key, n, overtook[key]) for key, n in found.items())
+    return tally(((o.vc, bucket(o.gpus), 1, o.overtook) for o in t.overtakings), 2)
 
 
 def out_of_order_overtaken(t: Rows) -> Out:
@@ -513,13 +510,8 @@ def worst_offenders_idle(t: Rows) -> Out:
 
 def failures_come_early(t: Rows) -> Out:
     for r in t.job_runs:
-        if (
-            r.status == "Failed"
-            and r.gpus
-            and r.flag is None
-            and r.last_s is not None
-            and not r.censored
-        ):
+        known = r.flag is None and r.last_s is not None and not r.censored
+        if known and r.status == "Failed" and r.gpus:
             yield r.user, r.submitted_at.date(), r.last_s
 
 
@@ -569,11 +561,8 @@ def known_columns(t: Rows) -> Out:
 
 def large_gangs_are_spread(t: Rows) -> Out:
     users = {j.job_id: j.user or j.job_id for j in t.jobs}
-    found = defaultdict(list)
-    for s in t.attempt_servers:
-        if (s.gpus or 0) > 1:
-            found[users[s.job_id], bucket(s.gpus)].append(s.spread)
-    return ((*key, len(spread), sum(spread)) for key, spread in found.items())
+    gangs = (s for s in t.attempt_servers if (s.gpus or 0) > 1)
+    return tally(((users[s.job_id], bucket(s.gpus), 1, s.spread) for s in gangs), 2)
 
 
 def large_gangs_fail_more(t: Rows) -> Out:
