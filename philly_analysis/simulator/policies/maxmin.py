@@ -1,6 +1,5 @@
 """Max-min fairness: divide GPUs each round, always to the owner with the fewest."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
@@ -57,7 +56,7 @@ class MaxMin(PeriodicPolicy):
         """Divide all GPUs anew."""
         if not view.queue.groups:
             return {}
-        chosen = self._divide(view)
+        chosen = self._divide(view, self._served(view))
         plan = view.plan()
         stopped = [job for job in view.running if job not in chosen]
         for job in stopped:
@@ -68,49 +67,63 @@ class MaxMin(PeriodicPolicy):
         for job in stopped:  # a fraction of a GPU may fit on none
             if plan.restore(job):
                 chosen[job] = None
-        view.state["held"] = {job: job.attained_gpu_s(view.now_s) for job in chosen}
+        held = self._held(view)
+        view.state["held"] = {
+            job: held.get(job) or (self.group(job, view.now_s), job.attained_gpu_s(view.now_s))
+            for job in chosen
+        }
         return plan.decision
+
+    def _held(self, view: View) -> dict[Job, tuple[_Group, float]]:
+        """Return the group and the counted GPU-seconds of the jobs chosen last."""
+        held: dict[Job, tuple[_Group, float]] = view.state.get("held", {})
+        return held
 
     def _served(self, view: View) -> dict[str, float]:
         """Return the GPU-seconds of each owner so far."""
         served: dict[str, float] = view.state.setdefault("served", {})
-        held: dict[Job, float] = view.state.get("held", {})
-        for job, before in held.items():
-            name = owner(job, self.of)
-            served[name] = served.get(name, 0.0) + job.attained_gpu_s(view.now_s) - before
+        held, now_s = self._held(view), view.now_s
+        for job, (group, before) in held.items():
+            so_far = job.attained_gpu_s(now_s)
+            served[group.owner] = served.get(group.owner, 0.0) + so_far - before
+            held[job] = group, so_far
         return served
 
-    def _divide(self, view: View) -> dict[Job, None]:
-        """Return the jobs to run: gang by gang, that of the owner with the fewest GPUs."""
-        running: defaultdict[_Group, list[Entry]] = defaultdict(list)
+    def _divide(self, view: View, served: dict[str, float]) -> dict[Job, None]:
+        """Return the jobs to run."""
+        running: dict[_Group, list[Entry]] = {}
+        held = self._held(view)
         for entry in view.running.entries():
-            running[self.group(entry.job, view.now_s)].append(entry)
+            running.setdefault(held[entry.job][0], []).append(entry)
         waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
-        heads: defaultdict[str, list[_Head]] = defaultdict(list)
+        heads: dict[str, list[_Head]] = {}
         for group, entries in (
             *((group, iter(own)) for group, own in running.items()),
             *((group, jobs.entries()) for group, jobs in waiting.items()),
         ):
-            heads[group.owner].append((next(entries), entries))
-        for groups in heads.values():
-            heapify(groups)
-        served = self._served(view)
-        least = [(0, served.get(name, 0.0), name) for name in heads]
-        heapify(least)
-        chosen: dict[Job, None] = {}
-        free = view.cluster.capacity * GPU_UNITS
-        while least and free:
-            size, before, name = heappop(least)
-            groups = heads[name]
-            while groups and groups[0][0].job.size > free:  # nor will those behind it fit
+            heads.setdefault(group.owner, []).append((next(entries), entries))
+        return _fill(heads, served, view.cluster.capacity * GPU_UNITS)
+
+
+def _fill(heads: dict[str, list[_Head]], served: dict[str, float], free: int) -> dict[Job, None]:
+    """Allocate GPUs, gang by gang, to the owner with the fewest."""
+    chosen: dict[Job, None] = {}
+    for groups in heads.values():
+        heapify(groups)
+    least = [(0, served.get(owner, 0.0), owner) for owner in heads]
+    heapify(least)
+    while least and free:
+        held, before, owner = heappop(least)
+        groups = heads[owner]
+        while groups and groups[0][0].job.size > free:  # nor will those behind it fit
+            heappop(groups)
+        if groups:
+            (_, _, job), entries = groups[0]
+            if (behind := next(entries, None)) is not None:
+                heapreplace(groups, (behind, entries))
+            else:
                 heappop(groups)
-            if groups:
-                (_, _, job), entries = groups[0]
-                if (behind := next(entries, None)) is not None:
-                    heapreplace(groups, (behind, entries))
-                else:
-                    heappop(groups)
-                chosen[job] = None
-                free -= job.size
-                heappush(least, (size + job.size, before, name))
-        return chosen
+            chosen[job] = None
+            free -= job.size
+            heappush(least, (held + job.size, before, owner))
+    return chosen
