@@ -22,11 +22,7 @@ def test_gini_of_known_distributions() -> None:
 
 
 def test_three_policies_of_three_jobs(tmp_path: Path) -> None:
-    jobs = [
-        ("a", "v", "u", 1, 0, "Pass"),
-        ("b", "v", "u", 1, 0, "Pass"),
-        ("c", "v", "u", 1, 0, None),
-    ]
+    jobs = [(j, "v", "u", 1, 0, s) for j, s in (("a", "Pass"), ("b", "Pass"), ("c", None))]
     # b: 10 min, waits 20, 5 min; c still runs
     attempts = [("a", 1, 0, 60), ("b", 1, 0, 10), ("b", 2, 30, 35), ("c", 1, 0, None)]
     with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
