@@ -138,8 +138,9 @@ def convert(extract: Path, out: Path) -> None:
 
 def zones(local: datetime) -> tuple[str, ...]:
     """Return the zones in which a minute of Pacific local time of late 2017 occurred."""
-    occurred = {"PDT": local < _PDT_UNTIL, "PST": local >= _PST_FROM}
-    return tuple(zone for zone in occurred if occurred[zone])
+    if local < _PST_FROM:
+        return ("PDT",)
+    return ("PDT", "PST") if local < _PDT_UNTIL else ("PST",)
 
 
 def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[Minute, str, str]]:
@@ -152,9 +153,15 @@ def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[Minute, st
         for row in rows:
             start = starts[row[0]].replace(second=0)
             for offset, cell in zip(offsets, row[first:], strict=True):
-                local, values = start + offset, _REPEATED.findall(cell) or [cell]
+                if not cell:
+                    continue
+                local = start + offset
                 occurred = zones(local)
-                if cell and len(values) == len(occurred):
+                if len(occurred) == 1 and "m" not in cell:  # nearly all cells
+                    yield (local, occurred[0]), row[1], "NA" if cell in ("-1", "-1.0") else cell
+                    continue
+                values = _REPEATED.findall(cell) or [cell]
+                if len(values) == len(occurred):
                     for zone, value in zip(occurred, values, strict=True):
                         yield (local, zone), row[1], "NA" if value in ("-1", "-1.0") else value
 
