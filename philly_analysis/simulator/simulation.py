@@ -166,10 +166,13 @@ def simulate(
         workload = Workload.from_trace(workload)
     estimates = estimates_of(estimates) if isinstance(estimates, str) else estimates
     no_replay = {
-        "run_policy": run_policy is not None, "dedicated": dedicated, "outages": outages,
-        "prerun_servers": prerun_servers, "retry_by_reason": retry_by_reason,
+        "run_policy": run_policy is not None,
+        "dedicated": dedicated,
+        "outages": outages,
+        "prerun_servers": prerun_servers,
+        "retry_by_reason": retry_by_reason,
         "estimates": not estimates.exact,
-    }  # fmt: skip
+    }
     for option, given in no_replay.items():
         if policy.replays and given:
             raise SimulationError(
