@@ -81,15 +81,15 @@ class TraceBuilder:
 
     def write_rejects(self, table: Table, name: str, rows: str | list[Rejected]) -> None:
         """Write a file of rejected rows, given as a SELECT or as a list."""
-        select = rows if isinstance(rows, str) else "from rejected_rows"
         if not isinstance(rows, str):
             self.con.register("rejected_rows", arrow_table(rows, REJECTED))
+            rows = "from rejected_rows"
         file = self.rejects / table.name / f"{name}.parquet"
         file.parent.mkdir(exist_ok=True)
         raw = f"if(length(raw) > {RAW_CHARS}, raw[:{RAW_CHARS}] || '…', raw)"
         self.con.execute(
             f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
-            f"{raw} as raw from ({select})) to {path_literal(file)} (format parquet)"
+            f"{raw} as raw from ({rows})) to {path_literal(file)} (format parquet)"
         )
 
     def count_rejects(self, table: Table) -> dict[str, int]:

@@ -229,6 +229,12 @@ def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: I
     assert got.note("attempts held shards").startswith("1 ")
 
 
+def test_a_listed_server_without_jobs_is_a_machine(tmp_path: Path, ingested: Ingest) -> None:
+    files = {"nodes.txt": "NodeName=idle Gres=gpu:2\n", "sacct.txt": f"{HEADER}\n{record('1')}\n"}
+    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    assert got.rows("select gpus from machines where machine_id = 'idle'") == [(2,)]
+
+
 def test_each_component_of_a_heterogeneous_job_is_a_job(tmp_path: Path, ingested: Ingest) -> None:
     components = [record(f"{9 + i}", JobID=f"9+{i}") for i in range(3)]
     got = ingested("slurm", write(tmp_path, *components))

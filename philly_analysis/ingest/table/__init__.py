@@ -14,6 +14,7 @@ import pyarrow as pa
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
+from philly_analysis.ingest.sql import create_table
 from philly_analysis.ingest.table.map_keys import KEYS, Kind
 from philly_analysis.ingest.table.rows import open_text, raw_fields, store
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Layout, TableMap, load_map
@@ -62,9 +63,8 @@ def prepare(
         )
     # texts with an offset do not depend on the zone; the others are read in this one
     con.execute("set TimeZone = 'UTC'")
-    con.register("map", _rules(chosen, files["jobs"]))
+    create_table(con, "map", _rules(chosen, files["jobs"]))
     con.execute("set variable map = (select map from map)")
-    con.unregister("map")
     con.execute(_MACROS.read_text("utf-8"))
     records = {}
     for table in FIELDS:

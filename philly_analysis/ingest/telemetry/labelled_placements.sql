@@ -26,7 +26,8 @@ placed as (
     machine_id,
     coalesce(list(gpu) filter (gpu is not null), []) as gpus,
     count(*) filter (gpu is null) as unknown,
-    max(gpus) filter (gpu is null) as unknown_gpus
+    -- a server has at most one row without an index
+    any_value(gpus) filter (gpu is null) as unknown_gpus
   from placements
   group by job_id, attempt, machine_id
 ),

@@ -229,6 +229,17 @@ def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
     ]
 
 
+def test_of_two_files_with_the_same_readings_the_longer_interval_counts(tmp_path: Path) -> None:
+    files = {
+        "m1_2026-01-31T12-00-00_10s.txt": "#Entity GPUTL\nID\nGPU 0 10\nGPU 0 11\n",
+        "m1_2026-01-31T12-00-00_20s.txt": "#Entity GPUTL\nID\nGPU 0 20\nGPU 0 21\n",
+    }
+    found = made(tmp_path, files)
+    later = NOON + timedelta(seconds=20)
+    assert found.samples() == {(NOON, "m1"): ([10.0], 20.0), (later, "m1"): ([21.0], 20.0)}
+    assert counts(found)[2] == {"another reading of this GPU at that moment": 2}
+
+
 def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
     told = {
         "nvidia_gpu_duty_cycle": "50",
