@@ -4,7 +4,7 @@ import gzip
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -15,13 +15,16 @@ import pytest
 from philly_analysis import ingest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
+from tests.ingest.conftest import Ingest, assert_equal_tables
 
 PRINTED = Path(__file__).parent / "slurm_output"
 OPEN = ("RUNNING", "PENDING", "SUSPENDED")
 Record = dict[str, str]
 Row = dict[str, Any]
+TABLES = ("jobs", "attempts", "placements", "machines")
 
 ENDS = {
     "COMPLETED": "completed",
@@ -136,10 +139,8 @@ def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:
     """
     found: list[str] = []
     (want_jobs, want_attempts), (jobs, attempts) = plain_reading(), read(trace)
-    both: list[tuple[dict[Any, Row], dict[Any, Row]]] = [
-        (want_jobs, jobs),
-        (want_attempts, attempts),
-    ]
+    both: list[tuple[dict[Any, Row], dict[Any, Row]]]
+    both = [(want_jobs, jobs), (want_attempts, attempts)]
     for want, got in both:
         still = {key for key, row in want.items() if row["open"]}
         # a task of an array that waited had no number yet; a requeued job waits as another record
@@ -162,36 +163,33 @@ OLD_JSON = ("user", "exit_code")
 """The JSON of 22.05 names no user without an account, and gives codes other than 0 as 0."""
 
 
+READINGS: list[tuple[list[str], Sequence[str]]] = [
+    (["wide_D.txt"], ()),
+    (["wide_D_epoch.txt"], ()),
+    (["safe_D.txt"], ("user", "ended_by")),
+    (["sacct_D.*.json"], OLD_JSON),
+    # a file without a header is known by one beside it
+    (["wide_D_noheader.txt", "wide_noD.txt"], ()),
+]
+SLOW_READINGS: list[tuple[list[str], Sequence[str]]] = [
+    *(([f"wide_D_{x}.txt"], ()) for x in ("us", "parsable", "caret", "semi", "tab")),
+    *(([f"wide_D_{x}.txt"], ()) for x in ("noconvert", "steps")),
+    # without UID it is not known who bears a number
+    (["documented_caret_D.txt"], ("ended_by",)),
+    (["xdmod_*.txt"], ("wait_reason", "run_s")),
+    (["one_cluster_wide_D.*.txt"], ()),
+    (["sacct_D.alpha.json", "one_cluster_wide_D.beta.txt"], OLD_JSON),
+    (["wide_D.txt", "wide_D_us.txt", "sacct_D.*.json", "xdmod_*.txt", "wide_noD.txt"], ()),
+    (["windows/*", "live/*", "wide_D.txt"], ()),
+]
+
+
+def slow(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
-    ("files", "lacks"),
-    [
-        (["wide_D.txt"], ()),
-        pytest.param(["wide_D_us.txt"], (), marks=pytest.mark.slow),
-        pytest.param(["wide_D_parsable.txt"], (), marks=pytest.mark.slow),
-        pytest.param(["wide_D_caret.txt"], (), marks=pytest.mark.slow),
-        pytest.param(["wide_D_semi.txt"], (), marks=pytest.mark.slow),
-        pytest.param(["wide_D_tab.txt"], (), marks=pytest.mark.slow),
-        (["wide_D_epoch.txt"], ()),
-        pytest.param(["wide_D_noconvert.txt"], (), marks=pytest.mark.slow),
-        pytest.param(["wide_D_steps.txt"], (), marks=pytest.mark.slow),
-        # without UID it is not known who bears a number
-        pytest.param(["documented_caret_D.txt"], ("ended_by",), marks=pytest.mark.slow),
-        (["safe_D.txt"], ("user", "ended_by")),
-        pytest.param(["xdmod_*.txt"], ("wait_reason", "run_s"), marks=pytest.mark.slow),
-        pytest.param(["one_cluster_wide_D.*.txt"], (), marks=pytest.mark.slow),
-        (["sacct_D.*.json"], OLD_JSON),
-        pytest.param(
-            ["sacct_D.alpha.json", "one_cluster_wide_D.beta.txt"], OLD_JSON, marks=pytest.mark.slow
-        ),
-        pytest.param(
-            ["wide_D.txt", "wide_D_us.txt", "sacct_D.*.json", "xdmod_*.txt", "wide_noD.txt"],
-            (),
-            marks=pytest.mark.slow,
-        ),
-        # a file without a header is known by one beside it
-        (["wide_D_noheader.txt", "wide_noD.txt"], ()),
-        pytest.param(["windows/*", "live/*", "wide_D.txt"], (), marks=pytest.mark.slow),
-    ],
+    ("files", "lacks"), [*READINGS, *(slow(*reading) for reading in SLOW_READINGS)]
 )
 def test_every_reading_of_a_run_gives_one_trace(
     tmp_path: Path, files: list[str], lacks: tuple[str, ...]
@@ -202,34 +200,22 @@ def test_every_reading_of_a_run_gives_one_trace(
 
 @pytest.mark.parametrize(
     "version",
-    [
-        "v0.0.40",
-        *(
-            pytest.param(v, marks=pytest.mark.slow)
-            for v in ("v0.0.40+complex", "v0.0.41", "v0.0.42+complex")
-        ),
-    ],
+    ["v0.0.40", *map(slow, ("v0.0.40+complex", "v0.0.41", "v0.0.42+complex"))],
 )
 def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) -> None:
     printed = "newer/one_cluster_wide_D.tundra.txt"
     ingest("slurm", PRINTED / f"{printed}.gz", tmp_path / "text")
     ingest("slurm", PRINTED / f"newer/sacct_D.tundra.{version}.json.gz", tmp_path / "json")
-    for want, got in zip(read(tmp_path / "text"), read(tmp_path / "json"), strict=True):
-        assert got == want
-    with Trace(tmp_path / "text") as one, Trace(tmp_path / "json") as other:
-        assert one.sql("from placements").pl().equals(other.sql("from placements").pl())
-        assert one.sql("from machines").pl().equals(other.sql("from machines").pl())
+    assert read(tmp_path / "json") == read(tmp_path / "text")
+    assert_equal_tables(tmp_path / "text", tmp_path / "json", ("placements", "machines"))
 
 
-def test_json_of_servers_is_read_as_the_text(tmp_path: Path) -> None:
+def test_json_of_servers_is_read_as_the_text(tmp_path: Path, ingested: Ingest) -> None:
     machines = []
-    for i, servers in enumerate(
-        ("scontrol_show_node_o.tundra.txt", "nodes.tundra.*.json", "sinfo.tundra.json")
-    ):
+    for servers in ("scontrol_show_node_o.tundra.txt", "nodes.tundra.*.json", "sinfo.tundra.json"):
         files = ["newer/one_cluster_wide_D.tundra.txt", f"newer/{servers}"]
-        ingest("slurm", folder(tmp_path / f"raw{i}", files), tmp_path / f"t{i}")
-        with Trace(tmp_path / f"t{i}") as trace:
-            machines.append(trace.sql("from machines").fetchall())
+        raw = folder(tmp_path / servers[:5], files)
+        machines.append(ingested("slurm", raw, raw / "t").rows("from machines"))
     assert machines[0] == machines[1] == machines[2]
     assert sum(row[2] for row in machines[0]) == 3 * 4 + 2 * 2
 
@@ -308,6 +294,10 @@ def test_what_is_no_accounting_is_refused_with_the_command_to_run(
     assert not (tmp_path / "t").exists()
 
 
+WAITS = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "AllocTRES": ""}
+WAITS |= {"NodeList": "None assigned", "ElapsedRaw": "0", "ExitCode": "0:0"}
+
+
 def seen(at: datetime, until: datetime, made: Iterable[Record]) -> list[Record]:
     """What sacct shows of a window as it ends: what waited or ran in it, as it then stood."""
     page = []
@@ -317,16 +307,7 @@ def seen(at: datetime, until: datetime, made: Iterable[Record]) -> list[Record]:
         if submit >= until or (end and end < at):
             continue
         if (start and start >= until) or (not start and (not end or end > until)):
-            waits = {
-                "State": "PENDING",
-                "Start": "Unknown",
-                "End": "Unknown",
-                "AllocTRES": "",
-                "NodeList": "None assigned",
-                "ElapsedRaw": "0",
-                "ExitCode": "0:0",
-            }
-            page.append(r | waits)
+            page.append(r | WAITS)
         elif not end or end > until:
             assert start
             elapsed = str(int((until - start).total_seconds()))
@@ -344,7 +325,7 @@ def write(file: Path, made: Iterable[Record]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
+@pytest.mark.parametrize("seed", range(4))
 def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     tmp_path: Path, seed: int
 ) -> None:
@@ -366,9 +347,7 @@ def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     write(tmp_path / "once.txt", ended)
     ingest("slurm", tmp_path / "once.txt", tmp_path / "once")
     ingest("slurm", raw, tmp_path / "cut")
-    for table in ("jobs", "attempts", "placements", "machines"):
-        with Trace(tmp_path / "once") as once, Trace(tmp_path / "cut") as cut:
-            assert cut.sql(f"from {table}").pl().equals(once.sql(f"from {table}").pl()), table
+    assert_equal_tables(tmp_path / "once", tmp_path / "cut", TABLES)
 
 
 def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
@@ -377,9 +356,7 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
     (twice / "again.txt.gz").write_bytes((PRINTED / "wide_D_us.txt.gz").read_bytes())
     manifest = ingest("slurm", twice, tmp_path / "t2")
     assert account(manifest) == {"the same record, printed again": len(records())}
-    for table in ("jobs", "attempts", "placements", "machines"):
-        with Trace(tmp_path / "t1") as one, Trace(tmp_path / "t2") as two:
-            assert one.sql(f"from {table}").pl().equals(two.sql(f"from {table}").pl())
+    assert_equal_tables(tmp_path / "t1", tmp_path / "t2", TABLES)
     with Trace(tmp_path / "t2") as trace:
         said = overview.compute(trace)
     # two comments of jobstats in the run are broken
@@ -389,10 +366,8 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "servers",
     [
-        pytest.param(["scontrol_show_node.*.txt"], marks=pytest.mark.slow),
-        pytest.param(["scontrol_show_node_o.*.txt"], marks=pytest.mark.slow),
-        pytest.param(["sinfo_N.*.txt"], marks=pytest.mark.slow),
-        pytest.param(["sinfo.*.json"], marks=pytest.mark.slow),
+        *map(slow, [["scontrol_show_node.*.txt"], ["scontrol_show_node_o.*.txt"]]),
+        *map(slow, [["sinfo_N.*.txt"], ["sinfo.*.json"]]),
         ["scontrol_show_node.alpha.txt", "sinfo_N.*.txt", "sinfo_states.alpha.txt", "sinfo.*.json"],
     ],
 )
@@ -430,31 +405,21 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
 
 def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
     ingest("slurm", folder(tmp_path / "raw", ["wide_D.txt", "sinfo_N.*.txt"]), tmp_path / "t")
-    hosts: dict[str, list[str]] = {
-        "a[01-02]": ["a01", "a02"],
-        "v[01-02]": ["v01", "v02"],
-        "b[01-02]": ["b01", "b02"],
-        "a[02-03]": ["a02", "a03"],
-        "a[01-02],v02": ["a01", "a02", "v02"],
-        "a03,v[01-02]": ["a03", "v01", "v02"],
-    }
     want: Counter[tuple[str, str, str, int | None]] = Counter()
     for r in records():
         gpus = count_gpus(r["AllocTRES"])
-        named = hosts.get(r["NodeList"], r["NodeList"].split(","))
-        if gpus and moment(r["Start"]) and r["State"] not in OPEN:
-            a100 = re.search(r"a100=(\d+),gres/gpu:v100=(\d+)", r["AllocTRES"])
-            if a100:
-                # a server has GPUs of one model
-                for model, total in zip("av", a100.groups(), strict=True):
-                    mine = [n for n in named if (n[0] == "a") == (model == "a")]
-                    each = int(total) // len(mine)
-                    want.update(
-                        (r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", each) for n in mine
-                    )
-                continue
-            share = gpus // len(named) if gpus % len(named) == 0 else None
-            want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", share) for n in named)
+        named = expand_hosts(r["NodeList"])
+        if not gpus or not moment(r["Start"]) or r["State"] in OPEN:
+            continue
+        models = re.search(r"a100=(\d+),gres/gpu:v100=(\d+)", r["AllocTRES"])
+        parts = [(named, gpus)]
+        if models:  # a server has GPUs of one model
+            a100 = [n for n in named if n[0] == "a"]
+            others = [n for n in named if n[0] != "a"]
+            parts = [(a100, int(models[1])), (others, int(models[2]))]
+        for mine, total in parts:
+            share = total // len(mine) if total % len(mine) == 0 else None
+            want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", share) for n in mine)
     with Trace(tmp_path / "t") as trace:
         got = trace.sql(
             "select cluster, split_part(job_id, ':', 2), machine_id, p.gpus, p.gpu "
@@ -465,20 +430,9 @@ def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
     assert all(row[4] is None for row in got)
 
 
-Ask = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Ask]:
-    at = tmp_path_factory.mktemp("slurm")
-    ingest("slurm", folder(at / "raw", ["wide_D.txt", "sinfo_N.*.txt"]), at / "t")
-    with Trace(at / "t") as trace:
-        yield lambda sql: trace.sql(sql).fetchall()
-
-
-def test_a_hold_after_a_requeue_is_no_queueing(ask: Ask) -> None:
+def test_a_hold_after_a_requeue_is_no_queueing(tmp_path: Path, ingested: Ingest) -> None:
     """Slurm holds a requeued job for two minutes: it was eligible then, and not before."""
-    rows = ask(
+    rows = ingested("slurm", PRINTED / "wide_D.txt.gz").rows(
         "select w.wait_s, w.held_s, seconds_between(w.since_at, a.eligible_at) "
         "from waits as w join attempts as a using (job_id, attempt) join attempts as b "
         "on b.job_id = a.job_id and b.attempt = a.attempt - 1 and b.end_reason = 'requeued'"
@@ -487,79 +441,3 @@ def test_a_hold_after_a_requeue_is_no_queueing(ask: Ask) -> None:
     for wait_s, held_s, hold_s in rows:
         assert held_s == hold_s >= 100
         assert 0 <= wait_s - held_s < 60
-
-
-def test_what_the_scheduler_ended_has_not_failed(ask: Ask) -> None:
-    [(attempts,)] = ask("select attempts from failure_statuses where ending = 'all'")
-    jobs, _ = plain_reading()
-    failed = sum(
-        r["State"].split()[0] in ("FAILED", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE")
-        for r in records()
-        if jobs[f"{r['Cluster']}:{r['JobIDRaw']}"]["gpus"]  # findings are about jobs on GPUs
-    )
-    assert attempts == failed
-
-
-def test_waits_are_told_apart_as_slurm_gives_their_reasons(ask: Ask) -> None:
-    """Of what waited until it started: before Eligible, after it, and all under an array's `%`."""
-    jobs, attempts = plain_reading()
-    told = {
-        row[:2]: row[2:]
-        for row in ask(
-            "select job_id, attempt, wait_s, held_s, throttled_s, refused_s, pending_s, reason "
-            "from wait_spans where outcome = 'started'"
-        )
-    }
-    reasons: Counter[str | None] = Counter()
-    for (job_id, n), a in attempts.items():
-        if a["open"]:
-            continue
-        since = attempts[job_id, n - 1]["ended_at"] if n > 1 else jobs[job_id]["submitted_at"]
-        if not a["started_at"] or not jobs[job_id]["gpus"] or since is None:
-            assert (job_id, n) not in told
-            continue
-        wait_s = (a["started_at"] - since).total_seconds()
-        eligible = a["eligible_at"] or since
-        held_s = min(max((eligible - since).total_seconds(), 0), wait_s)
-        reasons[a["wait_reason"]] += 1
-        throttled = a["wait_reason"] == "JobArrayTaskLimit"
-        expected = (0, wait_s, 0, 0) if throttled else (held_s, 0, 0, wait_s - held_s)
-        assert told[job_id, n] == (wait_s, *expected, a["wait_reason"])
-    assert reasons["JobArrayTaskLimit"] > 20 and reasons["BeginTime"] > 20
-    [(waiting, held)] = ask(
-        "select count(*), count(*) filter (held_s = wait_s) from wait_spans "
-        "where outcome <> 'started' and reason in ('JobHeldUser', 'BeginTime')"
-    )
-    assert waiting == held > 0, "what never started is held by what holds it"
-
-
-def test_attempts_are_lost_to_servers_where_slurm_says_so(ask: Ask) -> None:
-    jobs, attempts = plain_reading()
-    lost = {
-        key
-        for key, a in attempts.items()
-        if a["end_reason"] == "node_failure" and a["started_at"] and jobs[key[0]]["gpus"]
-    }
-    assert set(ask("select job_id, attempt from lost_attempts")) == lost != set()
-
-
-def test_findings_that_need_servers_answer(ask: Ask) -> None:
-    [(used, free)] = ask(
-        "select count(*), count(*) filter (free_after < 0 or free_after > gpus) from machine_use"
-    )
-    assert used > 0
-    assert free == 0
-    for r in records():
-        if r["NodeList"] == "a[01-02]" and r["AllocTRES"].count("gres/gpu:a100=8"):
-            [(servers, whole, gpus)] = ask(
-                "select servers, whole, gpus from attempt_servers "
-                f"where job_id = '{r['Cluster']}:{r['JobIDRaw']}'"
-            )
-            assert (servers, whole, gpus) == (2, True, 8)
-    # a server that one attempt holds whole says which GPUs these are
-    [(indexed,)] = ask("select count(*) from indexed_gpus")
-    [(whole,)] = ask(
-        "select sum(p.gpus) from placements as p join machines as m using (machine_id) "
-        "where p.gpus = m.gpus_listed"
-    )
-    assert indexed == whole > 0

@@ -1,7 +1,9 @@
 """Raw archives and the traces ingested from them: the sample, and two with real data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,34 +23,25 @@ class Case:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """The bundled synthetic sample."""
+    """Return the bundled synthetic sample."""
     trace = tmp_path_factory.mktemp("truth") / "sample"
     ingest("philly", SAMPLE, trace)
     return Case(SAMPLE, trace)
 
 
-@pytest.fixture(scope="session")
-def multigpu(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """Real jobs with placements and real minutes."""
-    folder = tmp_path_factory.mktemp("truth")
-    raw = archives.multigpu_archive(traces, folder / "raw")
-    ingest("philly", raw, folder / "trace")
-    return Case(raw, folder / "trace")
+def _extract(write: Callable[[Path, Path], Path]) -> Any:
+    """Return a fixture of an archive that a function writes from the real traces."""
+
+    @pytest.fixture(scope="session")
+    def extract(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
+        folder = tmp_path_factory.mktemp("truth")
+        raw = write(traces, folder / "raw")
+        ingest("philly", raw, folder / "trace")
+        return Case(raw, folder / "trace")
+
+    return extract
 
 
-@pytest.fixture(scope="session")
-def large_jobs(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """Real jobs with all their attempts."""
-    folder = tmp_path_factory.mktemp("truth")
-    raw = archives.large_job_archive(traces, folder / "raw")
-    ingest("philly", raw, folder / "trace")
-    return Case(raw, folder / "trace")
-
-
-@pytest.fixture(scope="session")
-def attempts(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """Real lengths and gangs of 151,816 attempts."""
-    folder = tmp_path_factory.mktemp("truth")
-    raw = archives.attempts_archive(traces, folder / "raw")
-    ingest("philly", raw, folder / "trace")
-    return Case(raw, folder / "trace")
+multigpu = _extract(archives.multigpu_archive)
+large_jobs = _extract(archives.large_job_archive)
+attempts = _extract(archives.attempts_archive)

@@ -24,7 +24,6 @@ class Attempt:
     start: datetime | None
     end: datetime | None
     held: list[tuple[str, int]]
-    entries: int
     flag: str | None = None
     runs: bool = False
     """it still ran as the log ended"""
@@ -100,7 +99,7 @@ def read_jobs(folder: Path) -> list[Job]:
             if end and (latest is None or end > latest):
                 latest = end
             if start is None or end is None or end >= start:
-                attempts.append(Attempt(number, start, end, held, len(raw["detail"]), flag))
+                attempts.append(Attempt(number, start, end, held, flag))
         if attempts and attempts[-1].end is None:
             attempts[-1].runs = True
         gpus = gangs[0] if gangs else None
