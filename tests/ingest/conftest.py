@@ -73,6 +73,12 @@ def assert_equal_tables(one: Path, other: Path, names: Sequence[str] = ()) -> No
             assert mine.equals(theirs), name
 
 
+def account(manifest: Manifest, table: str) -> Account:
+    """Return the row account of a table."""
+    [found] = [a for a in manifest.accounts if a.table == table]
+    return found
+
+
 @dataclass(slots=True)
 class Ingested:
     """A trace that a test ingested, and queries of it."""
@@ -90,8 +96,7 @@ class Ingested:
         )
 
     def account(self, table: str) -> Account:
-        [account] = [a for a in self.manifest.accounts if a.table == table]
-        return account
+        return account(self.manifest, table)
 
     def note(self, *words: str) -> str:
         [note] = [n for n in self.manifest.notes if all(w in n for w in words)]

@@ -18,7 +18,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from tests.ingest.conftest import Ingest, assert_equal_tables
+from tests.ingest.conftest import Ingest, account, assert_equal_tables
 
 PRINTED = Path(__file__).parent / "slurm_output"
 OPEN = ("RUNNING", "PENDING", "SUSPENDED")
@@ -119,9 +119,8 @@ def read(trace: Path) -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
     return {j["job_id"]: j for j in jobs}, {(a["job_id"], a["attempt"]): a for a in attempts}
 
 
-def account(manifest: Manifest, table: str = "attempts") -> dict[str, int]:
-    [found] = [a for a in manifest.accounts if a.table == table]
-    return dict(found.rejected)
+def rejected(manifest: Manifest) -> dict[str, int]:
+    return dict(account(manifest, "attempts").rejected)
 
 
 def folder(at: Path, files: Iterable[str]) -> Path:
@@ -229,7 +228,7 @@ def test_fields_may_stand_in_any_order_with_names_among_them(tmp_path: Path) -> 
 def test_names_that_hold_the_delimiter_are_taken_apart_or_counted(tmp_path: Path) -> None:
     manifest = ingest("slurm", folder(tmp_path / "raw", ["name_first.txt"]), tmp_path / "t")
     # JobName|User: whether a piece between them belongs to one or the other cannot be known
-    [(reason, n)] = account(manifest).items()
+    [(reason, n)] = rejected(manifest).items()
     assert reason == "a delimiter within a text, and user could end in two places"
     assert n == sum("|" in r["User"] for r in records())
     jobs, _ = read(tmp_path / "t")
@@ -242,7 +241,7 @@ def test_names_that_hold_the_delimiter_are_taken_apart_or_counted(tmp_path: Path
 def test_a_delimiter_that_lists_hold_costs_few_records(tmp_path: Path) -> None:
     manifest = ingest("slurm", folder(tmp_path / "raw", ["wide_D_comma.txt"]), tmp_path / "t")
     jobs, _ = read(tmp_path / "t")
-    assert sum(account(manifest).values()) < 10
+    assert sum(rejected(manifest).values()) < 10
     for job_id, want in plain_reading()[0].items():
         if job_id in jobs and not want["open"]:
             assert jobs[job_id]["gpus"] == want["gpus"]
@@ -253,7 +252,7 @@ def test_a_run_without_clusters_keeps_its_jobs_apart_by_user_and_time(tmp_path: 
         "slurm", folder(tmp_path / "raw", ["module_docstring_caret_D.txt"]), tmp_path / "t"
     )
     _, attempts = read(tmp_path / "t")
-    [(reason, n)] = account(manifest).items()
+    [(reason, n)] = rejected(manifest).items()
     assert "of which Cluster?" in reason
     assert len(attempts) + n >= len(records())
     for (job_id, attempt), row in attempts.items():
@@ -267,8 +266,8 @@ def test_steps_and_files_that_are_none_are_counted(tmp_path: Path) -> None:
     manifest = ingest("slurm", folder(tmp_path / "raw", files), tmp_path / "t")
     lines = text("wide_D_steps.txt").split("\n")
     steps = sum(bool(re.match(r"\d+\.\w+\|", line)) for line in lines)
-    assert account(manifest)["a step of a job, not a job"] == steps
-    assert account(manifest)["a file that is no output of sacct"] == 3
+    assert rejected(manifest)["a step of a job, not a job"] == steps
+    assert rejected(manifest)["a file that is no output of sacct"] == 3
     for name in files[1:]:
         assert any(note.startswith(f"{name}.gz was passed over") for note in manifest.notes)
 
@@ -355,7 +354,7 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
     twice = folder(tmp_path / "two", ["wide_D_us.txt"])
     (twice / "again.txt.gz").write_bytes((PRINTED / "wide_D_us.txt.gz").read_bytes())
     manifest = ingest("slurm", twice, tmp_path / "t2")
-    assert account(manifest) == {"the same record, printed again": len(records())}
+    assert rejected(manifest) == {"the same record, printed again": len(records())}
     assert_equal_tables(tmp_path / "t1", tmp_path / "t2", TABLES)
     with Trace(tmp_path / "t2") as trace:
         said = overview.compute(trace)

@@ -5,7 +5,6 @@ import re
 import tempfile
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -15,8 +14,7 @@ from hypothesis import strategies as st
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.table.table_map import SHIPPED, load_map
-from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.trace import Trace
+from tests.ingest.conftest import Ingest
 from tests.support.strategies import one_in
 
 
@@ -30,17 +28,9 @@ def write(folder: Path, map_text: str, **files: str) -> Path:
     return raw
 
 
-def rows(trace: Path, query: str) -> list[tuple[Any, ...]]:
-    with Trace(trace) as opened:
-        return opened.sql(query).fetchall()
-
-
-def rejected(manifest: Manifest, table: str = "jobs") -> dict[str, int]:
-    [account] = [a for a in manifest.accounts if a.table == table]
-    return account.rejected
-
-
-def test_times_are_read_in_the_units_and_zones_that_the_map_names(tmp_path: Path) -> None:
+def test_times_are_read_in_the_units_and_zones_that_the_map_names(
+    tmp_path: Path, ingested: Ingest
+) -> None:
     raw = write(
         tmp_path,
         """
@@ -55,20 +45,20 @@ def test_times_are_read_in_the_units_and_zones_that_the_map_names(tmp_path: Path
         "1500,2021-03-28 10:00:00+02:00,01/04/2021 09:30,\n"
         "1500,2021-03-28,01/04/2021 09:30,\n",
     )
-    ingest("table", raw, tmp_path / "t")
-    jobs = rows(tmp_path / "t", "select submitted_at, eligible_at from jobs order by job_id")
+    got = ingested("table", raw)
+    jobs = got.rows("select submitted_at, eligible_at from jobs order by job_id")
     start = datetime(2021, 3, 4, 0, 0, 1, 500_000)
     assert jobs == [
         (start, datetime(2021, 3, 28, 14)),  # New York is four hours behind
         (start, datetime(2021, 3, 28, 8)),  # an offset of its own goes first
         (start, datetime(2021, 3, 28, 4)),  # and a date has none
     ]
-    attempts = rows(tmp_path / "t", "select started_at, ended_at from attempts order by job_id")
+    attempts = got.rows("select started_at, ended_at from attempts order by job_id")
     began = datetime(2021, 4, 1, 1, 30)
     assert attempts == [(began, datetime(2021, 4, 1, 13)), (began, None), (began, None)]
 
 
-def test_what_start_and_end_follow_from(tmp_path: Path) -> None:
+def test_what_start_and_end_follow_from(tmp_path: Path, ingested: Ingest) -> None:
     raw = write(
         tmp_path,
         """
@@ -82,22 +72,20 @@ def test_what_start_and_end_follow_from(tmp_path: Path) -> None:
         t="id,at,wait,run,end\nwaits,1,30,0.5,\nsuspended,1,30,0.5,20\nno wait,1,,0.5,\n"
         "runs,1,30,,\nnever,1,,,\n",
     )
-    ingest("table", raw, tmp_path / "t")
+    got = ingested("table", raw)
     half_past = datetime(1970, 1, 1, 1, 30)
-    assert rows(
-        tmp_path / "t", "select job_id, started_at, ended_at, run_s from attempts order by all"
-    ) == [
+    assert got.rows("select job_id, started_at, ended_at, run_s from attempts order by all") == [
         ("never", None, None, None),
         ("no wait", None, None, 43_200.0),
         ("runs", half_past, None, None),
         ("suspended", half_past, datetime(1970, 1, 1, 20), 43_200.0),
         ("waits", half_past, datetime(1970, 1, 1, 13, 30), None),
     ]
-    left_out = rows(tmp_path / "t", "select job_id, left_out from workload_jobs order by all")
+    left_out = got.rows("select job_id, left_out from workload_jobs order by all")
     assert left_out[0] == ("never", "no attempt has a start")
 
 
-def test_numbers_and_words(tmp_path: Path) -> None:
+def test_numbers_and_words(tmp_path: Path, ingested: Ingest) -> None:
     raw = write(
         tmp_path,
         """
@@ -116,9 +104,8 @@ def test_numbers_and_words(tmp_path: Path) -> None:
         "2,2,2,none,-,RUNNING,\n"
         "3,1.5,2,,,LOST,NULL\n",
     )
-    ingest("table", raw, tmp_path / "t")
-    assert rows(
-        tmp_path / "t",
+    got = ingested("table", raw)
+    assert got.rows(
         "select gpus, gpu_frac, cpus, mem_gb, status, cluster, vc from jobs order by job_id",
     ) == [
         (3, 0.25, 12.0, 5.0, "Pass", "c1", "fast, cheap"),
@@ -127,7 +114,7 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     ]
 
 
-def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path) -> None:
+def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path, ingested: Ingest) -> None:
     raw = write(
         tmp_path,
         """
@@ -143,8 +130,8 @@ def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path) -> None:
         "e,2021-01-01,5,1.5,ok\nf,2021-01-01,5,1\na,2021-01-01,5,1,ok\ng,2021-01-01,5,1,bad\n"
         "h,2021-01-01,-5,1,ok\ni,,5,1,ok\n\ufffd,2021-01-01,5,1,ok\n",
     )
-    manifest = ingest("table", raw, tmp_path / "t")
-    assert rejected(manifest) == {
+    got = ingested("table", raw)
+    assert got.account("jobs").rejected == {
         "4 fields where the header has 5": 1,
         "gpus is not a whole number": 1,
         "not UTF-8 text": 1,
@@ -154,13 +141,10 @@ def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path) -> None:
         "submitted_at is not a time": 1,
         "the key (job_id) repeats": 1,
     }
-    lines = rows(
-        tmp_path / "t",
-        "select source_line, raw from rejects where \"table\" = 'jobs' order by all",
-    )
+    lines = got.rows("select source_line, raw from rejects where \"table\" = 'jobs' order by all")
     assert [line for line, _ in lines] == [4, 5, 8, 9, 10, 11, 13, 14]
     assert lines[0][1] == "b,2021-02-30,5,1,ok"
-    [jobs] = rows(tmp_path / "t", "select list(job_id order by job_id) from jobs")
+    [jobs] = got.rows("select list(job_id order by job_id) from jobs")
     assert jobs == (["a", "d\nd", "h"],)
 
 
@@ -176,16 +160,14 @@ def test_whatever_the_text_it_is_accounted_for(lines: list[list[str]], gz: bool)
         # one row that is kept: a trace without any job is refused
         text = "at,gpus\n2021-01-01,1\n" + "".join(",".join(line) + "\n" for line in lines)
         raw = write(folder, '[jobs]\nfiles = "t.csv"\nsubmitted_at = "at"\ngpus = "gpus"\n')
-        if gz:
-            (raw / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
-        else:
-            (raw / "t.csv").write_text(text, "utf-8", newline="")
+        packed = gzip.compress(text.encode()) if gz else text.encode()
+        (raw / ("t.csv.gz" if gz else "t.csv")).write_bytes(packed)
         manifest = ingest("table", raw, folder / "t")
         [jobs, attempts] = manifest.accounts
         assert jobs.read == attempts.read <= text.count("\n") + text.count("\r")
 
 
-def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
+def test_parquet_is_read_as_csv_is(tmp_path: Path, ingested: Ingest) -> None:
     raw = write(tmp_path, '[jobs]\nsubmitted_at = "at"\nrun_s = {column = "run", unit = "s"}\n')
     jobs = duckdb.sql(
         "select timestamptz '2021-01-01 02:00:00+02' as at, 5::double as run, [1] as more "
@@ -193,10 +175,10 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
     )
     assert jobs is not None
     jobs.write_parquet(str(raw / "jobs.parquet"))
-    manifest = ingest("table", raw, tmp_path / "t")
-    assert rejected(manifest) == {"submitted_at is missing": 1}
-    assert rows(tmp_path / "t", "select submitted_at from jobs") == [(datetime(2021, 1, 1),)]
-    assert rows(tmp_path / "t", "select run_s from attempts") == [(5.0,)]
+    got = ingested("table", raw)
+    assert got.account("jobs").rejected == {"submitted_at is missing": 1}
+    assert got.rows("select submitted_at from jobs") == [(datetime(2021, 1, 1),)]
+    assert got.rows("select run_s from attempts") == [(5.0,)]
 
 
 def test_a_map_beside_its_file_and_one_that_is_named(tmp_path: Path) -> None:
@@ -267,7 +249,7 @@ def test_a_map_that_is_wrong_names_the_key(text: str, words: str, tmp_path: Path
 HOSTILE = "x'); drop table jobs; --\" \\ {} $1 ?"
 
 
-def test_texts_of_a_map_are_never_sql(tmp_path: Path) -> None:
+def test_texts_of_a_map_are_never_sql(tmp_path: Path, ingested: Ingest) -> None:
     """One text as column, word, meaning, null, value and comment, and as a cell."""
     quoted = HOSTILE.replace("\\", "\\\\").replace('"', '\\"')
     raw = write(
@@ -284,9 +266,9 @@ def test_texts_of_a_map_are_never_sql(tmp_path: Path) -> None:
         t=f'#{HOSTILE}\n"at {HOSTILE.replace(chr(34), chr(34) * 2)}",'
         f'"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n1,"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n',
     )
-    manifest = ingest("table", raw, tmp_path / "t")
-    assert manifest.notes[0] == HOSTILE
-    assert rows(tmp_path / "t", "select vc, user from jobs") == [(f"said {HOSTILE}", HOSTILE)]
+    got = ingested("table", raw)
+    assert got.manifest.notes[0] == HOSTILE
+    assert got.rows("select vc, user from jobs") == [(f"said {HOSTILE}", HOSTILE)]
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda p: p.stem)

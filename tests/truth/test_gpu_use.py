@@ -31,5 +31,5 @@ def test_utilisation_of_every_held_gpu(name: str, request: pytest.FixtureRequest
         assert (expected, minutes, offline) == (seen.expected, len(seen.values), seen.offline), key
         assert idle == seen.values.count(0), key
         assert total == pytest.approx(math.fsum(seen.values), rel=1e-9, abs=1e-9), key
-        expected_mean = fmean(seen.values) if seen.values else None
-        assert mean == pytest.approx(expected_mean, rel=1e-9, abs=1e-9), key
+        average = pytest.approx(fmean(seen.values), rel=1e-9, abs=1e-9) if seen.values else None
+        assert mean == average, key

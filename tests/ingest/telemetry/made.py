@@ -17,6 +17,7 @@ from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.relations import MACROS
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.writer import violations
+from tests.ingest.conftest import write_files
 
 Rows = list[tuple[Any, ...]]
 
@@ -63,10 +64,7 @@ def made(
 ) -> Made:
     """Write the files, and fill a trace from them beside tables that are given by rows."""
     top = folder / "telemetry"
-    for name, text in files.items():
-        path = top / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    write_files(top, files)
     for name in ("trace", "scratch"):
         (folder / name).mkdir()
     con = duckdb.connect()
