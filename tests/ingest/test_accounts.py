@@ -94,18 +94,12 @@ DERIVED_OR_FIRST = "source_line is null or source_line > 2"
         ("slurm", "records", DERIVED_OR_FIRST),
         ("table", "records", DERIVED_OR_FIRST),
         ("pai", "jobs", "source_line > 1"),
-        *(
-            pytest.param(*selected, marks=pytest.mark.slow)
-            for selected in (
-                ("philly", "attempts", "source_line > 1"),
-                ("philly", "placements", "source_line > 1"),
-                ("philly", "machines", DERIVED_OR_FIRST),
-                ("philly", "log_attempts", "attempt > 1"),
-                ("slurm", "attempts", DERIVED_OR_FIRST),
-                *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines")),
-                *(("pai", s, "source_line > 1") for s in ("attempts", "machines")),
-            )
-        ),
+        *(("philly", s, "source_line > 1") for s in ("attempts", "placements")),
+        ("philly", "machines", DERIVED_OR_FIRST),
+        ("philly", "log_attempts", "attempt > 1"),
+        ("slurm", "attempts", DERIVED_OR_FIRST),
+        *(("table", s, DERIVED_OR_FIRST) for s in ("jobs", "attempts", "machines")),
+        *(("pai", s, "source_line > 1") for s in ("attempts", "machines")),
     ],
 )
 def test_a_select_that_drops_a_row_is_found_out(

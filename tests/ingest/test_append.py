@@ -140,21 +140,6 @@ def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     assert_same(tmp_path / "t", tmp_path / "whole")
 
 
-@pytest.mark.slow
-def test_servers_alone_and_an_empty_page_can_be_appended(tmp_path: Path) -> None:
-    rows = [line(1, 0), line(2, 1)]
-    nodes = tmp_path / "nodes.txt"
-    nodes.write_text("NodeName=n1 Gres=gpu:a100:8 CPUTot=64 RealMemory=1000 Partitions=p\n")
-    pages = [page(tmp_path / "1.txt", rows), nodes, page(tmp_path / "2.txt", [])]
-    grow("slurm", pages, tmp_path / "t")
-    ingest("slurm", printed(tmp_path / "raw", pages), tmp_path / "whole")
-    assert_same(tmp_path / "t", tmp_path / "whole")
-    other = tmp_path / "other.txt"
-    other.write_text("nothing of that kind\n")
-    with pytest.raises(InputError, match="no output of sacct"):
-        ingest("slurm", other, tmp_path / "t", append=True)
-
-
 def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Path) -> None:
     ingest("slurm", page(tmp_path / "1.txt", [line(1, 0), line(2, 0)]), tmp_path / "t")
     bare = tmp_path / "2.txt"
@@ -163,6 +148,9 @@ def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Pat
         ingest("slurm", bare, tmp_path / "alone")
     manifest = ingest("slurm", bare, tmp_path / "t", append=True)
     assert manifest.rows["jobs"] == 4
+    bare.write_text("nothing of that kind\n")
+    with pytest.raises(InputError, match="no output of sacct"):
+        ingest("slurm", bare, tmp_path / "t", append=True)
 
 
 def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:

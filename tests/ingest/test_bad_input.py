@@ -19,6 +19,7 @@ from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import HEADERS, attempt, job, write_archive
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:20\nsize 1048576\n"
 LINE = "2017-10-03 00:00:00 PDT,m1,1,2,3,4,5,6,7,8,"
 
 
@@ -47,7 +48,7 @@ def refused(raw: Path, out: Path, kind: type[PhillyError] = InputError) -> str:
         ('{"status": "Pass"}', "not a list of jobs in JSON"),
         ("", "is empty"),
         ('[3, {"jobid": "a"}]', "can be kept"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:20\n", "Git LFS pointer"),
+        (POINTER, "is a Git LFS pointer"),
     ],
 )
 def test_a_job_log_that_is_none(raw: Path, tmp_path: Path, text: str, words: str) -> None:
@@ -228,6 +229,8 @@ def test_archives_that_are_ambiguous_cut_off_or_none(raw: Path, tmp_path: Path) 
     assert "cut off" in refused(path, tmp_path / "trace")
     path.write_bytes(b"PK\x03\x04 this is a zip")
     assert "not a gzipped tar archive" in refused(path, tmp_path / "trace")
+    path.write_text(POINTER)
+    assert "of 1,048,576 bytes" in refused(path, tmp_path / "trace")
 
 
 def test_files_beside_the_five_are_ignored(raw: Path, tmp_path: Path) -> None:

@@ -1,14 +1,12 @@
 """Check each irregularity of the scheduler log, in an archive of a few jobs."""
 
-from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
-from tests.ingest.conftest import Ingested, attempt, job
-
-Make = Callable[..., Ingested]
+from tests.ingest.conftest import Ingest, attempt, job
 
 
-def test_a_plain_job(made: Make) -> None:
+def test_a_plain_job(made: Ingest) -> None:
     got = made(job("j1", [attempt(m1=2)]))
     assert got.rows("select job_id, vc, user, gpus, submitted_at, status, flag from jobs") == [
         ("j1", "6214e9", "ce2f4c", 2, datetime(2017, 10, 9, 7, 1, 55), "Pass", None)
@@ -24,66 +22,48 @@ def test_a_plain_job(made: Make) -> None:
     assert got.trace.tables == {"jobs", "attempts", "placements", "machines"}
 
 
-def test_none_as_text_is_unknown(made: Make) -> None:
+def test_none_as_text_is_unknown(made: Ingest) -> None:
     got = made(
         job("j1", [attempt("None", "None", m1=1)], user="None", status="None"),
         job("j2", [attempt(None, None, m1=1)], user=None),
     )
-    assert got.rows("select user, status from jobs order by job_id") == [
-        (None, None),
-        (None, "Pass"),
-    ]
+    people = [(None, None), (None, "Pass")]
+    assert got.rows("select user, status from jobs order by job_id") == people
     assert got.rows("select distinct started_at, ended_at from attempts") == [(None, None)]
 
 
-def test_jobs_without_attempts_or_without_gpus_are_jobs(made: Make) -> None:
+def test_jobs_without_attempts_or_without_gpus_are_jobs(made: Ingest) -> None:
     got = made(job("j1"), job("j2", [{"start_time": "None", "end_time": "None", "detail": []}]))
     assert got.rows("select job_id, gpus from jobs order by job_id") == [("j1", None), ("j2", None)]
     assert got.rows("select job_id, gpus from attempts") == [("j2", None)]
     assert not got.trace.has("placements")
 
 
-def test_a_repeated_ip_is_one_server_in_two_containers(made: Make) -> None:
-    got = made(
-        job(
-            "j1",
-            [
-                {
-                    "start_time": "2017-10-09 07:02:00",
-                    "end_time": "None",
-                    "detail": [
-                        {"ip": "m1", "gpus": ["gpu0"]},
-                        {"ip": "m2", "gpus": ["gpu5"]},
-                        {"ip": "m1", "gpus": ["gpu3"]},
-                    ],
-                }
-            ],
-        )
-    )
-    assert got.rows("select machine_id, gpu, container from placements order by container") == [
-        ("m1", 0, 0),
-        ("m2", 5, 1),
-        ("m1", 3, 2),
-    ]
+def test_a_repeated_ip_is_one_server_in_two_containers(made: Ingest) -> None:
+    held = [("m1", 0, 0), ("m2", 5, 1), ("m1", 3, 2)]
+    detail = [{"ip": machine, "gpus": [f"gpu{gpu}"]} for machine, gpu, _ in held]
+    got = made(job("j1", [attempt(end="None") | {"detail": detail}]))
+    found = got.rows("select machine_id, gpu, container from placements order by container")
+    assert found == held
     assert got.rows("select gpus from jobs") == [(3,)]
     assert got.rows("select machine_id, gpus from machines order by all") == [("m1", 4), ("m2", 6)]
 
 
-def test_the_first_attempt_says_how_large_the_gang_is(made: Make) -> None:
+def test_the_first_attempt_says_how_large_the_gang_is(made: Ingest) -> None:
     later = attempt("2017-10-09 09:00:00", "2017-10-09 10:00:00", m1=4)
     got = made(job("j1", [attempt(m1=8), later]))
     assert got.rows("select gpus from jobs") == [(8,)]
     assert got.rows("select gpus from attempts order by attempt") == [(8,), (4,)]
 
 
-def test_statuses_keep_their_names(made: Make) -> None:
+def test_statuses_keep_their_names(made: Ingest) -> None:
     got = made(*(job(s, status=s) for s in ("Pass", "Killed", "Failed", "Running")))
     assert got.rows("select status from jobs order by all") == [("Failed",), ("Killed",), ("Pass",)]
     [(line, reason)] = got.rejects("jobs")
     assert line == 4 and reason.startswith("status fails")
 
 
-def test_an_attempt_that_ends_before_it_starts_goes_with_its_gpus(made: Make) -> None:
+def test_an_attempt_that_ends_before_it_starts_goes_with_its_gpus(made: Ingest) -> None:
     wrong = attempt("2017-10-09 09:00:00", "2017-10-09 08:59:59", m1=1)
     got = made(job("j1", [attempt(m1=1), wrong]))
     assert got.rows("select attempt from attempts") == [(1,)]
@@ -92,7 +72,7 @@ def test_an_attempt_that_ends_before_it_starts_goes_with_its_gpus(made: Make) ->
     assert got.account("placements").kept == 1
 
 
-def test_attempts_that_overlap_and_fake_starts_are_flagged(made: Make) -> None:
+def test_attempts_that_overlap_and_fake_starts_are_flagged(made: Ingest) -> None:
     got = made(
         job(
             "j1",
@@ -117,34 +97,30 @@ def test_attempts_that_overlap_and_fake_starts_are_flagged(made: Make) -> None:
     assert "started: 1, flagged" in got.note("fake_start")
 
 
-def test_survivors_of_a_longer_past_are_flagged(made: Make) -> None:
+def busy_days(first: int) -> list[dict[str, Any]]:
+    """Ten jobs a day, from a day of October to the fifth."""
+    days = range(first, 6)
+    times = {f"f{d}-{k}": f"2017-10-{d:02} 0{k}:00:00" for d in days for k in range(10)}
+    return [job(name, submitted_time=time) for name, time in times.items()]
+
+
+def test_survivors_of_a_longer_past_are_flagged(made: Ingest) -> None:
     early = [job(f"e{d}", submitted_time=f"2017-09-{d:02} 12:00:00") for d in range(1, 29, 3)]
-    full = [
-        job(f"f{d}-{k}", submitted_time=f"2017-10-{d:02} 0{k}:00:00")
-        for d in range(1, 6)
-        for k in range(10)
-    ]
-    got = made(*early, *full)
-    assert got.rows(
-        "select flag, count(*), max(submitted_at) from jobs group by flag order by 2"
-    ) == [
+    got = made(*early, *busy_days(1))
+    query = "select flag, count(*), max(submitted_at) from jobs group by flag order by 2"
+    assert got.rows(query) == [
         ("left_truncated", len(early), datetime(2017, 9, 28, 12)),
-        (None, len(full), datetime(2017, 10, 5, 9)),
+        (None, 50, datetime(2017, 10, 5, 9)),
     ]
     assert "2017-10-01" in got.note("left_truncated")
 
 
-def test_a_quiet_first_day_is_no_left_truncation(made: Make) -> None:
-    full = [
-        job(f"f{d}-{k}", submitted_time=f"2017-10-{d:02} 0{k}:00:00")
-        for d in range(2, 6)
-        for k in range(10)
-    ]
-    got = made(job("j1", submitted_time="2017-10-01 23:00:00"), *full)
+def test_a_quiet_first_day_is_no_left_truncation(made: Ingest) -> None:
+    got = made(job("j1", submitted_time="2017-10-01 23:00:00"), *busy_days(2))
     assert got.rows("select distinct flag from jobs") == [(None,)]
 
 
-def test_a_wrong_entry_is_rejected_by_its_number(made: Make) -> None:
+def test_a_wrong_entry_is_rejected_by_its_number(made: Ingest) -> None:
     got = made(
         job("good", [attempt(m1=1)]),
         17,
@@ -162,10 +138,7 @@ def test_a_wrong_entry_is_rejected_by_its_number(made: Make) -> None:
         job("good too"),
     )
     assert got.rejects("jobs") == [
-        (2, "the entry is not an object"),
-        (3, "the entry is not an object"),
-        (4, "the entry is not an object"),
-        (5, "the entry is not an object"),
+        *((line, "the entry is not an object") for line in range(2, 6)),
         (6, "submitted_at is missing"),
         (7, "submitted_at is missing"),
         (8, "submitted_time is not a time like 2017-10-09 07:01:55"),
@@ -180,7 +153,7 @@ def test_a_wrong_entry_is_rejected_by_its_number(made: Make) -> None:
     assert got.rejects("attempts") == [(6, "(job_id) is not in jobs")]
 
 
-def test_wrong_attempts_and_details_are_rejected(made: Make) -> None:
+def test_wrong_attempts_and_details_are_rejected(made: Ingest) -> None:
     good = attempt(m1=1)
     got = made(
         job(
@@ -221,7 +194,7 @@ def test_wrong_attempts_and_details_are_rejected(made: Make) -> None:
     assert account.read == 1 + sum(account.rejected.values())
 
 
-def test_a_job_listed_twice_counts_once(made: Make) -> None:
+def test_a_job_listed_twice_counts_once(made: Ingest) -> None:
     again = [attempt(m2=1), attempt("2017-10-09 09:00:00", "None", m2=1)]
     got = made(job("j1", [attempt(m1=1)]), job("j1", again))
     assert got.rows("select job_id, gpus from jobs") == [("j1", 1)]
@@ -230,13 +203,13 @@ def test_a_job_listed_twice_counts_once(made: Make) -> None:
     assert got.rejects("attempts") == [(2, "its job stands earlier in the log")] * 2
 
 
-def test_text_from_logs_is_data(made: Make) -> None:
+def test_text_from_logs_is_data(made: Ingest) -> None:
     hostile = "'); drop table jobs; -- <script>"
     got = made(job(hostile, [attempt(m1=1)], user=hostile, vc=hostile))
     assert got.rows("select job_id, user, vc from jobs") == [(hostile,) * 3]
 
 
-def test_raw_text_of_a_reject_is_shortened(made: Make) -> None:
+def test_raw_text_of_a_reject_is_shortened(made: Ingest) -> None:
     got = made(job("j1"), ["x" * 10_000])
     [(raw,)] = got.rows("select raw from rejects")
     assert len(raw) == 501 and raw.startswith('["xxx') and raw.endswith("…")

@@ -1,20 +1,15 @@
 """Check each irregularity of the utilisation files, in an archive of a few lines."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
-from philly_analysis import ingest
 from philly_analysis.ingest import csv_file
-from philly_analysis.ingest.samples import hourly_partitions
-from philly_analysis.ingest.samples import staging as staging
-from philly_analysis.trace.trace import Trace
-from tests.ingest.conftest import Ingested, attempt, job, write_archive
+from philly_analysis.ingest.samples import hourly_partitions, staging
+from tests.ingest.conftest import HEADERS, Ingest, attempt, job, write_archive
 
-Make = Callable[..., Ingested]
 T = "2017-10-03 00:00:00 PDT"
 T_UTC = datetime(2017, 10, 3, 7)
 EIGHT = job("j8", [attempt(m1=8)])
@@ -24,37 +19,23 @@ def minutes(n: int, rest: str) -> list[str]:
     return [f"2017-10-03 00:{i:02}:00 PDT,{rest}" for i in range(n)]
 
 
-def test_a_row_ends_with_a_comma_and_na_is_off(made: Make) -> None:
-    got = made(EIGHT, cluster_gpu_util=[f"{T},m1,0.5,NA,100.0,0,1,2,3,NA,"])
-    assert got.rows("select sampled_at, machine_id, util_pct from gpu_samples") == [
-        (T_UTC, "m1", [0.5, None, 100.0, 0.0, 1.0, 2.0, 3.0, None])
+def test_the_values_of_a_line_are_those_of_eight_gpus(made: Ingest) -> None:
+    values: dict[str, list[float | None]] = {
+        "0.5,NA,100.0,0,1,2,3,NA": [0.5, None, 100.0, 0.0, 1.0, 2.0, 3.0, None],
+        ",".join(["NA"] * 8): [None] * 8,
+        # sixteen values are eight GPUs twice
+        ",".join(f"{i}.5,{i}.5" for i in range(8)): [i + 0.5 for i in range(8)],
+        ",".join(["NA", "NA", *"7" * 14]): [None, *[7.0] * 7],
+    }
+    lines = [f"2017-10-03 00:0{i}:00 PDT,m1,{line}," for i, line in enumerate(values)]
+    got = made(EIGHT, cluster_gpu_util=lines)
+    assert got.rows("select sampled_at, machine_id, util_pct from gpu_samples order by all") == [
+        (T_UTC + timedelta(minutes=i), "m1", util) for i, util in enumerate(values.values())
     ]
     assert got.account("gpu_samples").rejected == {}
 
 
-def test_a_machine_that_is_off_keeps_its_gpus(made: Make) -> None:
-    got = made(EIGHT, cluster_gpu_util=[f"{T},m1,NA,NA,NA,NA,NA,NA,NA,NA,"])
-    assert got.rows("select util_pct from gpu_samples") == [([None] * 8,)]
-
-
-def test_sixteen_values_are_eight_gpus_twice(made: Make) -> None:
-    twice = ",".join(f"{i}.5,{i}.5" for i in range(8))
-    got = made(
-        EIGHT,
-        cluster_gpu_util=[
-            f"{T},m1,{twice},",
-            f"2017-10-03 00:01:00 PDT,m1,NA,NA,{','.join(['7'] * 14)},",
-            "2017-10-03 00:02:00 PDT,m1,1,2,3,4,5,6,7,8,",
-        ],
-    )
-    assert got.rows("select util_pct from gpu_samples order by sampled_at") == [
-        ([i + 0.5 for i in range(8)],),
-        ([None, *[7.0] * 7],),
-        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],),
-    ]
-
-
-def test_small_machines_that_write_each_gpu_twice(made: Make) -> None:
+def test_small_machines_that_write_each_gpu_twice(made: Ingest) -> None:
     got = made(
         job("j2", [attempt(m2=2)]),
         cluster_gpu_util=[
@@ -72,33 +53,31 @@ def test_small_machines_that_write_each_gpu_twice(made: Make) -> None:
         ("m3", [5.0, 6.0]),
         ("m4", [1.0, 2.0, 3.0]),
     ]
-    assert got.rows("select machine_id, gpus from machines order by all") == [
-        ("m2", 2),
-        ("m3", 2),
-        ("m4", 3),
-    ]
+    machines = [("m2", 2), ("m3", 2), ("m4", 3)]
+    assert got.rows("select machine_id, gpus from machines order by all") == machines
     assert got.note("twice").endswith("kept: 2.")
 
 
-def test_placements_outweigh_values_that_come_in_pairs(made: Make) -> None:
-    # one 4-GPU job that keeps its GPUs equally busy
-    got = made(job("j4", [attempt(m1=4)]), cluster_gpu_util=minutes(9, "m1,90,90,80,80,,,,,"))
-    assert got.rows("select distinct util_pct from gpu_samples") == [([90.0, 90.0, 80.0, 80.0],)]
+@pytest.mark.parametrize(
+    ("placed", "values", "expected"),
+    [
+        # one 4-GPU job that keeps its GPUs equally busy
+        ([[0, 1, 2, 3]], "90,90,80,80,,,,,", [90.0, 90.0, 80.0, 80.0]),
+        # many placements show doubling though the copies differ
+        ([[i % 2] for i in range(20)], "90,91,80,81,,,,,", [90.0, 80.0]),
+        # GPUs that no job used but that are off are no copies
+        ([[i % 4] for i in range(40)], "1,2,3,4,NA,NA,NA,NA,", [1.0, 2.0, 3.0, 4.0]),
+    ],
+)
+def test_placements_outweigh_values_that_come_in_pairs(
+    made: Ingest, placed: list[list[int]], values: str, expected: list[float]
+) -> None:
+    jobs = [job(f"j{i}", [attempt(m1=gpus)]) for i, gpus in enumerate(placed)]
+    got = made(*jobs, cluster_gpu_util=minutes(9, f"m1,{values}"))
+    assert got.rows("select distinct util_pct from gpu_samples") == [(expected,)]
 
 
-def test_many_placements_show_doubling_though_the_copies_differ(made: Make) -> None:
-    jobs = [job(f"j{i}", [attempt(m1=[i % 2])]) for i in range(20)]
-    got = made(*jobs, cluster_gpu_util=minutes(3, "m1,90,91,80,81,,,,,"))
-    assert got.rows("select distinct util_pct from gpu_samples") == [([90.0, 80.0],)]
-
-
-def test_gpus_that_no_job_used_but_that_are_off_are_not_copies(made: Make) -> None:
-    jobs = [job(f"j{i}", [attempt(m1=[i % 4])]) for i in range(40)]
-    got = made(*jobs, cluster_gpu_util=minutes(3, "m1,1,2,3,4,NA,NA,NA,NA,"))
-    assert got.rows("select distinct util_pct[:4] from gpu_samples") == [([1.0, 2.0, 3.0, 4.0],)]
-
-
-def test_the_hour_that_came_twice_is_two_hours(made: Make) -> None:
+def test_the_hour_that_came_twice_is_two_hours(made: Ingest) -> None:
     lines = [
         "2017-11-05 00:59:00 PDT,m1,1",
         "2017-11-05 01:30:00 PDT,m1,2",
@@ -114,7 +93,7 @@ def test_the_hour_that_came_twice_is_two_hours(made: Make) -> None:
     ]
 
 
-def test_cpu_and_memory_meet_in_one_row(made: Make) -> None:
+def test_cpu_and_memory_meet_in_one_row(made: Ingest) -> None:
     got = made(
         job(),
         cluster_cpu_util=[f"{T},m1,12.5", "2017-10-03 00:01:00 PDT,m1,NA"],
@@ -132,18 +111,7 @@ def test_cpu_and_memory_meet_in_one_row(made: Make) -> None:
     assert (account.read, account.kept) == (4, 4)
 
 
-@pytest.mark.parametrize(
-    ("file", "columns"),
-    [("cluster_cpu_util", "mem_used_gb, mem_gb"), ("cluster_mem_util", "cpu_pct")],
-)
-def test_one_of_the_host_files_is_enough(made: Make, file: str, columns: str) -> None:
-    got = made(job(), **{file: [f"{T},m1,12" + (",6" if "mem" in file else "")]})
-    assert got.trace.manifest.rows["host_samples"] == 1
-    [row] = got.rows(f"select {columns} from host_samples")
-    assert set(row) == {None}
-
-
-def test_a_key_that_repeats_keeps_its_first_line(made: Make) -> None:
+def test_a_key_that_repeats_keeps_its_first_line(made: Ingest) -> None:
     lines = [
         f"{T},m1,1,1,1,1,1,1,1,1,",
         f"{T},m2,5,5,5,5,5,5,5,5,",
@@ -154,14 +122,11 @@ def test_a_key_that_repeats_keeps_its_first_line(made: Make) -> None:
     ]
     got = made(job("j8", [attempt(m1=8, m2=8)]), cluster_gpu_util=lines)
     assert got.rows("select util_pct[1] from gpu_samples order by all") == [(1.0,), (3.0,), (5.0,)]
-    assert [(n, r[:7]) for n, r in got.rejects("gpu_samples")] == [
-        (4, "util_pc"),
-        (5, "the key"),
-        (6, "the key"),
-    ]
+    rejected = [(n, reason[:7]) for n, reason in got.rejects("gpu_samples")]
+    assert rejected == [(4, "util_pc"), (5, "the key"), (6, "the key")]
 
 
-def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
+def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Ingest) -> None:
     got = made(
         job(),
         cluster_cpu_util=[f"{T},m1,1", f"{T},m1,2", f"{T},m2,3"],
@@ -176,31 +141,11 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Make) -> None:
     assert got.account("host_samples").kept == 3
 
 
-def test_files_that_go_machine_by_machine_are_joined_by_hour(
-    made: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 8)
-    times = [f"2017-10-{day:02} 12:00:00 PDT" for day in range(3, 15)]
-    rows = [(time, m) for m in ("m1", "m2", "m3") for time in times]
-    cpu = [f"{time},{m},{i}" for i, (time, m) in enumerate(rows)]
-    got = made(
-        EIGHT,
-        cluster_cpu_util=[*cpu[:20], cpu[3], "rubbish", *cpu[20:]],
-        cluster_mem_util=[f"{time},{m},1048576,0" for time, m in rows[::-1]],
-    )
-    table = got.rows("select cpu_pct, mem_gb, mem_used_gb from host_samples order by cpu_pct")
-    assert table == [(float(i), 1.0, 1.0) for i in range(36)]
-    assert got.rows("select source_line, raw from rejects order by all") == [
-        (22, cpu[3]),
-        (23, "rubbish"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("late_min", "on_disk"), [(0, False), (119, False), (600, True), (2_000, True)]
 )
 def test_only_rows_that_are_hours_late_are_written_to_disk(
-    made: Make, monkeypatch: pytest.MonkeyPatch, late_min: int, on_disk: bool
+    made: Ingest, monkeypatch: pytest.MonkeyPatch, late_min: int, on_disk: bool
 ) -> None:
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 50)
     monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 1)
@@ -215,25 +160,22 @@ def test_only_rows_that_are_hours_late_are_written_to_disk(
         cluster_mem_util=[f"{time} PDT,m1,1048576,0" for time in sorted(times)],
     )
     assert put.called == on_disk
-    assert got.rows("select count(*), count(cpu_pct), count(mem_gb) from host_samples") == [
-        (151, 151, 151)
-    ]
+    counts = got.rows("select count(*), count(cpu_pct), count(mem_gb) from host_samples")
+    assert counts == [(151, 151, 151)]
     assert (got.account("host_samples").kept, got.rejects("host_samples")) == (302, [])
     assert not [*got.trace.path.glob("**/*.arrow")]
 
 
 def test_a_day_of_more_rows_than_a_file_is_split_by_the_hour(
-    made: Make, monkeypatch: pytest.MonkeyPatch
+    made: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 5)
     # 2 + 2 rows of a day, 3 an hour of the next, 7 of an hour of the third
     times = ["03 08:00", "03 08:01", "03 23:00", "03 23:01"]
     times += [f"04 {hour:02}:{minute:02}" for hour in (8, 9, 11) for minute in range(3)]
     times += [f"05 08:{minute:02}" for minute in range(7)]
-    got = made(
-        EIGHT,
-        cluster_cpu_util=[f"2017-10-{time}:00 PDT,m1,{i}" for i, time in enumerate(times)],
-    )
+    lines = [f"2017-10-{time}:00 PDT,m1,{i}" for i, time in enumerate(times)]
+    got = made(EIGHT, cluster_cpu_util=lines)
     files = got.rows(
         "select parse_filename(filename), count(*) from read_parquet("
         f"'{got.trace.path}/host_samples/*.parquet', filename = true) group by all order by all"
@@ -247,7 +189,7 @@ def test_a_day_of_more_rows_than_a_file_is_split_by_the_hour(
     ]
 
 
-def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Make) -> None:
+def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Ingest) -> None:
     good = "0,0,0,0,0,0,0,0,"
     lines = {
         f"{T},m1,12,": "wrong number of fields",
@@ -279,16 +221,11 @@ def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Make) -> Non
     assert (account.read, account.kept) == (len(lines) - 1, 1)
 
 
-def test_wrong_lines_of_the_host_files(made: Make) -> None:
+def test_wrong_lines_of_the_host_files(made: Ingest) -> None:
     got = made(
         job(),
         cluster_cpu_util=[
-            f"{T},m1",
-            f"{T},m1,31.8 30.9",
-            f"{T},m1,101",
-            f"{T},,3",
-            f"{T},m1,4,5",
-            f"{T},m1,6",
+            f"{T},{rest}" for rest in ("m1", "m1,31.8 30.9", "m1,101", ",3", "m1,4,5", "m1,6")
         ],
         cluster_mem_util=[f"{T},m1,0.0,0.0", f"{T},m1,100,200", f"{T},m1,100"],
     )
@@ -305,26 +242,22 @@ def test_wrong_lines_of_the_host_files(made: Make) -> None:
     assert got.rows("select cpu_pct, mem_gb from host_samples") == [(6.0, None)]
 
 
-def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path: Path, ingested: Ingest) -> None:
     raw = write_archive(tmp_path / "raw", [EIGHT])
-    (raw / "cluster_gpu_util").write_bytes(
-        b"time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,"
-        b"gpu7_util\r\n"
-        b"2017-10-03 00:00:00 PDT,m1,1,1,1,1,1,1,1,1,\r\n"
-        b"2017-10-03 00:01:00 PDT,m1,1,1,\xff\xfe,1,1,1,1,1,\r\n"
-        b"2017-10-03 00:02:00 PDT,m1,12,\r\n"
-        b"2017-10-03 00:03:00 PDT,m1,3,3,3,3,3,3,3,3,\r\n"
-    )
-    manifest = ingest("philly", raw, tmp_path / "trace")
-    [account] = [a for a in manifest.accounts if a.table == "gpu_samples"]
-    assert (account.read, account.kept) == (4, 2)
-    assert sum(account.rejected.values()) == 2
-    with Trace(tmp_path / "trace") as trace:
-        lines = trace.sql("select source_line from rejects order by all").fetchall()
-        assert lines == [(3,), (4,)]
+    lines = [
+        HEADERS["cluster_gpu_util"].encode(),
+        b"2017-10-03 00:00:00 PDT,m1,1,1,1,1,1,1,1,1,",
+        b"2017-10-03 00:01:00 PDT,m1,1,1,\xff\xfe,1,1,1,1,1,",
+        b"2017-10-03 00:02:00 PDT,m1,12,",
+        b"2017-10-03 00:03:00 PDT,m1,3,3,3,3,3,3,3,3,\r\n",
+    ]
+    (raw / "cluster_gpu_util").write_bytes(b"\r\n".join(lines))
+    got = ingested("philly", raw)
+    assert (got.account("gpu_samples").read, got.account("gpu_samples").kept) == (4, 2)
+    assert [line for line, _ in got.rejects("gpu_samples")] == [3, 4]
 
 
-def test_machines_come_from_list_placements_and_samples(made: Make) -> None:
+def test_machines_come_from_list_placements_and_samples(made: Ingest) -> None:
     got = made(
         job("j8", [attempt(m51=8)]),
         cluster_machine_list=["m51,2, 12GB", "m7,8, 24GB", "m8,eight, 24GB", "m9,8", "m7,2, 12GB"],
@@ -345,20 +278,22 @@ def test_machines_come_from_list_placements_and_samples(made: Make) -> None:
     assert "differ from it on 1 of 2 machines" in got.note("machine list")
 
 
-def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Make) -> None:
+def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Ingest) -> None:
     got = made(job(), cluster_cpu_util=[f"{T},m1,1", "2017-10-03 02:30:00 PDT,m1,1"])
     assert got.note("host_samples cover") == (
         "host_samples cover 2017-10-03 07:00 to 2017-10-03 09:30 UTC; one gap of more than "
         "an hour, 2017-10-03 07:01 to 2017-10-03 09:30."
     )
     assert "US Pacific" in got.note("UTC; utilisation")
+    assert got.rows("select distinct mem_used_gb, mem_gb from host_samples") == [(None, None)]
 
 
-def test_missing_files_are_missing_tables_and_said(made: Make) -> None:
+def test_missing_files_are_missing_tables_and_said(made: Ingest) -> None:
     got = made(job("j1", [attempt(m1=1)]), cluster_mem_util=[f"{T},m1,2,1"])
     assert got.trace.tables == {"jobs", "attempts", "placements", "machines", "host_samples"}
     assert got.note("no cluster_gpu_util") == (
         "The archive has no cluster_gpu_util, so the trace has no gpu_samples."
     )
     assert "no cpu_pct" in got.note("no cluster_cpu_util")
+    assert got.rows("select cpu_pct from host_samples") == [(None,)]
     assert got.note("no cluster_machine_list")

@@ -97,12 +97,7 @@ def records(path: Path) -> Iterator[Row]:
     ],
 )
 def test_extracts_equal_a_plain_python_reading(
-    raw: str,
-    file: str,
-    name: str,
-    read: Callable[[Row], Job],
-    traces: Path,
-    ingested: Ingest,
+    raw: str, file: str, name: str, read: Callable[[Row], Job], traces: Path, ingested: Ingest
 ) -> None:
     expected = [read(row) for row in records(traces / raw / file)]
     got = ingested("table", traces / raw, map=name)

@@ -88,13 +88,3 @@ def test_a_session_may_ask_under_other_quotas(tmp_path: Path) -> None:
     with Trace(path) as again:
         assert analyze(again, "delay_causes").facts == before.facts
     assert not (path / "virtual_clusters.parquet").exists()
-
-
-@pytest.mark.parametrize("at", ["raw/cluster_job_log", "trace-data.tar.gz"])
-def test_a_pointer_of_git_is_told_from_the_file(tmp_path: Path, at: str) -> None:
-    pointer = tmp_path / at
-    pointer.parent.mkdir(exist_ok=True)
-    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:20\nsize 1048576\n")
-    raw = pointer if pointer.suffix == ".gz" else pointer.parent
-    with pytest.raises(InputError, match=r"Git LFS pointer.* of 1,048,576 bytes"):
-        ingest("philly", raw, tmp_path / "out")

@@ -8,63 +8,50 @@ from typing import Any
 
 import pytest
 
-from philly_analysis import ingest
 from philly_analysis.ingest.slurm.jobstats import summaries
-from philly_analysis.trace.trace import Trace
+from tests.ingest.conftest import Ingest
 from tests.ingest.test_public_traces import pai
 from tests.ingest.test_slurm import HEADER, LINES, write
 
 GIB = 1024**3
 
+
 # as jobstats 1.0 writes them: bytes, CPU seconds, percent
-TOLD: dict[str, Any] = {
-    "gpus": 16,
-    "total_time": 1800,
-    "nodes": {
-        "g1": {
-            "cpus": 8,
-            "total_memory": 64 * GIB,
-            "used_memory": 10 * GIB,
-            "total_time": 7200.5,
-            "gpu_total_memory": {str(g): 40 * GIB for g in range(8)},
-            "gpu_used_memory": {str(g): g * GIB for g in range(8)},
-            "gpu_utilization": {str(g): 10.5 * g for g in range(8)},
-        },
-        "g2": {
-            "cpus": 8,
-            "total_memory": 64 * GIB,
-            "used_memory": 1 * GIB,
-            "total_time": 9,
-            "gpu_total_memory": {"0": 40 * GIB},
-            "gpu_used_memory": {"0": 0},
-            "gpu_utilization": {"0": 101},
-        },
-    },
-}
+def server(gpus: int, used: int, seconds: float, percent: float) -> dict[str, Any]:
+    return {
+        "cpus": 8,
+        "total_memory": 64 * GIB,
+        "used_memory": used * GIB,
+        "total_time": seconds,
+        "gpu_total_memory": {str(g): 40 * GIB for g in range(gpus)},
+        "gpu_used_memory": {str(g): g * GIB for g in range(gpus)},
+        "gpu_utilization": {str(g): percent + 10.5 * g for g in range(gpus)},
+    }
+
+
+NODES = {"g1": server(8, 10, 7200.5, 0), "g2": server(1, 1, 9, 101)}
+TOLD = {"gpus": 16, "total_time": 1800, "nodes": NODES}
 
 
 def js1(told: object) -> str:
     return "JS1:" + base64.b64encode(gzip.compress(json.dumps(told).encode(), mtime=0)).decode()
 
 
-def test_jobstats_sums_up_servers_and_gpus_and_tells_which(tmp_path: Path) -> None:
+def test_jobstats_sums_up_servers_and_gpus_and_tells_which(
+    tmp_path: Path, ingested: Ingest
+) -> None:
     comments = ("JS1:Short", js1(TOLD), "JS1:None", "read me", "")
-    raw = write(
-        tmp_path,
-        *(f"{line}|{comment}" for line, comment in zip(LINES, comments, strict=True)),
-        header=f"{HEADER}|AdminComment",
-    )
-    manifest = ingest("slurm", raw, tmp_path / "t")
-    [account] = [a for a in manifest.accounts if a.table == "summaries"]
+    lines = [f"{line}|{comment}" for line, comment in zip(LINES, comments, strict=True)]
+    got = ingested("slurm", write(tmp_path, *lines, header=f"{HEADER}|AdminComment"))
+    account = got.account("summaries")
     # two servers, eight GPUs and one, of which one cannot have been so busy
     assert (account.read, account.kept) == (11, 10)
-    with Trace(tmp_path / "t") as trace:
-        rows = trace.sql("select * from summaries order by machine_id, gpu nulls first").fetchall()
-        placed = trace.sql(
-            "select machine_id, list(gpu order by gpu), sum(gpus) from placements "
-            "where job_id = '2' group by all order by all"
-        ).fetchall()
-    g1 = TOLD["nodes"]["g1"]
+    rows = got.rows("select * from summaries order by machine_id, gpu nulls first")
+    placed = got.rows(
+        "select machine_id, list(gpu order by gpu), sum(gpus) from placements "
+        "where job_id = '2' group by all order by all"
+    )
+    g1 = NODES["g1"]
     memory = (10 * GIB / 1e9, 64 * GIB / 1e9, 1800.0)
     assert rows[0] == (
         *("2", 1, "g1", None, None, None, None, None, None),
@@ -113,23 +100,21 @@ z,tf,w7,i9,m1,/dev/nvidia1,100,60,1,1,1,1,1,1,1,1
 """
 
 
-def test_pai_sums_up_workers(tmp_path: Path) -> None:
+def test_pai_sums_up_workers(tmp_path: Path, ingested: Ingest) -> None:
     raw = pai(tmp_path, "m1,V100,96,512,8\nm2,CPU,64,512,\n")
     (raw / "pai_sensor_table.csv").write_text(SENSORS)
-    manifest = ingest("pai", raw, tmp_path / "t")
-    [account] = [a for a in manifest.accounts if a.table == "summaries"]
+    got = ingested("pai", raw)
+    account = got.account("summaries")
     assert account.read == 7
     assert account.rejected == {
         "(job_id, attempt) is not in attempts": 1,
         "gpu_wrk_util is not a number": 1,
         "util_pct fails: util_pct between 0 and 100": 1,
     }
-    with Trace(tmp_path / "t") as trace:
-        rows = trace.sql(
-            "select worker, machine_id, gpu, gpus, util_pct, gpu_mem_used_gb, cpus_used, cpus, "
-            "mem_used_gb, round(mem_gb, 1) from summaries order by all"
-        ).fetchall()
-    assert rows == [
+    assert got.rows(
+        "select worker, machine_id, gpu, gpus, util_pct, gpu_mem_used_gb, cpus_used, cpus, "
+        "mem_used_gb, round(mem_gb, 1) from summaries order by all"
+    ) == [
         ("w1", "m1", 0, 1, 16.0, 2.25, 1.405, 6.0, 2.5, 10.0),
         ("w2", "m1", 0, 1, 50.0, 1.0, 0.4, 6.0, 1.0, 10.0),
         ("w3", "m2", None, None, None, None, 6.0, 6.0, 29.0, 29.3),

@@ -118,10 +118,8 @@ def scrapes(readings: list[Reading]) -> dict[str, str]:
         labels = ",".join(f'{k}="{v}"' for k, v in _labels(r.machine, r.gpu).items())
         ms = round(epoch(r.at) * 1_000)
         util = 9223372036854775794 if r.util is None else r.util
-        lines.append(f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} {util} {ms}")
-        lines.append(f"DCGM_FI_DEV_FB_USED{{{labels}}} {r.mem_mib} {ms}")
-        lines.append(f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} {r.power:f} {ms}")
-        lines.append(f"DCGM_FI_DEV_SM_CLOCK{{{labels}}} 139 {ms}")
+        values = {"GPU_UTIL": util, "FB_USED": r.mem_mib, "POWER_USAGE": r.power, "SM_CLOCK": 139}
+        lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {v} {ms}" for name, v in values.items()]
     return {"metrics.prom": "\n".join(lines) + "\n"}
 
 
@@ -129,15 +127,9 @@ def nvidia_smi(
     readings: list[Reading], *, header: bool = True, units: bool = True
 ) -> dict[str, str]:
     """A file per machine, in local time, the GPUs of a moment some milliseconds apart."""
-    names = {
-        "timestamp": "",
-        "index": "",
-        "uuid": "",
-        "utilization.gpu": "%",
-        "utilization.memory": "%",
-        "memory.used": "MiB",
-        "power.draw": "W",
-    }
+    names = dict.fromkeys(("timestamp", "index", "uuid"), "")
+    names |= dict.fromkeys(("utilization.gpu", "utilization.memory"), "%")
+    names |= {"memory.used": "MiB", "power.draw": "W"}
     lines = defaultdict(list)
     for r in readings:
         shown = local(r.at) + timedelta(milliseconds=3 * r.gpu)

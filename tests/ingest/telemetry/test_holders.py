@@ -1,6 +1,7 @@
 """Check the machine, GPU and attempt of samples: names, MIG instances and labels."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.ingest.telemetry.test_invalid_samples import answer, series
 NOON = at("01-31 12:00:00")
 T = epoch(NOON)
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
+SMI = "timestamp, index, utilization.gpu [%]\n2026/01/31 12:00:00.000, 0, 5 %\n"
 
 
 def steady(
@@ -33,12 +35,8 @@ def job(job_id: str, gpus: int | None, **fields: Any) -> dict[str, Any]:
 
 
 def attempt(job_id: str, begin: float, end: float | None, number: int = 1) -> dict[str, Any]:
-    return {
-        "job_id": job_id,
-        "attempt": number,
-        "started_at": minute(begin),
-        "ended_at": None if end is None else minute(end),
-    }
+    times = {"started_at": minute(begin), "ended_at": None if end is None else minute(end)}
+    return {"job_id": job_id, "attempt": number} | times
 
 
 def place(job_id: str, machine: str, number: int = 1, **fields: Any) -> dict[str, Any]:
@@ -99,35 +97,25 @@ def test_a_machine_goes_by_several_names(
     ],
 )
 def test_a_files_name_tells_its_host(name: str, tmp_path: Path) -> None:
-    text = "timestamp, index, utilization.gpu [%]\n2026/01/31 12:00:00.000, 0, 5 %\n"
-    found = made(tmp_path, {name: text}, machines=[machine("a01"), machine("b")])
-    assert found.rows("select machine_id, gpus from machines order by all") == [
-        ("a01", 4),
-        ("b", 4),
-    ]
+    found = made(tmp_path, {name: SMI}, machines=[machine("a01"), machine("b")])
+    machines = found.rows("select machine_id, gpus from machines order by all")
+    assert machines == [("a01", 4), ("b", 4)]
     assert [m for _, m in found.samples()] == ["a01"]
 
 
 def test_a_folder_may_tell_the_cluster(tmp_path: Path) -> None:
-    text = "timestamp, index, utilization.gpu [%]\n2026/01/31 12:00:00.000, 0, 5 %\n"
     known = [machine(f"{c}:a01", cluster=c) for c in ("alpha", "beta")]
-    found = made(tmp_path, {"beta/a01.csv": text}, machines=known)
+    found = made(tmp_path, {"beta/a01.csv": SMI}, machines=known)
     assert [m for _, m in found.samples()] == ["beta:a01"]
 
 
 def test_machines_show_as_many_gpus_as_were_read(tmp_path: Path) -> None:
     text = answer(steady(gpu="5", modelName="A100"), steady(Hostname="new", modelName="V100"))
     found = made(tmp_path, {"a.json": text}, machines=[machine("m1", 4, gpus_listed=4)])
-    assert found.rows(
-        "select machine_id, gpus, gpus_listed, gpu_model from machines order by all"
-    ) == [
-        ("m1", 6, 4, "A100"),
-        ("new", 1, 1, "V100"),
-    ]
-    assert found.rows("select machine_id, gpu, model from devices order by all") == [
-        ("m1", 5, "A100"),
-        ("new", 0, "V100"),
-    ]
+    machines = found.rows("select machine_id, gpus, gpus_listed, gpu_model from machines")
+    assert sorted(machines) == [("m1", 6, 4, "A100"), ("new", 1, 1, "V100")]
+    devices = found.rows("select machine_id, gpu, model from devices")
+    assert sorted(devices) == [("m1", 5, "A100"), ("new", 0, "V100")]
 
 
 def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
@@ -200,27 +188,29 @@ LABELS: dict[str, Any] = {
 }
 
 
-def labelled(key: str, name: str = "{}") -> str:
-    def held(gpu: int, host: str, job_id: str, begin: float, end: float) -> dict[str, Any]:
-        label = {key: name.format(job_id)}
-        seconds = round(60 * (end - begin))
-        return steady(seconds, round(60 * begin), gpu=str(gpu), Hostname=host, **label)
-
+def labelled(key: str) -> str:
+    """Series of each of the labels: GPUs, host, job, first and last minute."""
+    held: tuple[tuple[Sequence[int], str, str, float, float], ...] = (
+        ((1, 3), "m1", "1", 0, 5),
+        ((0, 2), "m1", "2", 0, 4),
+        ((1, 2), "m1", "2", 6, 9),  # the second time it held others
+        (range(4), "m2", "3", 0, 9),
+        ((0,), "m3", "4", 0, 5),
+        ((1,), "m3", "5", 5, 9),
+        ((2, 3), "m3", "6", 0, 9),
+        ((3,), "m2", "1", 9, 10),
+        ((2,), "m1", "77", 4.5, 5),
+    )
     return answer(
-        held(1, "m1", "1", 0, 5),
-        held(3, "m1", "1", 0, 5),
-        held(0, "m1", "2", 0, 4),
-        held(2, "m1", "2", 0, 4),
-        # the second time it held others
-        held(1, "m1", "2", 6, 9),
-        held(2, "m1", "2", 6, 9),
-        *(held(g, "m2", "3", 0, 9) for g in range(4)),
-        held(0, "m3", "4", 0, 5),
-        held(1, "m3", "5", 5, 9),
-        held(2, "m3", "6", 0, 9),
-        held(3, "m3", "6", 0, 9),
-        held(3, "m2", "1", 9, 10),
-        held(2, "m1", "77", 4.5, 5),
+        *(
+            steady(
+                round(60 * (end - begin)),
+                round(60 * begin),
+                **{"gpu": str(gpu), "Hostname": host, key: job_id},
+            )
+            for gpus, host, job_id, begin, end in held
+            for gpu in gpus
+        )
     )
 
 

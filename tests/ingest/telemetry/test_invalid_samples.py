@@ -17,7 +17,7 @@ NOON = at("01-31 12:00:00")
 T = epoch(NOON)
 
 
-def answer(*result: dict[str, Any], **more: Any) -> str:
+def answer(*result: dict[str, Any]) -> str:
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
 
 
@@ -256,19 +256,15 @@ def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
         series("nvidia_gpu_memory_total_bytes", *smaller, **labels),
     )
     # an expression has lost the name of its metric
-    unnamed = answer(
-        {"metric": {"node": "m2", "gpu": "0"}, "values": [[T, "0.25"]]},
-    )
+    unnamed = answer({"metric": {"node": "m2", "gpu": "0"}, "values": [[T, "0.25"]]})
     files = {"all.json": text, "nvidia_smi_utilization_gpu_ratio.json": unnamed}
     found = made(tmp_path, files)
     assert found.samples("mem_used_gb", "power_w", "sm_active_pct") == {
         (NOON, "m1"): ([50.0], None, [2.0], [61.5], [100.0]),
         (NOON, "m2"): ([25.0], None, None, None, None),
     }
-    assert found.rows("select machine_id, mem_gb from devices order by all") == [
-        ("m1", 40.0),
-        ("m2", None),
-    ]
+    memory = found.rows("select machine_id, mem_gb from devices order by all")
+    assert memory == [("m1", 40.0), ("m2", None)]
 
 
 def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) -> None:
