@@ -16,7 +16,7 @@ from philly_analysis.ingest.source import Parser, Stream
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest
 from tests.ingest import test_public_traces, test_slurm
-from tests.ingest.conftest import attempt, job, write_archive
+from tests.ingest.conftest import attempt, job, write_archive, write_files
 
 
 def philly(folder: Path) -> Path:
@@ -37,15 +37,13 @@ def slurm(folder: Path) -> Path:
 
 
 def table(folder: Path) -> Path:
-    raw = folder / "raw"
-    raw.mkdir()
-    (raw / "map.toml").write_text(
-        '[jobs]\nfiles = "jobs.csv"\nsubmitted_at = "at"\n'
-        '[machines]\nfiles = "nodes.csv"\nmachine_id = "id"\ngpus = "gpus"\n'
-    )
-    (raw / "jobs.csv").write_text("at\n2021-01-01\n2021-01-02\n")
-    (raw / "nodes.csv").write_text("id,gpus\nm1,8\nm2,4\n")
-    return raw
+    files = {
+        "map.toml": '[jobs]\nfiles = "jobs.csv"\nsubmitted_at = "at"\n'
+        '[machines]\nfiles = "nodes.csv"\nmachine_id = "id"\ngpus = "gpus"\n',
+        "jobs.csv": "at\n2021-01-01\n2021-01-02\n",
+        "nodes.csv": "id,gpus\nm1,8\nm2,4\n",
+    }
+    return write_files(folder / "raw", files)
 
 
 def pai(folder: Path) -> Path:
@@ -53,8 +51,6 @@ def pai(folder: Path) -> Path:
 
 
 def philly_multigpu(folder: Path) -> Path:
-    raw = folder / "raw"
-    raw.mkdir()
     files = {
         "sampled_jobs.json.gz": json.dumps([extracted("j1", m1=2, m2=1), extracted("j2", m1=2)]),
         "gpu_util.csv.gz": "jobid,name,machine_type,trace,0,1\nj1,m1_gpu0,8,j1,50,-1\n",
@@ -62,9 +58,8 @@ def philly_multigpu(folder: Path) -> Path:
         "cpu_util_pm60.csv.gz": "jobid,name,machine_type,trace,0\n",
         "mem_util.csv.gz": "jobid,name,machine_type,trace,0,1\nj1,m1,8,j1,25,\n",
     }
-    for name, text in files.items():
-        (raw / name).write_bytes(gzip.compress(text.encode()))
-    return raw
+    packed = {name: gzip.compress(text.encode()) for name, text in files.items()}
+    return write_files(folder / "raw", packed)
 
 
 def extracted(job_id: str, **gpus: int) -> dict[str, object]:

@@ -156,22 +156,17 @@ def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Pat
 def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     """A second cluster puts its name before job ids, an earlier submission renumbers attempts."""
     failed = [line(7, 3).replace("COMPLETED", "FAILED"), line(8, 3, "RUNNING"), line(9, 3)]
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "7.out").write_text("RuntimeError: CUDA out of memory.\n")
-    (logs / "8.out").write_text("epoch 1\n")
-    (logs / "5.out").write_text("Segmentation fault\n")
+    texts = {"7": "RuntimeError: CUDA out of memory.", "8": "epoch 1", "5": "Segmentation fault"}
+    logs = write_files(tmp_path / "logs", {f"{n}.out": f"{text}\n" for n, text in texts.items()})
     out = tmp_path / "t"
     ingest("slurm", page(tmp_path / "1.txt", failed), out, failures=logs, append=True)
     earlier = line(7, 2).replace("COMPLETED", "REQUEUED")
     pages = [earlier, line(1, 2, cluster="b"), line(8, 3).replace("COMPLETED", "FAILED")]
     manifest = ingest("slurm", page(tmp_path / "2.txt", pages), out, append=True)
+    rows = "select job_id, attempt, reason from failures order by all"
     with Trace(out) as trace:
-        rows = "select job_id, attempt, reason from failures order by all"
-        assert trace.sql(rows).fetchall() == [
-            ("a:7", 2, "GPU out of memory"),
-            ("a:8", 1, "No signature"),
-        ]
+        found = [("a:7", 2, "GPU out of memory"), ("a:8", 1, "No signature")]
+        assert trace.sql(rows).fetchall() == found
     counted = account(manifest, "failures")
     assert (counted.read, counted.rejected) == (3, {"the job is unknown": 1})
     # read again once the job has ended, its output is judged again
@@ -195,12 +190,11 @@ run_s = { column = "run", unit = "s" }
 
 def table_of(folder: Path, files: dict[str, range]) -> Path:
     """A table of jobs without ids, one a day, and its map."""
-    folder.mkdir()
-    (folder / "map.toml").write_text(MAP, "utf-8")
+    texts = {"map.toml": MAP}
     for name, days in files.items():
         rows = [f"2026-01-{day + 1:02}T00:00:00Z,{day % 4},{60 * day}" for day in days]
-        (folder / name).write_text("\n".join(["submit,gpus,run", *rows, ""]), "utf-8")
-    return folder
+        texts[name] = "\n".join(["submit,gpus,run", *rows, ""])
+    return write_files(folder, texts)
 
 
 @pytest.mark.slow

@@ -95,16 +95,10 @@ def rows_of(lines: csv_file.ParsedBlock, first: int) -> list[Row]:
     """Rows as parsed, with the number of their lines from that of the first."""
     rows = []
     for table, numbers in lines.rows:
-        values = table.drop_columns([*TEXTS, *([""] if "" in table.column_names else [])])
-        for number, time, machine, row in zip(
-            numbers.tolist(),
-            table["time"].to_pylist(),
-            table["machine"].to_pylist(),
-            zip(*(c.to_pylist() for c in values.columns), strict=True),
-            strict=True,
-        ):
-            known = tuple(math.inf if value is None else value for value in row)
-            rows.append((first + number, time, machine, known))
+        named = [name for name in table.column_names if name not in (*TEXTS, "")]
+        for number, row in zip(numbers.tolist(), table.to_pylist(), strict=True):
+            known = tuple(math.inf if row[name] is None else row[name] for name in named)
+            rows.append((first + number, row["time"], row["machine"], known))
     return rows
 
 

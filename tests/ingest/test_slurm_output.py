@@ -18,7 +18,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from tests.ingest.conftest import Ingest, account, assert_equal_tables
+from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files
 
 PRINTED = Path(__file__).parent / "slurm_output"
 OPEN = ("RUNNING", "PENDING", "SUSPENDED")
@@ -124,11 +124,8 @@ def rejected(manifest: Manifest) -> dict[str, int]:
 
 
 def folder(at: Path, files: Iterable[str]) -> Path:
-    at.mkdir()
-    for name in files:
-        for path in PRINTED.glob(f"{name}.gz"):
-            (at / path.name).write_bytes(path.read_bytes())
-    return at
+    paths = [path for name in files for path in PRINTED.glob(f"{name}.gz")]
+    return write_files(at, {path.name: path.read_bytes() for path in paths})
 
 
 def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:

@@ -14,18 +14,14 @@ from hypothesis import strategies as st
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.table.table_map import SHIPPED, load_map
-from tests.ingest.conftest import Ingest
+from tests.ingest.conftest import Ingest, write_files
 from tests.support.strategies import one_in
 
 
 def write(folder: Path, map_text: str, **files: str) -> Path:
     """Write a map and files, named without their ``.csv``, into a folder."""
-    raw = folder / "raw"
-    raw.mkdir()
-    (raw / "map.toml").write_text(map_text, "utf-8")
-    for name, text in files.items():
-        (raw / f"{name}.csv").write_text(text, "utf-8", newline="")
-    return raw
+    tables = {f"{name}.csv": text for name, text in files.items()}
+    return write_files(folder / "raw", {"map.toml": map_text, **tables})
 
 
 def test_times_are_read_in_the_units_and_zones_that_the_map_names(
