@@ -27,8 +27,8 @@ def test_none_as_text_is_unknown(made: Ingest) -> None:
         job("j1", [attempt("None", "None", m1=1)], user="None", status="None"),
         job("j2", [attempt(None, None, m1=1)], user=None),
     )
-    people = [(None, None), (None, "Pass")]
-    assert got.rows("select user, status from jobs order by job_id") == people
+    expected = [(None, None), (None, "Pass")]
+    assert got.rows("select user, status from jobs order by job_id") == expected
     assert got.rows("select distinct started_at, ended_at from attempts") == [(None, None)]
 
 

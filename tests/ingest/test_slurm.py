@@ -4,7 +4,6 @@ import gzip
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -169,23 +168,6 @@ def test_a_job_number_that_is_used_again_is_another_job(tmp_path: Path, ingested
     expected = [(name, 1, "7") for name in ("7", "7@2026-01-01T00:00:00", "7@2026-01-01T01:00:00")]
     query = "select job_id, attempt, scheduler_id from attempts join jobs using (job_id)"
     assert got.rows(f"{query} order by all") == expected
-
-
-@pytest.mark.slow
-def test_the_latest_record_wins_in_any_order_of_files(tmp_path: Path, ingested: Ingest) -> None:
-    waiting = {"State": "PENDING", "NodeList": "None assigned", "AllocTRES": ""}
-    readings = (
-        record("7", (WHEN[0], "Unknown", "Unknown"), ReqTRES="gres/gpu=1", **waiting),
-        record("7", (*WHEN[:2], "Unknown"), State="RUNNING"),
-        record("7"),
-    )
-    for i, order in enumerate(permutations(readings)):
-        files = {f"{n}.txt": f"{HEADER}\n{line}\n" for n, line in enumerate(order)}
-        got = ingested("slurm", write_files(tmp_path / f"raw{i}", files), tmp_path / f"t{i}")
-        assert got.account("attempts").rejected == {"an earlier reading of a record": 2}
-        assert got.rows(
-            "select started_at, ended_at, end_reason, status from attempts join jobs using (job_id)"
-        ) == [(at("00:00:05"), at("01:00:00"), "completed", "Pass")]
 
 
 def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: Ingest) -> None:

@@ -27,22 +27,13 @@ Row = dict[str, Any]
 TABLES = ("jobs", "attempts", "placements", "machines")
 
 ENDS = {
-    "COMPLETED": "completed",
-    "FAILED": "failed",
-    "OUT_OF_MEMORY": "out_of_memory",
-    "CANCELLED": "killed",
-    "PREEMPTED": "preempted",
-    "REQUEUED": "requeued",
-    "RESIZING": "resized",
-    "TIMEOUT": "time_limit",
-    "DEADLINE": "time_limit",
-    "NODE_FAIL": "node_failure",
+    state: state.lower()
+    for state in ("COMPLETED", "FAILED", "OUT_OF_MEMORY", "PREEMPTED", "REQUEUED")
 }
-STATUS = {
-    "COMPLETED": "Pass",
-    "CANCELLED": "Killed",
-    **dict.fromkeys(("FAILED", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE", "NODE_FAIL"), "Failed"),
-}
+ENDS |= {"CANCELLED": "killed", "RESIZING": "resized", "NODE_FAIL": "node_failure"}
+ENDS |= dict.fromkeys(("TIMEOUT", "DEADLINE"), "time_limit")
+STATUS = {"COMPLETED": "Pass", "CANCELLED": "Killed"}
+STATUS |= dict.fromkeys(("FAILED", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE", "NODE_FAIL"), "Failed")
 
 
 def text(name: str) -> str:
@@ -66,7 +57,7 @@ def count_gpus(tres: str) -> int:
     return int(listed.get("gres/gpu", 0))
 
 
-def plain_reading(prefixed: bool = True) -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
+def plain_reading() -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
     """Jobs and attempts, as the -D print has them."""
     by_job: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records():
@@ -75,7 +66,7 @@ def plain_reading(prefixed: bool = True) -> tuple[dict[str, Row], dict[tuple[str
     jobs, attempts = {}, {}
     for (cluster, number), made in by_job.items():
         made.sort(key=lambda r: r["Submit"])
-        job_id = f"{cluster}:{number}" if prefixed else number
+        job_id = f"{cluster}:{number}"
         states = [r["State"].split()[0] for r in made]
         for i, (r, state) in enumerate(zip(made, states, strict=True), 1):
             code, signal = map(int, r["ExitCode"].split(":"))
@@ -97,7 +88,7 @@ def plain_reading(prefixed: bool = True) -> tuple[dict[str, Row], dict[tuple[str
         first = made[0]
         limit = first["TimelimitRaw"]
         jobs[job_id] = {
-            "vc": f"{cluster}:{first['Partition']}" if prefixed else first["Partition"],
+            "vc": f"{cluster}:{first['Partition']}",
             "user": first["User"],
             "gpus": max(count_gpus(r["AllocTRES"] or r["ReqTRES"]) for r in made),
             "submitted_at": moment(first["Submit"]),
