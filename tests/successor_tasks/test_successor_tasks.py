@@ -11,26 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.successor_tasks.examples import EXAMPLES
-
 ROOT = Path(__file__).parents[2]
 SECTIONS = re.split(r"^## ", (ROOT / "docs" / "extend.md").read_text("utf-8"), flags=re.MULTILINE)
 FILES = {
-    section.split("\n")[0]: re.findall(r"`([^`]+)`", section.split("Files:")[1].split("\n\n")[0])
+    heading.lower().replace(" ", "_"): re.findall(r"`([^`]+)`", files)
     for section in SECTIONS
-    if "\nFiles:" in section
+    for heading, files in re.findall(r"\A(.*)\n\nFiles:(.*?)\n\n", section, re.DOTALL)
 }
+DIFFS = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.diff"))}
+"""Examples of changes, by heading in ``docs/extend.md``."""
 
 
 @pytest.fixture(scope="module")
-def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the tracebacks of the failed checks, by task, in a package with all changes."""
+def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """Return the traceback of each check that failed, by task, in a package with all changes."""
     copy = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "philly_analysis", copy / "philly_analysis", ignore=ignored)
-    for edits in EXAMPLES.values():
-        for edit in edits:
-            edit.apply(copy)
+    apart = os.environ | {"GIT_CEILING_DIRECTORIES": str(copy.parent)}
+    subprocess.run(["git", "apply", *DIFFS.values()], cwd=copy, env=apart, check=True)
     done = subprocess.run(
         [sys.executable, "-m", "tests.successor_tasks.checks"],
         cwd=copy,
@@ -40,24 +39,24 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
 def test_each_example_is_documented() -> None:
-    assert EXAMPLES.keys() <= FILES.keys()
+    assert DIFFS.keys() <= FILES.keys()
     assert len(FILES) == 12
 
 
-@pytest.mark.parametrize("task", EXAMPLES)
-def test_an_example_works(task: str, failures: dict[str, str]) -> None:
-    assert failures.get(task) is None, failures[task]
+@pytest.mark.parametrize("task", DIFFS)
+def test_an_example_works(task: str, failures: dict[str, str | None]) -> None:
+    assert failures[task] is None, failures[task]
 
 
-@pytest.mark.parametrize("task", EXAMPLES)
+@pytest.mark.parametrize("task", DIFFS)
 def test_an_example_touches_only_the_files_named(task: str) -> None:
     patterns = [re.sub(r"<\w+>", "*", name) for name in FILES[task]]
-    touched = {edit.path for edit in EXAMPLES[task]}
+    touched = re.findall(r"^\+\+\+ b/(.*)", DIFFS[task].read_text("utf-8"), re.MULTILINE)
     for path in touched:
         assert any(fnmatch.fnmatch(path, pattern) for pattern in patterns), path
     for pattern in patterns:
