@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from philly_analysis.distributions.distribution import EMPIRICAL, Distribution, Parameter
 from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitting import fit_distribution
+from philly_analysis.distributions.goodness import _simulate
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.persistence import from_json, to_json
@@ -165,6 +166,13 @@ def test_kaplan_meier_by_hand() -> None:
     assert x.tolist() == [1, 3, 4]
     np.testing.assert_allclose(at, [0.25, 1 - 0.375, 1])
     np.testing.assert_allclose(before, [0, 0.25, 1 - 0.375])
+
+
+def test_a_simulated_sample_has_at_least_two_uncensored_values() -> None:
+    like = Lifetimes.of([1, 2, 300, 400], [True, True, False, False])
+    rng = np.random.default_rng(0)
+    drawn = [_simulate(known("lognormal"), like, rng) for _ in range(100)]
+    assert {x and x.ended.size for x in drawn} == {None, 2, 3, 4}
 
 
 @pytest.mark.parametrize(

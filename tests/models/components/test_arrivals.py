@@ -2,10 +2,10 @@
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
+import scipy.signal as sps
 import scipy.stats as sp
 from numpy.typing import ArrayLike
 
@@ -13,6 +13,7 @@ from philly_analysis.errors import ModelError
 from philly_analysis.models import load_model
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.hourly_counts import HourlyCounts, hour_of_week
+from philly_analysis.models.components.intrahour import fit_intrahour_gaps
 from philly_analysis.models.validation.distances import cdf_gap
 
 MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday
@@ -68,6 +69,14 @@ def test_a_sample_has_the_fitted_dispersion_autocorrelation_and_gaps() -> None:
         assert cdf_gap(sample.gaps_s(), real.gaps_s()) < 0.05
 
 
+def test_the_correlation_of_successive_gaps_is_estimated() -> None:
+    """800 hours of eight jobs, whose log gaps have a lag-1 correlation of 0.6."""
+    rng = np.random.default_rng(0)
+    level = sps.lfilter([0.8], [1, -0.6], rng.standard_normal((800, 50)))[:, -8:]
+    at = np.cumsum(60 * np.exp(level / 2), axis=1) + 3_600 * np.arange(800)[:, None]
+    assert fit_intrahour_gaps(np.asarray(at.ravel(), float))[1] == pytest.approx(0.6, abs=0.03)
+
+
 def test_a_sample_has_the_working_day() -> None:
     at = MODEL.sample(np.random.default_rng(0), days=56)
     hour = (at % 86_400) // 3_600
@@ -118,12 +127,6 @@ def test_poisson_arrivals_are_poisson() -> None:
 def test_too_few_submissions_are_an_error(at: ArrayLike, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         Arrivals.fit(at)
-
-
-@pytest.mark.parametrize("size", [{}, {"jobs": 0}, {"days": -1}, {"jobs": 5, "days": 1, "load": 2}])
-def test_contradictory_sizes_are_an_error(size: dict[str, Any]) -> None:
-    with pytest.raises(ModelError):
-        MODEL.sample(np.random.default_rng(0), **size)
 
 
 def test_dispersion_from_one_day_has_a_large_standard_error() -> None:

@@ -66,10 +66,11 @@ def test_users_have_the_fitted_shares_and_repetition() -> None:
     names = np.array(["ann", "bob", "cyd"])[rng.integers(0, 3, 5_000)][
         np.maximum.accumulate(np.where(fresh, np.arange(5_000), 0))
     ]
-    jobs = two_clusters(5_000).assign(user=names, vc="v", submitted_s=np.arange(5_000.0))
+    jobs = two_clusters(5_000).assign(user=names, vc="v", submitted_s=60 * np.arange(5_000.0))
     model = Users.fit(jobs)
     assert model.repeat_in_burst == pytest.approx(0.8, abs=0.02)
-    _, user, number = model.sample(np.arange(5_000.0), rng)
+    assert model.repeat_otherwise == 0, "no gap is longer than a minute"
+    _, user, number = model.sample(60 * np.arange(5_000.0), rng)
     again = (number[1:] == number[:-1]).mean()
     assert again == pytest.approx((names[1:] == names[:-1]).mean(), abs=0.03)
     shares = pd.Series(user).value_counts(normalize=True).to_numpy()

@@ -7,7 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from philly_analysis.models.components.load_dependence import correlate_with_load, load_correlation
+from philly_analysis.models.components.load_dependence import (
+    correlate_with_load,
+    draw_load_dependent,
+    load_correlation,
+)
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import MODEL
 
@@ -40,6 +44,22 @@ def test_scores_have_the_target_correlation(target: float) -> None:
     made = correlate_with_load(at_s, score, target)
     assert load_correlation(at_s, made) == pytest.approx(target, abs=0.02)
     assert made.std() == pytest.approx(1)
+
+
+def test_the_target_is_raised_by_the_shortfall() -> None:
+    at_s, score = jobs(2)
+    at_s = np.append(at_s, 200 * 3_600.0)
+    score, run_s = np.append(score, 0.0), np.append(-score, 9.0)  # alone in its hour, the longest
+    drawn: list[NDArray[np.float64]] = []
+
+    def run_times(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        drawn.append(scores)
+        return run_s
+
+    draw_load_dependent(at_s, score, 0.3, run_times)
+    reached = load_correlation(at_s, norm.ppf((rankdata(run_s) - 0.5) / run_s.size))
+    expected = [correlate_with_load(at_s, score, 0.3 + i * (0.3 - reached)) for i in range(3)]
+    np.testing.assert_allclose(np.array(drawn), np.array(expected))
 
 
 def test_sampled_periods_have_the_fitted_correlation() -> None:
