@@ -70,13 +70,9 @@ def extracted(job_id: str, **gpus: int) -> dict[str, object]:
     return {"jobid": job_id, "detail": detail, **words, **times}
 
 
-RAW: dict[str, Callable[[Path], Path]] = {
-    "philly": philly,
-    "philly-multigpu": philly_multigpu,
-    "slurm": slurm,
-    "table": table,
-    "pai": pai,
-}
+RAW: dict[str, Callable[[Path], Path]]
+RAW = {"philly": philly, "philly-multigpu": philly_multigpu, "slurm": slurm, "table": table}
+RAW["pai"] = pai
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 
 

@@ -16,6 +16,7 @@ import pytest
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, PhillyError, TraceError, UnknownNameError
 from philly_analysis.ingest.source_registry import SOURCES
+from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import HEADERS, attempt, job, write_archive
 
@@ -85,8 +86,7 @@ def test_gzipped_files_are_read_and_refused_when_cut_off(raw: Path, tmp_path: Pa
 def test_folders_with_odd_names(raw: Path, tmp_path: Path) -> None:
     odd = tmp_path / "it's [a] *trace?"
     raw.rename(odd)
-    manifest = ingest("philly", odd, tmp_path / "out" / odd.name)
-    assert manifest.rows["gpu_samples"] == 1
+    ingest("philly", odd, tmp_path / "out" / odd.name)
     with Trace(tmp_path / "out" / odd.name) as trace:
         assert trace.sql("select count(*) from gpu_samples").fetchall() == [(1,)]
 
@@ -114,12 +114,10 @@ def test_a_trace_that_is_there_is_only_replaced_whole_and_by_force(
     (raw / "cluster_job_log").write_text("[")
     with pytest.raises(InputError):
         ingest("philly", raw, out, force=True)
-    with Trace(out) as trace:
-        assert trace.sql("select count(*) from jobs").fetchall() == [(1,)]
+    assert Manifest.read(out).rows["jobs"] == 1
     (raw / "cluster_job_log").write_text(json.dumps([job("j1"), job("j2")]))
     ingest("philly", raw, out, force=True)
-    with Trace(out) as trace:
-        assert trace.sql("select count(*) from jobs").fetchall() == [(2,)]
+    assert Manifest.read(out).rows["jobs"] == 2
 
 
 def test_a_folder_that_is_no_trace_is_never_replaced(raw: Path, tmp_path: Path) -> None:
@@ -147,12 +145,8 @@ def test_a_full_disk(raw: Path, tmp_path: Path) -> None:
         "except TraceError as error:\n    print(error)\n"
     )
     out = tmp_path / "trace"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(raw), str(out)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", code, str(raw), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "cannot be written" in done.stdout, done.stderr
     assert done.stdout.count("\n") == 1
     assert not list(tmp_path.glob("*trace*"))

@@ -247,10 +247,8 @@ def test_pai(tmp_path: Path, ingested: Ingest) -> None:
     assert got.rows(
         "select job_id, gpus, gpu_frac, round(mem_gb, 3), submitted_at, status from jobs order by 1"
     ) == [("a", 4, 0.5, 69.3, day, "Pass"), ("b", 4, 1.0, 20.0, day, None)]
-    assert got.rows("select started_at, ended_at from attempts order by all") == [
-        (day + MINUTE, day + 120 * MINUTE),
-        (day + 60 * MINUTE, None),
-    ]
+    times = [(day + MINUTE, day + 120 * MINUTE), (day + 60 * MINUTE, None)]
+    assert got.rows("select started_at, ended_at from attempts order by all") == times
     machines = [("m1", 8, "V100"), ("m2", 0, None)]
     assert got.rows("select machine_id, gpus, gpu_model from machines order by all") == machines
 

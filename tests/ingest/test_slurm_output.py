@@ -132,10 +132,9 @@ def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:
         still = {key for key, row in want.items() if row["open"]}
         # a task of an array that waited had no number yet; a requeued job waits as another record
         found += [f"{key} is missing" for key in want.keys() - still - got.keys()]
-        new = [got[key] for key in got.keys() - want.keys()]
         found += [
             f"{row} is new"
-            for row in new
+            for row in (got[key] for key in got.keys() - want.keys())
             if row.get("end_reason") == "completed"
             and row["ended_at"] < datetime(2026, 11, 21, 22, 1)
         ]
@@ -236,9 +235,7 @@ def test_a_delimiter_that_lists_hold_costs_few_records(tmp_path: Path) -> None:
 
 
 def test_a_run_without_clusters_keeps_its_jobs_apart_by_user_and_time(tmp_path: Path) -> None:
-    manifest = ingest(
-        "slurm", folder(tmp_path / "raw", ["module_docstring_caret_D.txt"]), tmp_path / "t"
-    )
+    manifest = ingest("slurm", PRINTED / "module_docstring_caret_D.txt.gz", tmp_path / "t")
     _, attempts = read(tmp_path / "t")
     [(reason, n)] = rejected(manifest).items()
     assert "of which Cluster?" in reason
@@ -366,13 +363,9 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
         for line in text(f"scontrol_show_node_o.{cluster}.txt").splitlines():
             said = dict(part.split("=", 1) for part in line.split() if "=" in part)
             _, model, gpus = said["Gres"].split(":") if ":" in said["Gres"] else ("", None, 0)
-            listed[f"{cluster}:{said['NodeName']}"] = (
-                cluster,
-                int(gpus),
-                model,
-                float(said["CPUTot"]),
-                round(int(said["RealMemory"]) * 2**20 / 1e9, 6),
-            )
+            mem_gb = round(int(said["RealMemory"]) * 2**20 / 1e9, 6)
+            name = f"{cluster}:{said['NodeName']}"
+            listed[name] = (cluster, int(gpus), model, float(said["CPUTot"]), mem_gb)
     with Trace(tmp_path / "t") as trace:
         got = trace.sql(
             "select machine_id, cluster, gpus, gpu_model, cpus, round(mem_gb, 6), gpus_listed "

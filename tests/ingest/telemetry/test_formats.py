@@ -1,23 +1,13 @@
 """Compare samples of one history in every format and at every rate with a reference."""
 
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.ingest.telemetry.history import FORMATS, GPUS, MIB, expected, history
-from tests.ingest.telemetry.made import Made, made
+from tests.ingest.telemetry.made import made
 
 MACHINES = [{"machine_id": name, "gpus": gpus} for name, gpus in GPUS.items()]
-
-
-def equal(found: Made, walked: dict[tuple[datetime, str], tuple[Any, ...]]) -> None:
-    samples = found.samples()
-    assert samples.keys() == walked.keys()
-    for key, (util, seconds) in walked.items():
-        assert samples[key][0] == util
-        assert samples[key][1] == pytest.approx(seconds, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +21,8 @@ def equal(found: Made, walked: dict[tuple[datetime, str], tuple[Any, ...]]) -> N
 def test_every_format_tells_the_same(name: str, seconds: float, tmp_path: Path) -> None:
     readings = history(seconds)
     found = made(tmp_path, FORMATS[name](readings), "Europe/Berlin", machines=MACHINES)
-    equal(found, expected(readings, seconds))
+    lasts = {key: (u, pytest.approx(s)) for key, (u, s) in expected(readings, seconds).items()}
+    assert found.samples() == lasts
     assert found.rows("select machine_id, gpus from machines order by all") == [*GPUS.items()]
     # memory and power stand beside the utilisation of the same GPU
     told = {(r.at, r.machine, r.gpu): r for r in readings}

@@ -168,13 +168,8 @@ LABELS: dict[str, Any] = {
     "jobs": [job("1", 2), job("2", 2), job("3", 4), job("4", 1), job("5", 1), job("6", 3)],
     "machines": [machine("m1"), machine("m2"), machine("m3")],
     "attempts": [
-        attempt("1", 0, 5),
-        attempt("2", 0, 4),
-        attempt("2", 6, 9, 2),
-        attempt("3", 0, 9),
-        attempt("4", 0, 5),
-        attempt("5", 5, None),
-        attempt("6", 0, 9),
+        *(attempt(job_id, 0, end) for job_id, end in zip("12346", (5, 4, 9, 5, 9), strict=True)),
+        *(attempt("2", 6, 9, 2), attempt("5", 5, None)),
     ],
     "placements": [
         place("1", "m1", gpus=2),
