@@ -75,7 +75,6 @@ def test_tables_and_queries_are_printed_as_csv_and_json(path: Path) -> None:
     assert (rows["placements"], rows["gpu_samples"]) == (13, None)
     text = "select job_id, gpus from jobs order by all"
     assert run("query", path, text, "--csv") == "job_id,gpus\na,1\nb,2\nc,8\n"
-    assert json.loads(run("query", path, text, "--json"))[2] == {"job_id": "c", "gpus": 8}
     shown = run("query", path, "select '[red]x[/red]' as \"[b]\"")
     assert "[red]x[/red]" in shown and "[b]" in shown, "text from logs is not markup"
 
@@ -97,18 +96,6 @@ def test_findings_are_one_json_document(path: Path) -> None:
     assert list(document["table"][0]) == list(result.table.columns)
     assert found["overview"]["table"][0]["day"].startswith("2017-10-03")
     assert found["overview"]["table"][0]["gpu_samples"] is None
-
-
-def test_one_finding_is_one_csv_and_several_go_to_a_folder(path: Path, tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("analyze", path, "run_time", "--csv"))))
-    assert list(rows[0]) == ["gang", "jobs", "censored", "percentile", "run_s"]
-    run("analyze", path, "run_time", "overview", "--csv", "--out", tmp_path / "tables")
-    files = sorted(f.name for f in (tmp_path / "tables").iterdir())
-    assert files == ["overview.csv", "run_time.csv"]
-    with (tmp_path / "tables" / "run_time.csv").open(newline="") as file:
-        assert [r["run_s"] for r in csv.DictReader(file)] == [
-            f"{float(r['run_s'])}" if r["run_s"] else "" for r in rows
-        ]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +179,3 @@ def test_the_source_is_detected_from_the_files(tmp_path: Path) -> None:
     assert detect_source(folder / "sacct.json") == "slurm"
     (tmp_path / "trace-data.tar.gz").touch()
     assert detect_source(tmp_path / "trace-data.tar.gz") == "philly"
-
-
-@pytest.mark.slow
-def test_the_demo_writes_its_page_to_any_folder(tmp_path: Path) -> None:
-    out = run("demo", tmp_path / "mine")
-    page = tmp_path / "mine" / "reports" / "sample" / "report.html"
-    assert "report written to" in out
-    assert "Synthetic data." in page.read_text("utf-8")

@@ -61,12 +61,6 @@ def test_virtual_clusters_have_the_fitted_run_times() -> None:
     np.testing.assert_allclose(ours, real, rtol=0.1)
 
 
-def test_a_seed_determines_the_sample() -> None:
-    a, b, c = (MODEL.sample(jobs=300, seed=s) for s in (1, 1, 2))
-    assert a.jobs.equals(b.jobs) and a.attempts.equals(b.attempts)
-    assert not a.jobs.equals(c.jobs)
-
-
 def test_jobs_days_load_and_cluster_size() -> None:
     base = MODEL.sample(days=14, seed=0)
     assert MODEL.sample(days=14, load=2, seed=0).jobs.height == pytest.approx(

@@ -1,6 +1,6 @@
 """Check comparisons of traces against numbers worked out by hand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,6 @@ from philly_analysis.errors import TraceError
 from philly_analysis.report.comparison import in_words, plot, side_by_side
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 
 T = datetime(2026, 3, 2)
@@ -27,7 +26,7 @@ def trace(
     machines: Sequence[tuple[str, int]] = (("m0", 2), ("m1", 2)),
     submitted_at: datetime | list[datetime] = T,
     flag: list[str | None] | None = None,
-) -> Trace:
+) -> Path:
     """Write a trace of two one-GPU jobs on m0, submitted at midnight, with runs in minutes."""
     minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
     jobs = ["a", "b"][: len({j for j, _ in reasons})]
@@ -58,25 +57,19 @@ def trace(
     tables["placements"] = tables["attempts"].select(
         "job_id", "attempt", machine_id=pl.lit("m0"), gpu=pl.lit(0, pl.Int32)
     )
-    out = write_trace(
-        tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=True)
-    )
-    return Trace(out)
+    manifest = Manifest(name=name, source="simulate", synthetic=True)
+    return write_trace(tmp_path / name, tables, manifest)
+
+
+BOTH = [("a", "completed"), ("b", "completed")]
 
 
 @pytest.fixture
-def result(tmp_path: Path) -> Iterator[Result]:
+def result(tmp_path: Path) -> Result:
     # one: a runs 0-10, b waits and runs 10-40; two: a is stopped at 5 for b, which runs 5-35
-    with (
-        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
-        trace(
-            tmp_path,
-            "two",
-            [(0, 5), (35, 40), (5, 35)],
-            [("a", "preempted"), ("a", "completed"), ("b", "completed")],
-        ) as b,
-    ):
-        yield compare([a, b])
+    one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
+    two = trace(tmp_path, "two", [(0, 5), (35, 40), (5, 35)], [("a", "preempted"), *BOTH])
+    return compare([one, two])
 
 
 def test_single_numbers(result: Result) -> None:
@@ -101,20 +94,16 @@ def test_single_numbers(result: Result) -> None:
 def test_allocated_time_is_of_the_complete_part_of_the_log(tmp_path: Path) -> None:
     # a began before the log, which is complete from the tenth minute on
     when = [T - timedelta(days=1), T.replace(minute=10)]
-    ends = [("a", "completed"), ("b", "completed")]
-    made = trace(
-        tmp_path, "cut", [(0, 15), (20, 40)], ends, submitted_at=when, flag=["left_truncated", None]
+    cut, whole = (
+        trace(tmp_path, name, [(0, 15), (20, 40)], BOTH, submitted_at=when, flag=flag)
+        for name, flag in (("cut", ["left_truncated", None]), ("whole", None))
     )
-    with (
-        made as cut,
-        trace(tmp_path, "whole", [(0, 15), (20, 40)], ends, submitted_at=when) as all_,
-    ):
-        wide = side_by_side(compare([cut, all_])).set_index("measure")
-        assert tuple(wide.loc["held_frac", ["cut", "whole"]]) == pytest.approx(
-            ((5 + 20) / (4 * 30), (15 + 20) / (4 * 40))
-        )
-        # while one of m0's GPUs is allocated, the other is on a partly used server
-        assert wide.loc["fragmented_frac", "cut"] == pytest.approx(25 / (4 * 30 - 25))
+    wide = side_by_side(compare([cut, whole])).set_index("measure")
+    assert tuple(wide.loc["held_frac", ["cut", "whole"]]) == pytest.approx(
+        ((5 + 20) / (4 * 30), (15 + 20) / (4 * 40))
+    )
+    # while one of m0's GPUs is allocated, the other is on a partly used server
+    assert wide.loc["fragmented_frac", "cut"] == pytest.approx(25 / (4 * 30 - 25))
 
 
 def test_words_and_curves(result: Result) -> None:
@@ -137,54 +126,46 @@ def test_the_figure_has_the_times_of_each_trace_and_the_use_of_gpu_time(result: 
 
 
 def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
-    both = [("a", "completed"), ("b", "preempted")]
-    with (
-        trace(tmp_path, "one", [(0, 10), (10, 40)], both) as a,
-        trace(tmp_path, "two", [(5, 15)], [("a", "completed")]) as b,
-    ):
-        result = compare([a, b])
-        less, who = result.sentences
-        assert who == "1 job that ended in each is compared; excluded are 1 in one, 0 in two."
-        assert "50.0 % longer than the 10 min" in less
-        assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
-        wide = side_by_side(result).set_index("measure")
-        assert tuple(wide.loc["jobs", ["one", "two"]]) == (1, 1)
-        assert tuple(wide.loc["mean_jct_s", ["one", "two"]]) == (10 * 60, 15 * 60)
-        assert wide.loc["preemptions", "one"] == 0  # that was b
-        assert wide.loc["makespan_s", "one"] == 40 * 60
-        [caveat] = result.caveats
-        assert "of all jobs of a trace" in caveat
-        with pytest.raises(TraceError, match="at least two"):
-            compare([a])
+    one = trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "preempted")])
+    result = compare([one, trace(tmp_path, "two", [(5, 15)], BOTH[:1])])
+    less, who = result.sentences
+    assert who == "1 job that ended in each is compared; excluded are 1 in one, 0 in two."
+    assert "50.0 % longer than the 10 min" in less
+    assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
+    wide = side_by_side(result).set_index("measure")
+    assert tuple(wide.loc["jobs", ["one", "two"]]) == (1, 1)
+    assert tuple(wide.loc["mean_jct_s", ["one", "two"]]) == (10 * 60, 15 * 60)
+    assert wide.loc["preemptions", "one"] == 0  # that was b
+    assert wide.loc["makespan_s", "one"] == 40 * 60
+    [caveat] = result.caveats
+    assert "of all jobs of a trace" in caveat
+    with pytest.raises(TraceError, match="at least two"):
+        compare([one])
 
 
 def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
+    one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     earlier = T - timedelta(minutes=5)
-    with (
-        trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "completed")]) as a,
-        trace(tmp_path, "two", [(0, 10)], [("a", "completed")], submitted_at=earlier) as b,
-    ):
-        result = compare([a, b])
-        assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[0]
-        assert result.fact("common_jobs") == 0
-        assert result.fact("one_mean_jct_s") == 25 * 60
-        assert result.fact("two_mean_jct_s") == 15 * 60
+    result = compare([one, trace(tmp_path, "two", [(0, 10)], BOTH[:1], submitted_at=earlier)])
+    assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[0]
+    assert result.fact("common_jobs") == 0
+    assert result.fact("one_mean_jct_s") == 25 * 60
+    assert result.fact("two_mean_jct_s") == 15 * 60
 
 
 def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
-    with trace(tmp_path, "one", [(0, 10)], [("a", "completed")]) as a:
-        assert list(side_by_side(compare([a, a])).columns[-2:]) == ["one (1)", "one (2)"]
+    one = trace(tmp_path, "one", [(0, 10)], BOTH[:1])
+    assert list(side_by_side(compare([one, one])).columns[-2:]) == ["one (1)", "one (2)"]
 
 
 def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -> None:
-    def simulated(folder: str, under: str) -> Trace:
-        made = trace(tmp_path / folder, "it", [(0, 10)], [("a", "completed")])
-        file = made.path / "manifest.json"
+    def simulated(folder: str, under: str) -> Path:
+        made = trace(tmp_path / folder, "it", [(0, 10)], BOTH[:1])
+        file = made / "manifest.json"
         manifest = Manifest.from_json(file.read_text())
         note = f"Simulated under {under} on 2 machines with 4 GPUs."
         file.write_text(replace(manifest, notes=(note,)).to_json())
-        made.close()
-        return Trace(made.path)
+        return made
 
     traces = [
         simulated("x", "fifo (backfill=False, first_fit=False)"),
@@ -204,5 +185,3 @@ def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -
     text = (page / "report.html").read_text("utf-8")
     assert text.count('<section id="run_time-') == 3
     assert '<details class="data" open>' in text and "share of jobs" in text
-    for made in traces:
-        made.close()

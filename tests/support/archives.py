@@ -7,6 +7,7 @@ import shutil
 from collections import defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from philly_analysis.ingest.philly_multigpu import convert
@@ -75,16 +76,7 @@ def attempts_archive(traces: Path, out: Path) -> Path:
             end = at + timedelta(seconds=length)
             attempts.append({"start_time": str(at), "end_time": str(end), "detail": detail})
             at = end
-        log.append(
-            {
-                "status": "Pass",
-                "vc": None,
-                "jobid": f"application_{epoch}_{number}",
-                "attempts": attempts,
-                "submitted_time": str(submitted),
-                "user": None,
-            }
-        )
+        log.append(_passed(f"application_{epoch}_{number}", str(submitted), attempts))
     (out / "cluster_job_log").write_text(json.dumps(log), "utf-8")
     return out
 
@@ -119,18 +111,16 @@ def large_job_archive(traces: Path, out: Path, *, placed: bool = True) -> Path:
     for job in jobs:
         detail = _invented(machines, job["num_gpus"])
         machines += len(detail)
-        log.append(
-            {
-                "status": "Pass",
-                "vc": None,
-                "jobid": job["id"],
-                "attempts": [{**a, "detail": detail if placed else []} for a in job["attempts"]],
-                "submitted_time": job["submitted_time"],
-                "user": None,
-            }
-        )
+        attempts = [{**a, "detail": detail if placed else []} for a in job["attempts"]]
+        log.append(_passed(job["id"], job["submitted_time"], attempts))
     (out / "cluster_job_log").write_text(json.dumps(log), "utf-8")
     return out
+
+
+def _passed(job_id: str, submitted: str, attempts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a passed job of an unknown user, as in the job log."""
+    unknown = {"status": "Pass", "vc": None, "user": None}
+    return {**unknown, "jobid": job_id, "attempts": attempts, "submitted_time": submitted}
 
 
 def _invented(first: int, gpus: int) -> list[dict[str, object]]:
