@@ -2,7 +2,6 @@
 
 import importlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -12,6 +11,7 @@ import pytest
 import philly_analysis
 from philly_analysis.report import ANALYSES
 from philly_analysis.trace.relations import relations
+from tests.support.command_line import output_of
 from tests.support.scripts import architecture
 
 ROOT = Path(__file__).parents[1]
@@ -70,11 +70,8 @@ def test_the_tree_of_the_documentation_is_that_of_the_package() -> None:
 def test_sphinx_builds_it_without_warnings(tmp_path: Path) -> None:
     if not SAMPLE.is_file():
         pytest.skip("the sample was not ingested here: `make reports` does")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    done = subprocess.run(
-        [*command, ROOT / "docs", tmp_path], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    command = (sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html")
+    output_of(*command, ROOT / "docs", tmp_path)
     for name in ANALYSES:
         page = (tmp_path / "made" / "findings" / f"{name}.html").read_text("utf-8")
         assert "What can mislead" in page

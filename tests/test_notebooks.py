@@ -1,12 +1,13 @@
 """Check that committed notebooks equal their scripts, ran to the end and show figures."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import jupytext
 import pytest
 from nbformat import NotebookNode
+
+from tests.support.command_line import output_of
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 SCRIPTS = sorted(NOTEBOOKS.glob("[0-9]-*.py"))
@@ -57,12 +58,5 @@ def test_a_notebook_runs_on_a_copy(script: Path, tmp_path: Path) -> None:
         (folder / file.name).write_bytes(file.read_bytes())
     (tmp_path / "data" / "traces").mkdir(parents=True)
     (tmp_path / "data" / "traces" / "sample").symlink_to(sample)
-    done = subprocess.run(
-        [sys.executable, "make.py", script.name],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    output_of(sys.executable, "make.py", script.name, cwd=folder)
     assert len(_figures(jupytext.read(folder / f"{script.stem}.ipynb"))) >= 2

@@ -1,7 +1,5 @@
 """Build and install the wheel and the source distribution; check their files and the demo."""
 
-import os
-import subprocess
 import sys
 import tomllib
 from itertools import chain
@@ -9,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests.support.command_line import output_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -19,11 +19,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     built = tmp_path_factory.mktemp("built")
     found = {}
     for kind, pattern in {"wheel": "*.whl", "sdist": "*.tar.gz"}.items():
-        run([sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", built], ROOT)
+        output_of(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", built, cwd=ROOT)
         [file] = built.glob(pattern)
         found[kind] = built / kind
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-        run([*pip, "--no-build-isolation", "--target", found[kind], file], built)
+        output_of(*pip, "--no-build-isolation", "--target", found[kind], file, cwd=built)
     return found
 
 
@@ -32,22 +32,9 @@ def place(installed: dict[str, Path]) -> Path:
     return installed["wheel"]
 
 
-def run(words: list[str | Path], folder: Path, **variables: str) -> str:
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
-
-
 def philly(place: Path, folder: Path, *words: str) -> str:
     call = "from philly_analysis.cli import main; main()"
-    return run([sys.executable, "-c", call, *words], folder, PYTHONPATH=str(place))
+    return output_of(sys.executable, "-c", call, *words, cwd=folder, PYTHONPATH=str(place))
 
 
 def test_the_wheel_contains_every_file_of_the_package(place: Path) -> None:
@@ -87,11 +74,8 @@ def test_each_requirement_is_locked(lock: str) -> None:
 
 
 def test_the_installed_package_runs(place: Path, tmp_path: Path) -> None:
-    location = run(
-        [sys.executable, "-c", "import philly_analysis; print(philly_analysis.__file__)"],
-        tmp_path,
-        PYTHONPATH=str(place),
-    )
+    call = "import philly_analysis; print(philly_analysis.__file__)"
+    location = output_of(sys.executable, "-c", call, cwd=tmp_path, PYTHONPATH=str(place))
     assert Path(location.strip()).is_relative_to(place)
     assert "literature" in philly(place, tmp_path, "models", "--csv")
 

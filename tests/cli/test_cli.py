@@ -3,11 +3,10 @@
 import csv
 import io
 import json
-import os
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -20,7 +19,7 @@ from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
-from tests.support.command_line import invoke, run
+from tests.support.command_line import invoke, output_of, run
 from tests.support.small_traces import paper_trace
 
 
@@ -31,9 +30,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_command_and_the_module_print_the_version() -> None:
     version = metadata.version("philly-analysis")
-    words = (sys.executable, "-m", "philly_analysis", "--version")
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout == run("--version") == f"philly-analysis {version}\n"
+    printed = output_of(sys.executable, "-m", "philly_analysis", "--version")
+    assert printed == run("--version") == f"philly-analysis {version}\n"
     assert philly_analysis.__version__ == version
 
 
@@ -53,12 +51,11 @@ CALL = "import philly_analysis.cli\ntry: philly_analysis.cli.app(prog_name='phil
     ],
 )
 def test_imports_help_and_completion_do_not_import_the_libraries_for_data(
-    code: str, words: str, env: dict[str, str], printed: str
+    code: str, words: str, env: dict[str, Any], printed: str
 ) -> None:
     report = "import sys; print('imported:', *sys.modules)"
-    command = [sys.executable, "-c", code + report, *words.split()]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | env)
-    output, _, imported = done.stdout.rpartition("imported: ")
+    done = output_of(sys.executable, "-c", code + report, *words.split(), **env)
+    output, _, imported = done.rpartition("imported: ")
     assert printed in output
     assert HEAVY & set(imported.split()) == set() != set(imported.split())
 

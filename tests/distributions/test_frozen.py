@@ -47,6 +47,8 @@ def test_parametric_distributions_are_those_of_scipy(family: str) -> None:
 def test_moments_and_entropy_are_those_of_the_quantiles(distribution: Distribution) -> None:
     u = (np.arange(200_000) + 0.5) / 200_000
     x = distribution.ppf(u)
+    if distribution.family not in ("lomax", "pareto"):  # their means need more quantiles
+        assert distribution.mean() == pytest.approx(x.mean(), rel=0.02)
     if math.isfinite(distribution.var()) and distribution.family != "lognormal":
         assert distribution.var() == pytest.approx(x.var(), rel=0.02)
         assert distribution.moment(2) == pytest.approx((x**2).mean(), rel=0.02)

@@ -5,11 +5,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.command_line import output_of
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = re.split(r"^## ", (ROOT / "docs" / "extend.md").read_text("utf-8"), flags=re.MULTILINE)
@@ -28,18 +29,10 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     copy = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "philly_analysis", copy / "philly_analysis", ignore=ignored)
-    apart = os.environ | {"GIT_CEILING_DIRECTORIES": str(copy.parent)}
-    subprocess.run(["git", "apply", *DIFFS.values()], cwd=copy, env=apart, check=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.successor_tasks.checks"],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
+    output_of("git", "apply", *DIFFS.values(), cwd=copy, GIT_CEILING_DIRECTORIES=str(copy.parent))
+    checks = (sys.executable, "-m", "tests.successor_tasks.checks")
+    printed = output_of(*checks, cwd=copy, PYTHONPATH=f"{copy}{os.pathsep}{ROOT}")
+    found: dict[str, str | None] = json.loads(printed.splitlines()[-1])
     return found
 
 

@@ -1,4 +1,8 @@
-"""Run the command line in this process."""
+"""Run the command line in this process, and programs in others."""
+
+import os
+import subprocess
+from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
@@ -17,4 +21,13 @@ def run(*words: object) -> str:
     """Run a command that succeeds, and return its output."""
     done = invoke(*words)
     assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def output_of(*words: str | Path, cwd: Path | None = None, **variables: str) -> str:
+    """Run a program that succeeds, with further environment variables, and return its output."""
+    done = subprocess.run(
+        words, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
