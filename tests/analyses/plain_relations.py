@@ -594,18 +594,20 @@ def host_clock_readings(t: Rows) -> Out:
     return around_events(t.host_samples, events)
 
 
+def serves(m: Row, cluster: str | None, pool: str | None, model: str | None) -> bool:
+    """Whether a machine has GPUs and is of a cluster, a pool or one inside it, and a model."""
+    inside = pool in (None, m.pool) or (m.pool or "").startswith(f"{pool}/")
+    return bool(m.gpus) and inside and cluster in (None, m.cluster) and model in (None, m.gpu_model)
+
+
 def pools(t: Rows) -> Out:
     def machines(asked: tuple[Any, ...]) -> frozenset[str]:
-        _, pool, model = asked
-        return frozenset(
-            m.machine_id for m in t.machines
-            if m.gpus and (pool in (None, m.pool) or (m.pool or "").startswith(f"{pool}/"))
-            and model in (None, m.gpu_model)
-        )  # fmt: skip
+        return frozenset(m.machine_id for m in t.machines if serves(m, *asked))
 
     def name(asked: tuple[Any, ...]) -> tuple[int, str]:
-        _, pool, model = asked
-        parts = [pool and f"pool {pool}", model and f"{model} GPUs"]
+        cluster, pool, model = asked
+        parts = [cluster and f"cluster {cluster}", pool and f"pool {pool}",
+                 model and f"{model} GPUs"]  # fmt: skip
         text = ", ".join(filter(None, parts)) or "any machine"
         return len(text), text
 
@@ -641,8 +643,7 @@ def gang_needs(t: Rows) -> Out:
 def pool_machines(t: Rows) -> Out:
     for p in {p.pool: p for p in t.pools}.values():
         for m in t.machines:
-            inside = p.named in (None, m.pool) or (m.pool or "").startswith(f"{p.named}/")
-            if m.gpus and inside and p.gpu_model in (None, m.gpu_model):
+            if serves(m, p.cluster, p.named, p.gpu_model):
                 yield p.pool, m.machine_id, m.gpus
 
 

@@ -95,6 +95,7 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
             "gpus_listed": one(gpus, gpus, gpus + 1),
             "gpu_model": "v100" if gpus > 4 else "a100",
             "pool": {"m0": "p/a", "w4": "p/a", "u0": "x"}.get(machine, "p/b"),
+            "cluster": "c1" if machine in ("m0", "m1", "m2") else "c0",
         }
         for machine, gpus in _CAPS.items()
     ]
@@ -116,6 +117,7 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
                 "status": status,
                 "time_limit_s": one(None, 60.0, 3600.0, 36_000.0),
                 "gpu_frac": one(None, 1.0, 0.5),
+                "cluster": None if i % 5 else "c1",
                 "pool": (pool := one(*6 * ["p"], "p/a")),
                 "gpu_model": None if pool == "p/a" else one(*8 * [None], "v100", "h100"),
                 "flag": "left_truncated"

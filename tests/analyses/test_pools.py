@@ -1,65 +1,9 @@
-"""Check that pools never mix: two pools give the results of each alone."""
+"""Check that a job waits for the machines that may serve it."""
 
 from pathlib import Path
-from typing import Any
-
-import polars as pl
-import pytest
 
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, random_tables, write_tables
-
-_KEYS = ("job_id", "machine_id", "vc", "user")
-_RELATIONS = (
-    "wait_causes",
-    "overtakings",
-    "attempt_servers",
-    "occupancy",
-    "shortages",
-    "room",
-)
-
-
-def _pool(seed: int, name: str, column: str) -> dict[str, pl.DataFrame]:
-    """A random cluster all of whose jobs and machines say that they are of one pool."""
-    caps = {f"m{i}": 4 + 2 * (seed % 3) for i in range(3 + seed % 2)}
-    tables = random_tables(seed, jobs=30, caps=caps)
-    end = frame("jobs", ("job_id", "gpus", "submitted_at"), [("end", 0, 9_000)])
-    tables["jobs"] = pl.concat([tables["jobs"], end], how="diagonal")
-    renamed = {
-        table: rows.with_columns(pl.format(f"{name}-{{}}", c).alias(c) for c in _KEYS if c in rows)
-        for table, rows in tables.items()
-    }
-    for table in ("jobs", "machines"):
-        renamed[table] = renamed[table].with_columns(pl.lit(name).alias(column))
-    return renamed
-
-
-def _answers(out: Path, tables: dict[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
-    with Trace(write_tables(out, tables)) as trace:
-        return {r: trace.answer(r).pl().to_dicts() for r in _RELATIONS}
-
-
-def _in_order(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(
-        repr({k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()})
-        for row in rows
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "column", ["pool", *(pytest.param(c, marks=pytest.mark.slow) for c in ("cluster", "gpu_model"))]
-)
-def test_two_pools_side_by_side_answer_as_each_alone(tmp_path: Path, column: str) -> None:
-    a, b = _pool(31, "a", column), _pool(32, "b", column)
-    both = {name: pl.concat([a[name], b[name]], how="diagonal") for name in a}
-    together = _answers(tmp_path / "both", both)
-    alone = [_answers(tmp_path / n, t) for n, t in (("a", a), ("b", b))]
-    for name in _RELATIONS:
-        expected = [row for answers in alone for row in answers[name]]
-        assert expected
-        assert _in_order(together[name]) == _in_order(expected), name
+from tests.analyses.clusters import frame, write_tables
 
 
 def test_a_job_waits_for_the_machines_that_may_serve_it(tmp_path: Path) -> None:
