@@ -10,19 +10,39 @@ import pytest
 from philly_analysis.trace import histograms, materialized
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.trace import Trace
-from tests.analyses import plain_findings, plain_relations
 from tests.analyses.clusters import trace_of, write_tables
-from tests.analyses.plain import Rows
+from tests.analyses.plain import (
+    Rows,
+    capacity,
+    delays,
+    failures,
+    findings,
+    jobs,
+    machines,
+    notebook,
+    placements,
+    utilisation,
+)
 from tests.analyses.rich_trace import rich_tables
 from tests.analyses.test_every_finding import EMPTY
 from tests.support.small_traces import at
 
 REFERENCES = {
     name: function
-    for module in (plain_relations, plain_findings)
+    for module in (
+        capacity,
+        delays,
+        failures,
+        findings,
+        jobs,
+        machines,
+        notebook,
+        placements,
+        utilisation,
+    )
     for name, function in vars(module).items()
     if name in relations()
-} | {"out_of_order_is_harmless": plain_findings.overtaken_without_room}
+} | {"out_of_order_is_harmless": findings.overtaken_without_room}
 """For each relation, a function that computes its rows from those of the relations it reads."""
 
 

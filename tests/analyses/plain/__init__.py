@@ -14,6 +14,12 @@ from philly_analysis.trace.trace import Trace
 Row = Any
 """A row, its columns as attributes."""
 
+Out = Iterator[tuple[Any, ...]]
+"""Rows of a reference, as tuples."""
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+EPOCH = datetime(1970, 1, 1)
+
 
 class Rows:
     """The rows of each table and relation of a trace, as attributes."""
@@ -119,3 +125,35 @@ def monday(moment: datetime) -> datetime:
 def minute(moment: datetime) -> datetime:
     """Start of the minute of a moment."""
     return moment.replace(second=0, microsecond=0)
+
+
+def attempts_of(t: Rows) -> dict[str, list[Row]]:
+    return {
+        j: sorted(some, key=lambda a: a.attempt) for (j,), some in by(t.attempts, "job_id").items()
+    }
+
+
+def keyed(rows: list[Row]) -> dict[tuple[str, int], Row]:
+    return {(r.job_id, r.attempt): r for r in rows}
+
+
+def first(*values: Any) -> Any:
+    """The first value that is known."""
+    return next((v for v in values if v is not None), None)
+
+
+def us(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def lasts(run: Row) -> bool:
+    """Whether a run, if there is one, has known times and a length above zero."""
+    return bool(run and run.started_at and run.until_at and run.until_at > run.started_at)
+
+
+def trusted_run(r: Row) -> tuple[float | None, float | None]:
+    """Seconds and GPU hours of a run, if there is one; None: unknown or not trusted."""
+    if r is None or r.flag is not None or r.run_s is None:
+        return None, None
+    return r.run_s, None if r.gpus is None else r.run_s * r.gpus / 3600

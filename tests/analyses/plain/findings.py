@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.analyses.plain import (
+    DAY,
+    Out,
     Row,
     Rows,
     bucket,
@@ -16,14 +18,16 @@ from tests.analyses.plain import (
     column,
     cube,
     curve,
+    first,
+    keyed,
     monday,
     quantile,
     ratio,
     seconds,
     tally,
     total,
+    us,
 )
-from tests.analyses.plain_relations import DAY, Out, first, keyed, us
 
 
 def total_of(rows: list[Row], name: str) -> float:

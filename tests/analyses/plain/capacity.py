@@ -1,0 +1,136 @@
+"""References of relations of GPUs in use and free over time."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Any
+
+from tests.analyses.plain import DAY, EPOCH, HOUR, Out, Rows, by, keyed, lasts, monday, us
+
+
+def steps(changes: Iterable[tuple[int, float]]) -> list[tuple[int, float, float]]:
+    """Sum changes in the order of their moments: moment, level before, level after."""
+    at: dict[int, float] = defaultdict(float)
+    for moment, change in changes:
+        at[moment] += change
+    found, level = [], 0.0
+    for moment in sorted(at):
+        found.append((moment, level, level + at[moment]))
+        level += at[moment]
+    return found
+
+
+def starts_and_ends(since: datetime, until: datetime, gpus: float) -> list[tuple[int, float]]:
+    """Changes of GPUs in use; at one moment ends come before starts."""
+    return [(2 * us(since) + 1, gpus), (2 * us(until), -gpus)]
+
+
+def busy_gpus(t: Rows) -> Out:
+    runs, held = keyed(t.attempt_runs), defaultdict(list)
+    for p in t.placements:
+        r: Row = runs.get((p.job_id, p.attempt))
+        if p.gpu is not None and lasts(r):
+            held[p.machine_id, p.gpu].append((r.started_at, r.until_at))
+    for key, spans in held.items():
+        joined: list[list[Any]] = []
+        for since, until in sorted(spans):
+            if joined and since < joined[-1][1]:
+                joined[-1][1:] = [max(until, joined[-1][1]), joined[-1][2] + 1]
+            else:
+                joined.append([since, until, 1])
+        yield from ((*key, *span) for span in joined)
+
+
+def machine_use(t: Rows) -> Out:
+    caps, runs = {m.machine_id: m.gpus for m in t.machines}, keyed(t.attempt_runs)
+    servers = Counter((p.job_id, p.attempt) for p in t.placements)
+    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for b in t.busy_gpus:
+        changes[b.machine_id] += starts_and_ends(b.started_at, b.until_at, 1)
+    for p in t.placements:
+        key = p.job_id, p.attempt
+        r: Row = runs.get(key)
+        if p.gpu is None and lasts(r):
+            gpus = p.gpus if p.gpus or r.gpus is None else r.gpus / servers[key]
+            if gpus is not None:
+                changes[p.machine_id] += starts_and_ends(r.started_at, r.until_at, gpus)
+    for machine, some in changes.items():
+        for moment, before, after in steps(some):
+            free = (max(0, round(caps[machine] - n)) for n in (before, after))
+            yield machine, moment, caps[machine], *free
+
+
+def free_capacity(t: Rows) -> Out:
+    wanted = {(g.pool, n) for g in t.gang_needs for n in (g.machines, g.servers) if n}
+    for pool, machines in wanted:
+        free = {m.machine_id: m.gpus for m in t.pool_machines if m.pool == pool}
+        moments = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
+        known = sum(sorted(free.values())[-machines:])
+        yield pool, machines, 0, known
+        for moment, same in groupby(moments, key=lambda u: u[0]):
+            free |= {machine: after for _, machine, after in same if machine in free}
+            if (most := sum(sorted(free.values())[-machines:])) != known:
+                yield pool, machines, moment, (known := most)
+
+
+def vc_use(t: Rows) -> Out:
+    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for r in t.attempt_runs:
+        if r.vc and r.gpus and not r.guest and lasts(r):
+            changes[r.vc] += starts_and_ends(r.started_at, r.until_at, r.gpus)
+    for vc, some in changes.items():
+        yield from ((vc, *step) for step in steps(some))
+
+
+def vc_quotas(t: Rows) -> Out:
+    yield from (("given", q.vc, q.gpus) for q in t.given_quotas)
+    for (vc,), levels in by([] if t.given_quotas else t.vc_use, "vc").items():
+        largest = max(r.gpus or 0 for r in t.attempt_runs if r.vc == vc)
+        since, held = us(t.snapshot[0].complete_from), Counter[int]()
+        for one, two in pairwise(sorted(levels, key=lambda u: u.moment)):
+            held[one.gpus_after] += max(0, two.moment // 2 - max(one.moment // 2, since))
+        for method, frac in (("p95", 0.95), ("p99", 0.99), ("peak", 1)):
+            below = (n for n in sorted(n for n in held if held[n])
+                     if sum(held[m] for m in held if m <= n) >= frac * held.total())  # fmt: skip
+            yield method, vc, max(next(below), largest)
+
+
+def pool_use(t: Rows) -> Out:
+    for (pool,), machines in by(t.machine_pools, "pool").items():
+        caps = {m.machine_id: m.gpus for m in machines}
+        free = dict(caps)
+        found: list[tuple[Any, ...]] = []
+        for u in sorted(t.machine_use, key=lambda u: u.moment):
+            if u.machine_id in caps:
+                free[u.machine_id] = u.free_after
+                empty = sum(free[m] == n for m, n in caps.items())
+                used, full = (
+                    sum(caps.values()) - sum(free.values()),
+                    sum(n == 0 for n in free.values()),
+                )
+                found = [f for f in found if f[1] < u.moment // 2]
+                found.append((pool, u.moment // 2, used, empty, full))
+        ends = [*(f[1] for f in found[1:]), None]
+        for one, until in zip(found, ends[: len(found)], strict=True):
+            yield *one[:2], until, *one[2:]
+
+
+def idle_gpus(t: Rows) -> Out:
+    """Hold each machine's free GPUs between its changes, from the complete log to the last."""
+    caps = {m.machine_id: m.gpus for m in t.machines if m.gpus}
+    changes = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
+    free = dict(caps)
+    found: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    at = max(t.snapshot[0].complete_from, EPOCH + timedelta(microseconds=changes[0][0] // 2))
+    for moment, machine, after in changes:
+        until = EPOCH + timedelta(microseconds=moment // 2)
+        while at < until:
+            end = min(until, monday(at) + 7 * DAY)
+            hours, week = (end - at) / HOUR, found[monday(at).date()]
+            week[0] += hours * sum(caps.values())
+            week[1] += hours * (sum(caps.values()) - sum(free.values()))
+            week[2] += hours * sum(n for m, n in free.items() if n < caps[m])
+            at = end
+        free[machine] = after
+    return ((w, there, held, there - held, partly) for w, (there, held, partly) in found.items())
