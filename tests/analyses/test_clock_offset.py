@@ -15,6 +15,7 @@ from philly_analysis.analyses import clock_offset, host_clock_offset
 from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.clock_steps import clock_steps
 from philly_analysis.results import figures
+from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
@@ -214,6 +215,15 @@ def test_no_week_has_more_events_than_are_drawn(agreeing: Trace, workload: Table
     ends = [minutes_of(a)[-1] for a in by_attempt(workload).values()]
     assert len(ends) > 400
     assert {n for *_, n in drawn} == {200}
+
+
+@pytest.mark.parametrize(("events", "lines"), [(9, 0), (10, 1)])
+def test_a_step_of_ten_events_is_drawn(events: int, lines: int) -> None:
+    table = pd.DataFrame({"from_at": [pd.Timestamp(ORIGIN)], "until_at": pd.Timestamp(ORIGIN)})
+    table = table.assign(event="end", events=events, step_pct=-5.0, offset_min=0, found_min=None)
+    figure = clock_offset.plot(Result("clock_offset", table))
+    labels = [str(line.get_label()) for ax in figure.axes for line in ax.lines]
+    assert sum("where attempts end" in label for label in labels) == lines
 
 
 def test_weeks_of_one_offset_are_one_period() -> None:

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from philly_analysis.analyses import notebook_definitions
 from philly_analysis.analyses.published import compare_published
 from philly_analysis.report.findings import ANALYSES
+from philly_analysis.results.result import Result
 from philly_analysis.study import published_numbers
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
@@ -66,3 +68,13 @@ def test_only_the_study_cluster_is_compared_with_curves(tmp_path: Path) -> None:
             found = notebook_definitions.compute(trace).comparisons
         assert bool(found) != synthetic
         assert all(c.measured is not None and 0 <= c.measured <= 100 for c in found)
+
+
+def test_a_gang_is_named_once_where_this_definition_has_a_curve() -> None:
+    rows = [("ours", "1"), ("notebook", "1"), ("notebook", ">8")]
+    table = pd.DataFrame(rows, columns=["definition", "gang"]).assign(
+        quantity="wait", value_s=60.0, percentile=50
+    )
+    *_, ax = notebook_definitions.plot(Result("notebook_definitions", table)).axes
+    names = [str(line.get_label()) for line in ax.lines]
+    assert [name.startswith("_") for name in names] == [False, True, True, True]

@@ -2,8 +2,7 @@
 
 import csv
 import gzip
-import json
-from collections import defaultdict
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -67,33 +66,12 @@ def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
     assert result.fact("lost_gpu_h") == pytest.approx((4 * 60 + 8 * 11) / 60)
 
 
-SLURMS_REASONS = {
-    "held": "Dependency DependencyNeverSatisfied BeginTime FedJobLock JobHeldUser JobHeldAdmin "
-    "JobHoldMaxRequeue launch_failed_requeued_held",
-    "throttled": "JobArrayTaskLimit AccountingPolicy AssocGrpGRES AssocGrpGRESMinutes "
-    "AssocGrpGRESRunMinutes AssocGrpCpuLimit AssocGrpCPUMinutesLimit AssocGrpMemLimit "
-    "AssocGrpNodeLimit AssocGrpJobsLimit AssocGrpSubmitJobsLimit AssocGrpWallLimit "
-    "AssocGrpBilling AssocMaxJobsLimit AssocMaxSubmitJobLimit AssociationJobLimit "
-    "AssociationResourceLimit QOSGrpGRES QOSGrpGRESMinutes QOSGrpCpuLimit QOSGrpJobsLimit "
-    "QOSGrpMemLimit QOSGrpNodeLimit QOSGrpWallLimit QOSMaxGRESPerUser QOSMaxCpuPerUserLimit "
-    "QOSMaxJobsPerUserLimit QOSMaxMemoryPerUser QOSMaxNodePerUserLimit "
-    "QOSMaxSubmitJobPerUserLimit QOSJobLimit QOSUsageThreshold MaxGRESPerAccount "
-    "MaxCpuPerAccount MaxJobsPerAccount MaxSubmitJobsPerAccount MaxMemoryPerAccount",
-    "refused": "AssocMaxGRESPerJob AssocMaxGRESPerNode AssocMaxGRESMinutesPerJob "
-    "AssocMaxCpuPerJobLimit AssocMaxCpuMinutesPerJobLimit AssocMaxNodePerJobLimit "
-    "AssocMaxWallDurationPerJobLimit AssociationTimeLimit QOSMaxGRESPerJob QOSMaxGRESPerNode "
-    "QOSMaxCpuPerJobLimit QOSMaxNodePerJobLimit QOSMaxWallDurationPerJobLimit QOSMinGRES "
-    "QOSMinCpuNotSatisfied QOSMinMemory QOSNotAllowed QOSTimeLimit QOSResourceLimit "
-    "InvalidAccount InvalidQOS AccountNotAllowed PartitionNodeLimit PartitionTimeLimit "
-    "PartitionConfig BadConstraints MaxMemPerLimit",
-    "pending": "Priority Resources Reservation ReqNodeNotAvail Licenses NodeDown PartitionDown "
-    "PartitionInactive BurstBufferResources BurstBufferStageIn Cleaning Prolog None",
-}
+SLURM_REASONS = tomllib.loads(Path(__file__).with_name("slurm_reasons.toml").read_text("utf-8"))
 
 
 def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
     """Each job waits for 60 minutes, of which 20 before it is eligible."""
-    words = [(state, w) for state, listed in SLURMS_REASONS.items() for w in listed.split()]
+    words = [(state, w) for state, listed in SLURM_REASONS.items() for w in listed]
     columns = ("job_id", "gpus", "submitted_at", "eligible_at")
     jobs = frame("jobs", columns, [(w, 1, 0, 20) for _, w in words])
     attempts = frame(
@@ -105,7 +83,7 @@ def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
         spans = trace.answer("wait_spans").pl()
         result = wait_states.compute(trace)
     told = {
-        r["reason"]: {s: r[f"{s}_s"] / 60 for s in SLURMS_REASONS if r[f"{s}_s"]}
+        r["reason"]: {s: r[f"{s}_s"] / 60 for s in SLURM_REASONS if r[f"{s}_s"]}
         for r in spans.iter_rows(named=True)
     }
     expected = {
@@ -114,7 +92,7 @@ def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
     assert told == expected
     n = len(words)
     assert result.fact("held_h") == pytest.approx(20 * (n - 1) / 60)
-    assert sum(number(result, f"{s}_pct") for s in SLURMS_REASONS) == pytest.approx(100)
+    assert sum(number(result, f"{s}_pct") for s in SLURM_REASONS) == pytest.approx(100)
 
 
 def lost_trace(tmp_path: Path) -> Path:
@@ -256,50 +234,6 @@ def test_jobs_without_gpus_are_counted_apart_and_change_no_finding(
                 assert theirs.value == alike, (name, mine.name)
         if name != "workload_account":
             pd.testing.assert_frame_equal(result.table, pure[name].table, check_exact=False)
-
-
-@pytest.mark.real_data
-def test_faults_of_a_real_training_cluster(traces: Path, tmp_path: Path) -> None:
-    """Servers in use between their faults: 400 of them over 349 days, 231 with 584 faults."""
-    with gzip.open(traces / "infinitehbd-faults-2024" / "fault_trace.json.gz") as file:
-        events = json.load(file)
-    marks: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for e in events:
-        marks[e["node_id"]].append((float(e["event_time"]), e["event_type"]))
-    end = max(t for on in marks.values() for t, _ in on)
-    rows: list[tuple[str, float, float, str | None]] = []
-    up_days = 0.0
-    healthy = {f"s{i}" for i in range(400 - len(marks))}
-    for node in [*marks, *healthy]:
-        up = 0.0
-        for t, what in sorted(marks.get(node, [])):
-            if what == "fault_start":
-                rows.append((node, up, t, "node_failure"))
-                up_days += t - up
-            up = t
-        rows.append((node, up, end, None))
-        up_days += end - up
-    jobs = [(f"j{i}", "v", "u", "l", 8, 1440 * b) for i, (_, b, _, _) in enumerate(rows)]
-    attempts = [(f"j{i}", 1, 1440 * b, 1440 * e, w) for i, (_, b, e, w) in enumerate(rows)]
-    placed = [(f"j{i}", 1, node, None, 8) for i, (node, *_) in enumerate(rows)]
-    path = trace_of(
-        tmp_path / "t",
-        frame("jobs", JOB, jobs),
-        frame("attempts", ENDED, attempts),
-        machines=frame("machines", ("machine_id", "gpus"), [(n, 8) for n in {r[0] for r in rows}]),
-        placements=frame("placements", (*HELD, "gpus"), placed),
-    )
-    faults = sum(w is not None for *_, w in rows)
-    with Trace(path) as trace:
-        result = node_failures.compute(trace)
-    assert faults == 584 and result.fact("servers") == 400
-    # two faults that overlap on one server, or follow within minutes, are one
-    assert faults - 20 <= number(result, "failures") <= faults
-    assert number(result, "server_days") == pytest.approx(up_days)
-    assert number(result, "mttf_s") / 86_400 == pytest.approx(
-        up_days / number(result, "failures"), rel=1e-6
-    )
-    assert number(result, "unevenness_p") < 0.001, "its lemons are known: 231 servers of 400"
 
 
 @pytest.mark.real_data
