@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
-from tests.analyses.plain import DAY, EPOCH, HOUR, Out, Rows, by, keyed, lasts, monday, us
+from tests.analyses.plain import DAY, EPOCH, HOUR, Out, Row, Rows, by, keyed, lasts, monday, us
 
 
 def steps(changes: Iterable[tuple[int, float]]) -> list[tuple[int, float, float]]:
