@@ -277,6 +277,16 @@ def test_machines_come_from_list_placements_and_samples(made: Ingest) -> None:
     assert "differ from it on 1 of 2 machines" in got.note("machine list")
 
 
+def test_a_machine_keeps_the_gpus_of_samples_ingested_earlier(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    for day, values in ((3, "1,2,3,4,,,,,"), (4, "5,6,,,,,,,")):
+        line = f"2017-10-0{day} 00:00:00 PDT,m1,{values}"
+        raw = write_archive(tmp_path / f"{day}", [job(f"j{day}")], cluster_gpu_util=[line])
+        got = ingested("philly", raw, append=True)
+    assert got.rows("select machine_id, gpus from machines") == [("m1", 4)]
+
+
 def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Ingest) -> None:
     got = made(job(), cluster_cpu_util=[f"{T},m1,1", "2017-10-03 02:30:00 PDT,m1,1"])
     assert got.note("host_samples cover") == (
