@@ -19,11 +19,16 @@ from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
+from tests.analyses.clusters import ATTEMPTS, JOBS, frame
 from tests.analyses.samples import MINUTE, Tables, by_attempt, gpu_frame, minutes_of, resampled
 from tests.support import archives
 from tests.support.facts import number
+from tests.support.small_traces import at
 
-ORIGIN = datetime(2017, 10, 30)
+BEGIN_MIN = 27 * 1440
+ORIGIN = at(BEGIN_MIN)
+"""Monday, 2017-10-30."""
+
 DST_ENDS_AT = datetime(2017, 11, 5, 9)
 MACHINES, DAYS = 4, 14
 
@@ -40,7 +45,7 @@ def workload() -> Tables:
         while minute < DAYS * 1440 - 400:
             length = float(rng.integers(15, 200)) + rng.random()
             name = f"application_{1509321600000}_{machine}{len(jobs):05}"
-            began, ended = (ORIGIN + t * MINUTE for t in (minute, minute + length))
+            began, ended = (BEGIN_MIN + t for t in (minute, minute + length))
             jobs.append((name, "v", f"u{machine}", 1, began, "Pass"))
             attempts.append((name, 1, began, ended))
             placements.append((name, 1, f"m{machine}", 0))
@@ -50,32 +55,15 @@ def workload() -> Tables:
         for m, used in enumerate(busy):
             util = float(np.clip((60 if used else 5) + noise[m], 0, 100))
             gpu.append((ORIGIN + m * MINUTE, f"m{machine}", [util]))
-            host.append((ORIGIN + m * MINUTE, f"m{machine}", util / 4, None, None))
+            host.append((BEGIN_MIN + m, f"m{machine}", util / 4))
+    machines = [(f"m{machine}", 1) for machine in range(MACHINES)]
     return {
-        "jobs": pl.DataFrame(
-            jobs, schema=["job_id", "vc", "user", "gpus", "submitted_at", "status"], orient="row"
-        ),
-        "attempts": pl.DataFrame(
-            attempts, schema=["job_id", "attempt", "started_at", "ended_at"], orient="row"
-        ),
-        "machines": pl.DataFrame(
-            {"machine_id": [f"m{m}" for m in range(MACHINES)], "gpus": [1] * MACHINES}
-        ),
-        "placements": pl.DataFrame(
-            placements, schema=["job_id", "attempt", "machine_id", "gpu"], orient="row"
-        ),
+        "jobs": frame("jobs", JOBS, jobs),
+        "attempts": frame("attempts", ATTEMPTS, attempts),
+        "machines": frame("machines", ("machine_id", "gpus"), machines),
+        "placements": frame("placements", ("job_id", "attempt", "machine_id", "gpu"), placements),
         "gpu_samples": gpu_frame(gpu),
-        "host_samples": pl.DataFrame(
-            host,
-            schema={
-                "sampled_at": pl.Datetime("us"),
-                "machine_id": pl.String,
-                "cpu_pct": pl.Float64,
-                "mem_used_gb": pl.Float64,
-                "mem_gb": pl.Float64,
-            },
-            orient="row",
-        ),
+        "host_samples": frame("host_samples", ("sampled_at", "machine_id", "cpu_pct"), host),
     }
 
 
