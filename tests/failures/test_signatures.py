@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from re import _parser as regex_parser  # type: ignore[attr-defined]
+from time import thread_time
 from typing import Any
 
 import polars as pl
@@ -87,11 +88,12 @@ def test_an_unbounded_quantifier_would_be_found() -> None:
     assert max(_repeats(regex_parser.parse(r"(?:(?:ab{0,99}){0,99})"))) > PIECE_CHARS
 
 
-def test_every_rule_searches_text_made_of_its_own_words() -> None:
-    """Exponential time would never end."""
+def test_every_rule_searches_text_made_of_its_own_words_within_a_second() -> None:
     for rule in TABLE:
+        began_s = thread_time()
         for seed in (*rule.hints[:2], rule.example[:60], "a", "Error "):
             rule.pattern.search((seed * PIECE_CHARS)[:PIECE_CHARS])
+        assert thread_time() - began_s < 1, rule.id
 
 
 @pytest.mark.parametrize(
