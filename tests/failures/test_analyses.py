@@ -1,11 +1,10 @@
-"""Check findings on failures: known answers on seven attempts, and properties on random traces."""
+"""Check findings on failures: known answers on drawn attempts."""
 
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -16,20 +15,10 @@ from philly_analysis.analyses import (
     failure_statuses,
     time_to_failure,
 )
-from philly_analysis.failures import REASONS, tiers_of
-from philly_analysis.report.findings import Analysis
-from philly_analysis.results import figures
+from philly_analysis.failures import tiers_of
 from philly_analysis.results.result import Result
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import ATTEMPTS, JOBS, frame, random_tables, trace_of, write_tables
-
-MODULES: tuple[Analysis, ...] = (
-    failure_reasons,
-    failure_repetition,
-    time_to_failure,
-    failure_costs,
-    failure_statuses,
-)
+from tests.analyses.clusters import ATTEMPTS, frame, trace_of
 
 # a fails twice on 4 GPUs (2 min, then 60 min) and passes; b fails three times on 1 GPU (10 min
 # each); c fails on 8 GPUs after 100 min; d is killed on 2 GPUs and has no output
@@ -184,71 +173,3 @@ def test_statuses_alone(tmp_path: Path) -> None:
     assert result.fact("rtf_p50_s") == 3600  # 2, 60 and 60 minutes
     assert result.fact("signalled_pct") == pytest.approx(100 * 2 / 3)
     assert any("are unknown" in caveat for caveat in result.caveats)
-
-
-def _random_with_failures(seed: int) -> dict[str, pl.DataFrame]:
-    tables = random_tables(seed)
-    rng = np.random.default_rng(seed)
-    keys = tables["attempts"].select("job_id", "attempt").rows()
-    chosen = [key for key in keys if rng.random() < 0.7]
-    names = [*(reason.name for reason in REASONS[:6]), "No signature"]
-    rows = [(*key, str(rng.choice(names))) for key in chosen]
-    return tables | {"failures": failures_of(rows)}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
-@pytest.mark.parametrize(
-    "kind",
-    ["random", *(pytest.param(k, marks=pytest.mark.slow) for k in ("empty", "no times", "one"))],
-)
-def test_every_finding_answers_and_draws(module: Analysis, kind: str, tmp_path: Path) -> None:
-    tables = _random_with_failures(5)
-    if kind == "empty":
-        tables = {
-            "jobs": frame("jobs", JOBS, []),
-            "attempts": frame("attempts", ATTEMPTS, []),
-            "failures": failures_of([]),
-        }
-    elif kind == "no times":
-        unknown = pl.lit(None).cast(tables["attempts"]["started_at"].dtype)
-        tables["attempts"] = tables["attempts"].with_columns(
-            unknown.alias("started_at"), unknown.alias("ended_at")
-        )
-    elif kind == "one":
-        tables["failures"] = tables["failures"].head(1)
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        result = module.compute(trace)
-    names = [fact.name for fact in result.facts]
-    assert len(names) == len(set(names))
-    for text in (*result.sentences, *result.caveats):
-        assert text.endswith(".")
-        assert "nan" not in text.lower().split()
-    assert "<svg" in figures.svg(module.plot(result))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rsplit(".", 1)[-1])
-def test_the_order_of_rows_does_not_matter(module: Analysis, tmp_path: Path) -> None:
-    tables = _random_with_failures(6)
-    shuffled = {t: rows.sample(fraction=1, shuffle=True, seed=1) for t, rows in tables.items()}
-    with (
-        Trace(write_tables(tmp_path / "a", tables)) as one,
-        Trace(write_tables(tmp_path / "b", shuffled)) as other,
-    ):
-        pd.testing.assert_frame_equal(
-            module.compute(one).table, module.compute(other).table, rtol=1e-9
-        )
-
-
-def test_table_7_agrees_with_a_brute_force_count(tmp_path: Path) -> None:
-    tables = _random_with_failures(7)
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        table = failure_reasons.compute(trace).table.set_index("reason")
-    joined = tables["failures"].join(tables["jobs"].filter(pl.col("gpus") > 0), on="job_id")
-    for reason, rows in joined.group_by("reason"):
-        found = table.loc[reason[0]]
-        assert found["trials"] == rows.height
-        assert found["jobs"] == rows["job_id"].n_unique()
-        assert found["users"] == rows["user"].drop_nulls().n_unique()
-        assert found["gpus_over_4"] == (rows["gpus"] > 4).sum()
