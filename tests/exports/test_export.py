@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -183,6 +184,7 @@ def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_pat
     assert any("still ran" in sentence for sentence in ours.account())
 
 
+VIOLATIONS = tomllib.loads(Path(__file__).with_name("violations.toml").read_text("utf-8"))
 NO_ATTEMPTS = replace(TINY, attempts=TINY.attempts.clear())
 NO_JOBS = replace(NO_ATTEMPTS, jobs=TINY.jobs.clear())
 UNKNOWN_SIZES, GANGS_OF_3 = (
@@ -418,54 +420,16 @@ def test_load_of_a_window() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("dialect", "file", "old", "new", "violation"),
-    [
-        ("swf/swf", "", "\n3 20 10 ", "\n3 20 ", "not 18 fields"),
-        ("swf/swf", "", "\n3 20 10 ", "\n3 5 10 ", "submit falls"),
-        ("swf/swf", "", "MaxJobs: 5", "MaxJobs: 6", "MaxJobs is 6, not 5"),
-        ("swf/swf", "", "; Version", "; Vision", "no header comment Version"),
-        ("swf/swf", "", " 4000 ", " 4000.5 ", "run is not"),
-        ("tiresias/tiresias", "jobs.csv", "job_id,", "id,", "the first line is not"),
-        ("tiresias/tiresias", "jobs.csv", "c,4,20,", "c,4,20.5,", "submit_time is not"),
-        ("tiresias/tiresias", "jobs.csv", "c,4,20,", "a,4,20,", "job_id repeats"),
-        ("tiresias/tiresias", "jobs.csv", "c,4,", "c,0,", "num_gpu is not"),
-        ("tiresias/muri", "", ",4000000,", ",4900000,", "duration is not iterations x"),
-        ("tiresias/elasticflow", "", "vgg16", "vgg17", "model without a speed"),
-        ("pollux/pollux", "", ",deepspeech2,4,80", ",deepspeech2,4,8000", "outside its range"),
-        ("pollux/generator", "", ",16000,", ",16001,", "gpu_time is not duration x num_gpus"),
-        ("pollux/generator", "", "07:00:20,4000", "06:00:20,4000", "timestamp falls"),
-        ("synergy/replay", "", "4002,", "4001,", "job_id repeats"),
-        ("synergy/replay", "", ",8\n", ",6\n", "gpus is not"),
-        ("helios/helios", "cluster_log.csv", ",Killed,", ",CANCELLED,", "state is not"),
-        ("helios/helios", "cluster_log.csv", ",philly,1,", ",v3,1,", "virtual cluster that"),
-        ("helios/helios", "cluster_log.csv", "-10-03 07:00:00", "-09-03 07:00:00", "before 2017"),
-        ("lucid/lucid", "cluster_full_log.csv", ",philly,1,", ",v3,1,", "virtual cluster that"),
-        ("lucid/lucid", "cluster_full_log.csv", ",SQuAD,", ",Other,", "reader does not know"),
-        ("openb/openb", "pods.csv", ",4030,30\n", ",20,30\n", "deleted before it was scheduled"),
-        ("openb/openb", "pods.csv", ",4,1000,", ",4,500,", "gpu_milli is not"),
-        ("openb/openb", "nodes.yaml", "  name: node-0000", "  name: node-9", "nodes are not those"),
-        ("batsim/v4", "", '"type": "delay"', '"type": "DelayProfile"', "is not a delay"),
-        ("batsim/v4", "", '"res": 12', '"res": 1200', "not a job"),
-        ("batsim/v4", "", '"id": "b"', '"id": "a"', "ids repeat"),
-        ("batsim/v4", "", '"nb_res"', "nb_res", "not a Batsim workload"),
-        ("gavel/gavel", "", "%s", "data", "without %s"),
-        ("gavel/gavel", "", "\t4\t1\t", "\t3\t1\t", "scale_factor is not"),
-        ("gavel/gavel", "", "\t20.0\n", "\t5.0\n", "arrival_time falls"),
-        ("gavel/shockwave", "", "static", "dynamic", "mode is not"),
-        ("gavel/shockwave", "", "\t4000\t20.0", "\t0\t20.0", "duration is not"),
-    ],
+    ("name", "case"), [(name, case) for name, cases in VIOLATIONS.items() for case in cases]
 )
-def test_changed_files_have_violations(
-    dialect: str, file: str, old: str, new: str, violation: str, exported: Exporter
-) -> None:
-    name, _, spelling = dialect.partition("/")
-    exported(name, spelling, gpus=16, partial=True)
-    assert exported.violations(name, spelling) == ""
-    changed = exported.out / file
+def test_changed_files_have_violations(name: str, case: dict[str, str], exported: Exporter) -> None:
+    exported(name, case["dialect"], gpus=16, partial=True)
+    assert exported.violations(name, case["dialect"]) == ""
+    changed = exported.out / case.get("file", "")
     text = changed.read_text()
-    assert old in text
-    changed.write_text(text.replace(old, new, 1))
-    assert violation in exported.violations(name, spelling)
+    assert case["old"] in text
+    changed.write_text(text.replace(case["old"], case["new"], 1))
+    assert case["violation"] in exported.violations(name, case["dialect"])
 
 
 @pytest.mark.parametrize(

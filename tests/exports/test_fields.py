@@ -5,6 +5,7 @@ Job types are drawn: they are read back and looked up.
 
 import json
 import pickle
+import tomllib
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -74,60 +75,15 @@ def test_job_types_of_the_workload_are_kept(seed: int, exported: Exporter) -> No
     assert "no such type" not in written
 
 
-COLUMNS = {
-    "tiresias": """\
-job_id,num_gpu,submit_time,duration,interval
-a,1,0,600,0
-b,2,10,400,10
-c,4,20,4000,10
-d,8,20,36000,0
-e,12,1000,7200,980
-""",
-    # 12 GPUs are not a power of two
-    "muri": """\
-num_gpu,submit_time,duration
-1,0,600000
-2,10000,400000
-4,20000,4000000
-8,20000,36000000
-""",
-    # one iteration takes a GPU two seconds; the other model lacks speeds at 16 GPUs and more,
-    # which elastic policies divide by
-    "elasticflow": """\
-job_id,model_name,iteration
-0,vgg16,300
-1,vgg16,400
-2,vgg16,8000
-3,vgg16,144000
-""",
-    # one node has all GPUs, and of two instances each would count as a job; at e's submission
-    # bob's b (400 s) had finished, and before nobody had finished anything: the mean of all five
-    "pai": """\
-job_id,num_inst,num_gpu,num_cpu,wait_time,user_dur,user_gpu_dur
-0,1,1,3,5,9640,9640
-1,1,2,6,0,9640,19280
-2,1,4,12,10,9640,38560
-3,1,8,24,10,9640,77120
-4,1,12,36,100,400,4800
-""",
-}
-HEADERS = {
-    "tiresias": "job_id,num_gpu,submit_time,iterations,model_name,duration,interval",
-    "muri": "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
-    "iteration_time,resource_time_0,resource_time_1,resource_time_2,priority",
-    "elasticflow": "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration,"
-    "best_effort",
-    "pai": "job_id,user,num_inst,num_gpu,num_cpu,gpu_type,submit_time,duration,wait_time,user_dur,"
-    "user_gpu_dur,group_dur,group_gpu_dur",
-}
+TIRESIAS = tomllib.loads(Path(__file__).with_name("tiresias.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("dialect", COLUMNS)
+@pytest.mark.parametrize("dialect", TIRESIAS)
 def test_columns_of_tiresias_and_its_dialects(dialect: str, exported: Exporter) -> None:
     exported("tiresias", dialect, gpus=32, partial=True)
     written = pl.read_csv(exported.out / ("jobs.csv" if dialect == "tiresias" else ""))
-    assert ",".join(written.columns) == HEADERS[dialect]
-    expected = pl.read_csv(COLUMNS[dialect].encode())
+    assert ",".join(written.columns) == TIRESIAS[dialect]["header"]
+    expected = pl.read_csv(TIRESIAS[dialect]["rows"].encode())
     assert_frame_equal(written.select(expected.columns), expected, check_dtypes=False)
 
 

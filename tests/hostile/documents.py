@@ -31,6 +31,12 @@ from tests.ingest.conftest import HEADERS
 ROOT = Path(__file__).parents[2]
 
 
+@cache
+def template(name: str) -> str:
+    """Return a valid document, or part of one, from the folder ``templates``."""
+    return (Path(__file__).parent / "templates" / name).read_text("utf-8")
+
+
 def _count(rng: Random, least: int = 0, most: int = 8) -> range:
     return range(rng.randint(least, most))
 
@@ -127,33 +133,13 @@ def archive(rng: Random, p: float) -> bytes:
     return corrupt(rng, gzip.compress(corrupt(rng, out.getvalue(), p / 2), 1), p / 2)
 
 
-_SACCT_HEADER = (
-    "jobidraw|jobid|cluster|partition|qos|account|user|uid|state|exitcode|derivedexitcode|submit|"
-    "eligible|start|end|elapsedraw|timelimitraw|suspended|nnodes|ncpus|reqtres|alloctres|nodelist|"
-    "reason|flags|priority|admincomment|jobname"
-)
-_SACCT_ROW = (
-    "101|101|alpha|gpu,low|normal|a|u1|1001|COMPLETED|0:0|0:0|2026-01-01T10:00:00|"
-    "2026-01-01T10:00:00|2026-01-01T10:05:00|2026-01-01T11:05:00|3600|60|00:00:00|2|16|"
-    "billing=8,cpu=16,gres/gpu=8,mem=64G,node=2|"
-    "billing=8,cpu=16,gres/gpu:a100=8,gres/gpu=8,mem=64G,node=2|"
-    "gpu[01-02]|None|SchedMain|100||train"
-)
-SACCT = dict(zip(_SACCT_HEADER.split("|"), _SACCT_ROW.split("|"), strict=True))
+_SACCT_NAMES, _SACCT_VALUES = (line.split("|") for line in template("sacct.txt").splitlines())
+SACCT = dict(zip(_SACCT_NAMES, _SACCT_VALUES, strict=True))
 
 
 def jobstats(rng: Random, p: float) -> str:
     """A summary as jobstats leaves it in AdminComment."""
-    node = {
-        "total_memory": 64_000_000_000,
-        "used_memory": 32_000_000_000,
-        "total_time": 3_600.5,
-        "cpus": 16,
-        "gpu_total_memory": {"0": 4e10},
-        "gpu_used_memory": {"0": 2e10},
-        "gpu_utilization": {"0": 93.5},
-    }
-    summary = mutate(rng, {"nodes": {"gpu01": node}, "total_time": 3_600, "gpus": 1}, p)
+    summary = mutate(rng, json.loads(template("jobstats.json")), p)
     packed = gzip.compress(encode(json_text(rng, summary, p)), 1)
     return "JS1:" + base64.b64encode(corrupt(rng, packed, p / 2)).decode()
 
@@ -183,52 +169,25 @@ def sacct(rng: Random, p: float) -> bytes:
     return _text_file(rng, lines, p, b"JobID|State\n1|x\n")
 
 
+_NUMBERS = [("array", "task_id"), ("time", "limit"), ("exit_code", "return_code")]
+_NUMBERS += [("het", "job_offset"), ("required", "memory")]
+"""Fields that are plain numbers in some versions of Slurm, and objects in others."""
+
+
 def sacct_json(rng: Random, p: float) -> bytes:
     """What ``sacct --json`` prints."""
 
-    def number(value: float) -> Any:
-        plain = rng.random() < 0.5
-        return value if plain else {"set": True, "infinite": False, "number": value}
-
-    jobs: list[dict[str, Any]] = [
-        {
-            "account": "a",
-            "comment": {"administrator": jobstats(rng, p) if rng.random() < 0.2 else "x"},
-            "array": {"job_id": 0, "task_id": number(0), "task": None},
-            "association": {"account": "a", "cluster": "alpha", "user": "u"},
-            "cluster": "alpha",
-            "time": {
-                "elapsed": 3_600,
-                "eligible": 1_790_000_000,
-                "end": 1_790_003_900,
-                "start": 1_790_000_300,
-                "submission": 1_790_000_000,
-                "suspended": 0,
-                "limit": number(60),
-            },
-            "exit_code": {"status": ["SUCCESS"], "return_code": number(0), "signal": {"id": 0}},
-            "het": {"job_id": 0, "job_offset": number(0)},
-            "job_id": 100 + i,
-            "name": _name(rng, "n", p),
-            "nodes": "gpu[01-02]",
-            "partition": "gpu",
-            "qos": "normal",
-            "required": {"CPUs": 16, "memory": number(500)},
-            "kill_request_user": None,
-            "state": {"current": rng.choice((["COMPLETED"], "FAILED")), "reason": "None"},
-            "steps": [],
-            "tres": {
-                kind: [
-                    {"type": "cpu", "name": "", "id": 1, "count": 16},
-                    {"type": "gres", "name": "gpu", "id": 1001, "count": 8},
-                    {"type": "mem", "name": "", "id": 2, "count": 64_000},
-                ]
-                for kind in ("requested", "allocated")
-            },
-            "user": _name(rng, "u", p),
-        }
-        for i in _count(rng, 1, 4)
-    ]
+    jobs: list[dict[str, Any]] = []
+    for i in _count(rng, 1, 4):
+        job = json.loads(template("sacct_job.json"))
+        job |= {"job_id": 100 + i, "name": _name(rng, "n", p), "user": _name(rng, "u", p)}
+        job["state"]["current"] = rng.choice((["COMPLETED"], "FAILED"))
+        if rng.random() < 0.2:
+            job["comment"]["administrator"] = jobstats(rng, p)
+        for group, field in _NUMBERS:
+            if rng.random() < 0.5:
+                job[group][field] = {"set": True, "infinite": False, "number": job[group][field]}
+        jobs.append(job)
     whole = {"meta": {"plugin": {}}, "errors": [], "jobs": [mutate(rng, job, p) for job in jobs]}
     return corrupt(rng, encode(json_text(rng, mutate(rng, whole, p / 10), p)), p, b'{"jobs": [')
 
@@ -259,14 +218,7 @@ def servers(rng: Random, p: float) -> bytes:
     if kind == 3:
         node = {"gres": "gpu:a100:4", "cpus": 16, "real_memory": 64_000, "partitions": ["gpu"]}
         return _json_file(rng, {"meta": {}, "nodes": [{"name": n, **node} for n in names]}, p)
-    group = {
-        "nodes": {"nodes": names},
-        "gres": {"total": "gpu:a100:4"},
-        "cpus": {"maximum": 16},
-        "memory": {"maximum": 64_000},
-        "partition": {"name": "gpu"},
-        "cluster": "alpha",
-    }
+    group = json.loads(template("sinfo.json")) | {"nodes": {"nodes": names}}
     return _json_file(rng, {"sinfo": [group]}, p)
 
 
@@ -344,15 +296,7 @@ def failures(rng: Random, p: float, jobs: Sequence[str]) -> bytes:
     return _text_file(rng, lines, p)
 
 
-_KERNEL = (
-    "[Tue Oct  3 12:00:00 2017] NVRM: Xid (PCI:0000:07:00): 79, GPU has fallen off the bus.",
-    "2017-10-03T12:00:00,123456+00:00 m1 kernel: NVRM: Xid (PCI:0000:07:00): 48, DBE",
-    "Oct  3 12:00:00 m1.example kernel: Out of memory: Killed process 1 (python)",
-    "Feb 29 12:00:00 m1 kernel: python invoked oom-killer: gfp_mask=0x0",
-    "0001-01-01T00:00:00+14:00 m1 kernel: NVRM: Xid 1",
-    "9999-12-31T23:59:59-14:00 m1 kernel: NVRM: Xid 1",
-    "[    1.000] usb 1-1: new device",
-)
+_KERNEL = template("kernel.log").splitlines()
 
 
 def kernel_log(rng: Random, p: float) -> bytes:
@@ -363,32 +307,10 @@ def kernel_log(rng: Random, p: float) -> bytes:
 
 @cache
 def _maps() -> tuple[str, ...]:
-    return (PLAIN_MAP, *(path.read_text("utf-8") for path in sorted(SHIPPED.glob("*.toml"))))
-
-
-PLAIN_MAP = """
-what = "jobs"
-lacks = "all else"
-[sample]
-how = "some"
-by = ["window"]
-[jobs]
-files = "jobs.csv"
-nulls = ["NA"]
-job_id = "id"
-user = "who"
-vc = {value = "all"}
-cluster = {file_name = "(job)s"}
-gpus = {column = "gpus", times = "workers", at_most = 64, round_up = true}
-submitted_at = {column = "submit", zone = "Europe/Berlin"}
-started_at = {column = "start", unit = "s", origin = 2020-01-01T00:00:00Z}
-run_s = {column = "run", unit = "min", scale = 1.0}
-cpus = {column = "gpus", pattern = "([0-9]+)", otherwise = 1}
-[jobs.status]
-column = "state"
-words = {ok = "Pass", bad = "Failed"}
-otherwise = "Killed"
-"""
+    return (
+        template("map.toml"),
+        *(path.read_text("utf-8") for path in sorted(SHIPPED.glob("*.toml"))),
+    )
 
 
 def table_map(rng: Random, p: float) -> bytes:
@@ -397,21 +319,8 @@ def table_map(rng: Random, p: float) -> bytes:
     for i, line in enumerate(lines):
         if rng.random() < p:
             key, sign, _ = line.partition("=")
-            value = rng.choice(
-                (
-                    *map(str, (1, -1, 1e400, "nan", "true", "[]", "{}", '""', '"x"', "[[1]]")),
-                    "2020-01-01",
-                    "2020-01-01T00:00:00Z",
-                    "0001-01-01T00:00:00+14:00",
-                    "07:32:00",
-                    "9" * 5_000,
-                    "{column = 'gpus', unit = 'fortnight'}",
-                    "{column = 'gpus', file_name = '('}",
-                    '"(a+)+$"',
-                    json.dumps(rng.choice(NAMES)),
-                    "[" * 500,
-                )
-            )
+            more = "9" * 5_000, json.dumps(rng.choice(NAMES)), "[" * 500
+            value = rng.choice((*template("values.txt").splitlines(), *more))
             lines[i] = rng.choice(
                 (f"{key}{sign}{value}", mutate_text(rng, line), line + "\n" + line)
             )

@@ -308,7 +308,7 @@ def _map_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
-    chosen = load_map(write_file(folder, "map.toml", docs.PLAIN_MAP.encode()))
+    chosen = load_map(write_file(folder, "map.toml", docs.template("map.toml").encode()))
     path = write_file(folder, "jobs.csv", docs.table(rng, p))
     layout = chosen.tables["jobs"]
     fields = {name: field for name, field in layout.fields.items() if field.column}
@@ -377,14 +377,7 @@ def _opened() -> Trace:
     return Trace(_trace())
 
 
-_GRAMMAR = """
-select from where group by order limit union all join as with values not in exists
-jobs attempts waits gpu_samples placements rejects settings
-count(*) * 1 'x' null ( ) , ; -- /* */ $a :a ? unnest([1]) range(5) 1e999
-attach copy pragma set install load export import call create drop insert
-lambda x: x[1] 1::int {'a':1} [1,2] interval '1 day' now() random() uuid()
-"""
-_WORDS = tuple(_GRAMMAR.split())
+_WORDS = tuple(docs.template("grammar.txt").split())
 ATTACKS = (Path(__file__).parent / "attacks.sql").read_text("utf-8").splitlines()
 """Queries that read or write outside of a trace; {t} is the trace and {f} its parent folder."""
 
@@ -475,7 +468,7 @@ def _slurm_raw(rng: Random, p: float, raw: Path) -> Path:
 
 def _table_raw(rng: Random, p: float, raw: Path) -> Path:
     raw.mkdir()
-    plain = docs.PLAIN_MAP.encode()
+    plain = docs.template("map.toml").encode()
     write_file(raw, "map.toml", docs.table_map(rng, p) if rng.random() < 0.2 else plain)
     write_file(raw, "jobs.csv", docs.table(rng, p))
     return raw
