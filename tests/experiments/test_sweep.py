@@ -56,6 +56,20 @@ def test_changes_are_paired_by_seed(swept: Path) -> None:
         assert row["seeds"] == 3
 
 
+def test_mean_completion_times_are_compared(tmp_path: Path) -> None:
+    planned = plan_runs(["literature"], ["fifo", "las"], seeds=3)
+    for run in planned:
+        mean_s = {"fifo": 60.0, "las": 30.0}[run.arm]
+        outcome = dict.fromkeys(sweeps.MEASURES, 10.0) | {"mean_jct_s": mean_s}
+        (tmp_path / f"{run.key()}.json").write_text(json.dumps(outcome))
+    with workers() as executor:
+        result = sweeps.sweep(planned, tmp_path, executor)
+    change = "−50 % (−50 to −50)"
+    assert list(sweeps.policy_table(result.table)["against fifo"]) == ["", change]
+    said = f"literature: the mean completion time changes against fifo by las {change}."
+    assert result.sentences[0] == said
+
+
 def test_an_interrupted_sweep_is_resumed(
     swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

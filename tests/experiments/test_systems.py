@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.ticker import FixedLocator
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments import (
@@ -34,9 +35,11 @@ from philly_analysis.experiments.job_sources import (
     one_gpu_each,
 )
 from philly_analysis.experiments.optimum import best_throughput
+from philly_analysis.experiments.panels import symlog_percent
 from philly_analysis.experiments.study_failures import with_study_failures
 from philly_analysis.models.library import load_model
 from philly_analysis.parallel import workers
+from philly_analysis.results import figures
 from philly_analysis.results.intervals import Paired
 from philly_analysis.results.result import Result
 from philly_analysis.simulator import run
@@ -114,6 +117,16 @@ def test_effect_tables_have_intervals() -> None:
     assert list(found.columns) == ["setting", "load", "grown, mean_jct_h"]
     assert list(found["load"]) == [0.5, 1.0]
     assert list(found["grown, mean_jct_h"]) == ["−20 % (−20 to −20)"] * 2
+
+
+@pytest.mark.parametrize(("along", "other"), ["xy", "yx"])
+def test_percentages_are_logarithmic_along_one_axis(along: Literal["x", "y"], other: str) -> None:
+    _, [ax] = figures.canvas()
+    symlog_percent(ax, along)
+    axes = {"x": ax.xaxis, "y": ax.yaxis}
+    assert [axes[name].get_scale() for name in (along, other)] == ["symlog", "linear"]
+    located = [isinstance(axes[name].get_major_locator(), FixedLocator) for name in (along, other)]
+    assert located == [True, False]
 
 
 @pytest.mark.slow
