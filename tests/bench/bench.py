@@ -21,9 +21,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
+import pandas as pd
 
 import philly_analysis
 from philly_analysis.trace.integrity import CHECKED
@@ -31,9 +29,8 @@ from philly_analysis.trace.manifest import DERIVED, Manifest
 from tests.bench.archive import write
 from tests.bench.costs import AIMS, Cost, totals
 from tests.bench.history import append, commit
-from tests.bench.steps import measure, profiled
+from tests.bench.steps import measure, profile
 
-OUT = Console(width=100)
 ARCHIVES = ("plain", "hard")
 PROFILE_SCALE = 0.01
 """Scale of the archive that is profiled."""
@@ -46,7 +43,7 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     from philly_analysis.trace.trace import Trace
 
     def run(step: str, *names: str) -> list[Cost]:
-        OUT.print(f"  {step}")
+        print(f"  {step}", flush=True)
         return measure(step, raw, trace, names or [""])
 
     costs = run("scan", "", "")[1:]  # the second run reads cached files
@@ -72,44 +69,20 @@ def _forget(trace: Path) -> None:
 
 def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
     """Print the steps and their sums, with their ratios to the scan and the limits of these."""
-    base, rows = costs[0], _sample_rows(trace)
-    table = Table(
-        title=f"{kind} archive: {rows:,} rows, {_gb(raw):.2f} GB raw, {_gb(trace):.2f} GB trace, "
+    rows = _sample_rows(trace)
+    sums = totals(costs)
+    table = pd.DataFrame([*costs, *sums]).round({"peak_mb": 0})
+    table["× scan"] = table["wall_s"] / costs[0].wall_s
+    table["× scan CPU"] = table["cpu_s"] / costs[0].cpu_s
+    table["limit"] = [""] * len(costs) + [f"{AIMS[total.step][1]:g}" for total in sums]
+    table["M rows/s"] = rows / table["wall_s"] / 1e6
+    print(
+        f"{kind} archive: {rows:,} rows, {_gb(raw):.2f} GB raw, {_gb(trace):.2f} GB trace, "
         f"{os.cpu_count()} cores",
-        box=box.SIMPLE_HEAD,
+        table.to_string(index=False, float_format="%.2f"),
+        sep="\n",
+        flush=True,
     )
-    headings = ("step", "wall s", "CPU s", "peak MB", "× scan", "× scan CPU", "limit", "M rows/s")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "step" else "right", no_wrap=True)
-
-    def row(cost: Cost, limit: str = "") -> None:
-        table.add_row(
-            cost.step,
-            f"{cost.wall_s:.1f}",
-            f"{cost.cpu_s:.1f}",
-            f"{cost.peak_mb:.0f}",
-            f"{cost.wall_s / base.wall_s:.2f}",
-            f"{cost.cpu_s / base.cpu_s:.2f}",
-            limit,
-            "" if cost.step.startswith("analysis") else f"{rows / cost.wall_s / 1e6:.1f}",
-        )
-
-    for cost in costs:
-        row(cost)
-    table.add_section()
-    for total in totals(costs):
-        row(total, f"{AIMS[total.step][1]:g}")
-    OUT.print(table)
-
-
-def show_profile(step: str, spent: list[tuple[str, float]]) -> None:
-    """Print the functions that took most CPU time in a step."""
-    table = Table(title=f"CPU time of {step} by function", box=box.SIMPLE_HEAD)
-    table.add_column("function, with the library calls it makes", min_width=50)
-    table.add_column("CPU s", justify="right")
-    for function, seconds in spent:
-        table.add_row(function, f"{seconds:.2f}")
-    OUT.print(table)
 
 
 def _sample_rows(trace: Path) -> int:
@@ -145,7 +118,7 @@ def main() -> None:
     # as after an installation by pip
     compileall.compile_dir(Path(philly_analysis.__file__).parent, quiet=1)
     for kind in args.archive or ARCHIVES:
-        OUT.print(f"measuring a {kind} archive, {args.scale:g} times the public trace")
+        print(f"measuring a {kind} archive, {args.scale:g} times the public trace", flush=True)
         with generated(args.scale, hard=kind == "hard", within=args.folder) as (raw, trace):
             costs = bench(raw, trace, only=args.only)
             show(kind, costs, raw, trace)
@@ -154,7 +127,7 @@ def main() -> None:
     small = min(args.scale, PROFILE_SCALE)
     with generated(small, hard=True, within=args.folder) as (raw, trace):
         for step in [args.only] if args.only else ["ingest", "report"]:
-            show_profile(step, profiled(step, raw, trace))
+            profile(step, raw, trace)
 
 
 if __name__ == "__main__":

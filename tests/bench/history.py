@@ -1,9 +1,9 @@
 """Record the benchmark's costs by commit in ``history.csv``; draw them to reports/bench.svg."""
 
 import argparse
-import csv
 import os
 import subprocess
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,18 +14,6 @@ from philly_analysis.results import figures
 from tests.bench.costs import AIMS, Cost, totals
 
 HISTORY = Path(__file__).with_name("history.csv")
-COLUMNS = (
-    "date",
-    "commit",
-    "cores",
-    "scale",
-    "archive",
-    "step",
-    "wall_s",
-    "cpu_s",
-    "peak_mb",
-    "times_scan",
-)
 DRAWN = (*AIMS, "later report")
 
 
@@ -33,18 +21,20 @@ def append(
     commit: str, scale: float, archive: str, costs: list[Cost], path: Path = HISTORY
 ) -> None:
     """Append one line per step, and one per sum that is not itself a step."""
-    steps = {c.step for c in costs}
-    recorded = [*costs, *(t for t in totals(costs) if t.step not in steps)]
-    run = (f"{datetime.now(UTC):%Y-%m-%dT%H:%MZ}", commit, os.cpu_count(), scale, archive)
-    new = not path.exists()
-    with path.open("a", newline="") as out:
-        lines = csv.writer(out, lineterminator="\n")
-        if new:
-            lines.writerow(COLUMNS)
-        for c in recorded:
-            ratio = c.wall_s / costs[0].wall_s
-            costed = (f"{c.wall_s:.3f}", f"{c.cpu_s:.3f}", f"{c.peak_mb:.0f}", f"{ratio:.3f}")
-            lines.writerow((*run, c.step, *costed))
+    run = {
+        "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%MZ}",
+        "commit": commit,
+        "cores": os.cpu_count(),
+        "scale": scale,
+        "archive": archive,
+    }
+    rows = [
+        {**run, **asdict(cost), "times_scan": cost.wall_s / costs[0].wall_s}
+        for cost in (*costs, *totals(costs))
+    ]
+    pd.DataFrame(rows).drop_duplicates("step").astype({"peak_mb": int}).to_csv(
+        path, mode="a", header=not path.exists(), index=False, float_format="%.3f"
+    )
 
 
 def draw(history: pd.DataFrame) -> str:

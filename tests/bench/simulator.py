@@ -132,7 +132,7 @@ def simulate(policies: Sequence[str], works: Mapping[str, Work]) -> None:
         costs = {}
         for name, one in works.items():
             costs[name] = m = measure(policy, one)
-            print(  # noqa: T201
+            print(
                 f"simulate {m.policy:12} {name:8} {m.jobs:9,} jobs {m.cpu_s:7.1f} s "
                 f"{m.events_per_s:8,.0f} events/s {m.peak_mb:7,.0f} MB, {m.starts:9,} starts, "
                 f"mean wait {m.wait_s:8,.1f} s",
@@ -144,7 +144,7 @@ def simulate(policies: Sequence[str], works: Mapping[str, Work]) -> None:
             if smaller in costs and larger in costs
         ]
         if ratios:
-            print(f"simulate {policy:12} four times the jobs: {', '.join(ratios)}")  # noqa: T201
+            print(f"simulate {policy:12} four times the jobs: {', '.join(ratios)}")
 
 
 def growth(policies: Sequence[str], times: int) -> None:
@@ -153,7 +153,7 @@ def growth(policies: Sequence[str], times: int) -> None:
     for policy in policies:
         found = [[measure(policy, one) for one in works] for _ in range(times)]
         small, large = (min(m, key=lambda m: m.cpu_s) for m in zip(*found, strict=True))
-        print(  # noqa: T201
+        print(
             f"| {policy} | {small.cpu_s:.2f} | {large.cpu_s:.2f} | "
             f"**{large.cpu_s / small.cpu_s:.1f}** | "
             f"{large.required_events / small.required_events:.2f} | "

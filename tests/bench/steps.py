@@ -5,26 +5,22 @@
 
 import gc
 import json
-import signal
+import pstats
 import subprocess
 import sys
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
-from tempfile import TemporaryDirectory
-from types import FrameType
-from typing import Any
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 import duckdb
 import pyarrow.parquet as pq
 
-import philly_analysis
 from philly_analysis.ingest.build import input_of
 from philly_analysis.trace.schema import TABLES
 from tests.bench.costs import Cost
@@ -112,24 +108,28 @@ STEPS: dict[str, Callable[[Path, Path, str], None]] = {
 
 def measure(step: str, raw: Path, trace: Path, names: Iterable[str] = ("",)) -> list[Cost]:
     """Run a step for each name in one new process; its start is not counted."""
-    return [Cost(**cost) for cost in _in_new_process(step, raw, trace, names)]
+    command = [sys.executable, "-m", "tests.bench.steps", step, str(raw), str(trace), *names]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    lines = ran.stdout.splitlines()
+    return [Cost(**json.loads(line)) for line in lines if line.startswith("{")]
 
 
-def profiled(step: str, raw: Path, trace: Path) -> list[tuple[str, float]]:
-    """Run a step in a new process and return its CPU time by function (see :func:`_profile`)."""
-    return [(name, cpu_s) for name, cpu_s in _in_new_process("profile", raw, trace, [step])]
+def profile(step: str, raw: Path, trace: Path) -> None:
+    """Run a step in a new process and print the functions of the package that took most time.
+
+    The time of libraries counts for the functions that called them.
+    """
+    with NamedTemporaryFile() as file:
+        command = [sys.executable, "-m", "cProfile", "-o", file.name, "-m", "tests.bench.steps"]
+        subprocess.run([*command, step, raw, trace, ""], stdout=subprocess.DEVNULL, check=True)
+        stats = pstats.Stats(file.name).sort_stats("cumulative")
+    stats.print_stats("philly_analysis", 20)
 
 
 def cpu_s() -> float:
     """Return the CPU seconds of this process and of its ended child processes so far."""
     used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in used)
-
-
-def _in_new_process(step: str, raw: Path, trace: Path, names: Iterable[str]) -> list[Any]:
-    command = [sys.executable, "-m", "tests.bench.steps", step, str(raw), str(trace), *names]
-    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith(("{", "["))]
 
 
 def reset_peak() -> None:
@@ -157,56 +157,22 @@ def _run(step: str, raw: Path, trace: Path, name: str) -> Cost:
     return Cost(f"{step} {name}".strip(), wall, cpu, peak_mb())
 
 
-def _profile(run: Callable[[], None], most: int = 10) -> list[tuple[str, float]]:
-    """Run a step and return the functions of the package that took most CPU time.
-
-    The time of libraries, on all their threads, counts for the function that called them. The
-    time of an import counts for the ``<module>`` of the imported file.
-    """
-    here = str(Path(philly_analysis.__file__).parent)
-    spent: defaultdict[str, float] = defaultdict(float)
-    counted = time.process_time()
-
-    def count(_signal: int, frame: FrameType | None) -> None:
-        nonlocal counted
-        while frame is not None and not frame.f_code.co_filename.startswith(here):
-            frame = frame.f_back
-        now = time.process_time()
-        if frame is not None:
-            code = frame.f_code
-            spent[f"{Path(code.co_filename).relative_to(here)}:{code.co_name}"] += now - counted
-        counted = now
-
-    # the signal is handled after a long library call returns, and then counts all of it
-    signal.signal(signal.SIGPROF, count)
-    signal.siginterrupt(signal.SIGPROF, False)
-    signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
-    try:
-        run()
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    return sorted(spent.items(), key=itemgetter(1), reverse=True)[:most]
-
-
 def main(step: str, raw: str, trace: str, *names: str) -> None:
     """Run a step in this process and print one line of JSON per name.
 
     Joins and analyses are measured warm: after the modules are imported and the SQL is read. The
     report is measured cold.
     """
-    if step == "profile":
-        [profiled_step] = names
-        lines: list[Any] = _profile(lambda: STEPS[profiled_step](Path(raw), Path(trace), ""))
-    else:
-        gc.set_threshold(100_000)  # as the command line does
-        if step in ("join", "analysis"):
-            from philly_analysis.report.findings import ANALYSES
-            from philly_analysis.trace.relations import relations
+    gc.set_threshold(100_000)  # as the command line does
+    if step in ("join", "analysis"):
+        from philly_analysis.report.findings import ANALYSES
+        from philly_analysis.trace.relations import relations
 
-            relations()
-            assert ANALYSES
-        lines = [asdict(_run(step, Path(raw), Path(trace), name)) for name in names]
-    sys.stdout.write("\n" + "".join(json.dumps(line) + "\n" for line in lines))
+        relations()
+        assert ANALYSES
+    for name in names:
+        cost = _run(step, Path(raw), Path(trace), name)
+        sys.stdout.write("\n" + json.dumps(asdict(cost)) + "\n")
 
 
 if __name__ == "__main__":
