@@ -47,7 +47,7 @@ $(VENV)/.dev: $(VENV)/.run
 
 # --- what users run ---------------------------------------------------------------------------
 
-INGEST := philly_analysis/trace/schema.py $(wildcard philly_analysis/ingest/*.* philly_analysis/ingest/*/*.* philly_analysis/failures/*.* philly_analysis/failures/signatures/*)
+INGEST := philly_analysis/trace/schema.py philly_analysis/trace/tables.toml $(wildcard philly_analysis/ingest/*.* philly_analysis/ingest/*/*.* philly_analysis/failures/*.* philly_analysis/failures/signatures/*)
 
 data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*) $(INGEST) | $(VENV)/.run
 	@echo "== ingesting the bundled sample (synthetic)"
