@@ -1,11 +1,11 @@
 """Compare the jobs of a trace in demand, models, pages, exports and simulations."""
 
 import json
-import pickle
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -73,46 +73,32 @@ def counted(sample: Path) -> Counted:
     return Counted(n, gpu_s / 3600, running, left_out)
 
 
-def test_the_demand_of_a_trace_is_that_of_a_loop(sample: Path, counted: Counted) -> None:
+def test_every_reader_of_jobs_has_those_of_a_loop(
+    sample: Path, counted: Counted, tmp_path: Path
+) -> None:
     needs = demand_of(Workload.from_trace(sample))
-    assert needs.jobs.height == counted.jobs
-    assert needs.gpu_s / 3600 == pytest.approx(counted.gpu_h)
-    assert needs.jobs["censored"].sum() == counted.running > 0
-    assert needs.reasons == counted.left_out and counted.left_out
-
-
-def test_models_are_fitted_to_the_same_jobs(sample: Path, counted: Counted) -> None:
+    validated = Jobs.of_workload(Workload.from_trace(sample)).frame
     with Trace(sample, run_policy="sum") as trace:
         data = Observations.of_trace(trace)
-    timed = data.timed
-    assert len(timed) == counted.jobs
-    assert (timed["run_s"] * timed["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
-    assert timed["censored"].sum() == counted.running
-    assert set(demand_of(Workload.from_trace(sample)).account()) <= set(data.exclusions)
-
-
-def test_the_page_counts_the_same_jobs(sample: Path, counted: Counted) -> None:
-    with Trace(sample) as trace:
-        [result] = analyze(trace, ["workload_account"]).values()
-    assert result.fact("jobs") == counted.jobs and result.fact("running") == counted.running
-    assert result.fact("gpu_h") == pytest.approx(counted.gpu_h)
-    assert result.sentences == demand_of(Workload.from_trace(sample)).account()
-
-
-def test_validation_compares_the_same_jobs(sample: Path, counted: Counted) -> None:
-    jobs = Jobs.of_workload(Workload.from_trace(sample)).frame
-    assert len(jobs) == counted.jobs
-    assert (jobs["run_s"] * jobs["gpus"]).sum() / 3600 == pytest.approx(counted.gpu_h)
-
-
-def test_exports_carry_the_same_jobs(sample: Path, counted: Counted, tmp_path: Path) -> None:
-    done = export(sample, "batsim", tmp_path / "out.json")
+    [page] = analyze(sample, ["workload_account"]).values()
+    exported = export(sample, "batsim", tmp_path / "out.json")
     written = json.loads((tmp_path / "out.json").read_text())
-    delays = {name: p["delay"] for name, p in written["profiles"].items()}
-    gpu_s = sum(job["res"] * delays[job["profile"]] for job in written["jobs"])
-    assert (len(written["jobs"]), done.left_out) == (counted.jobs, counted.left_out)
-    assert gpu_s / 3600 == pytest.approx(counted.gpu_h)
-    assert done.account == demand_of(Workload.from_trace(sample)).account()
+    delay_s = [written["profiles"][job["profile"]]["delay"] for job in written["jobs"]]
+    gpus = [job["res"] for job in written["jobs"]]
+    found = {
+        "demand": (needs.jobs.height, needs.gpu_s / 3600),
+        "models": (len(data.timed), np.dot(data.timed["run_s"], data.timed["gpus"]) / 3600),
+        "page": (page.fact("jobs"), page.fact("gpu_h")),
+        "validation": (len(validated), np.dot(validated["run_s"], validated["gpus"]) / 3600),
+        "export": (len(delay_s), np.dot(delay_s, gpus) / 3600),
+    }
+    for reader, read in found.items():
+        assert read == pytest.approx((counted.jobs, counted.gpu_h)), reader
+    running = (needs.jobs["censored"].sum(), data.timed["censored"].sum(), page.fact("running"))
+    assert set(running) == {counted.running} and counted.running > 0
+    assert needs.reasons == exported.left_out == counted.left_out and counted.left_out
+    assert page.sentences == exported.account == needs.account()
+    assert set(needs.account()) <= set(data.exclusions)
 
 
 def test_the_same_jobs_are_simulated(sample: Path, counted: Counted, tmp_path: Path) -> None:
@@ -136,19 +122,6 @@ def test_the_same_jobs_are_simulated(sample: Path, counted: Counted, tmp_path: P
 def test_quotas_are_those_of_the_relation(sample: Path, tmp_path: Path) -> None:
     with Trace(sample) as trace:
         rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
-    found = dict(rows)
     out = simulate(Workload.from_trace(sample), "philly", tmp_path / "out")
     given = pl.read_parquet(out / "virtual_clusters.parquet")
-    assert dict(given.iter_rows()) == found
-    export(sample, "helios", tmp_path / "helios", dialect="native", gpus=256)
-    nodes = pickle.loads((tmp_path / "helios" / "vc_dict_homo.pkl").read_bytes())  # noqa: S301
-    largest: dict[str, int] = {}
-    for spec in Workload.from_trace(sample).specs():
-        largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
-    assert 8 * sum(nodes.values()) == 256 and set(nodes) == set(largest)
-    assert all(8 * nodes[vc] >= gpus for vc, gpus in largest.items())
-    # beyond the nodes for the largest gangs, nodes are proportional to quotas
-    more = [vc for vc in nodes if 8 * nodes[vc] >= largest[vc] + 8]
-    for vc in more:
-        for other in more:
-            assert (nodes[vc] - 1) / found[vc] <= (nodes[other] + 1) / found[other]
+    assert dict(given.iter_rows()) == dict(rows)
