@@ -1,4 +1,4 @@
-"""What the study asked of schedulers, as knobs: each on a schedule that one draws on paper."""
+"""Check the mechanisms of the study's guidelines on schedules computed by hand."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ def test_no_gang_ever_shares_a_dedicated_server(policy: Policy, rows: Rows) -> N
     assert schedule.jobs["end_s"].null_count() == 0
 
 
-def test_a_policy_that_places_gangs_beside_others_is_told_so() -> None:
+def test_policies_that_share_servers_reject_dedicated_ones() -> None:
     there = [Machine("m0", 4, cpus=8.0, mem_gb=32.0)]
     jobs = [job("a", 0, 1, 100), job("b", 1, 2, 100)]
     specs = [replace(s, cpus=1.0 * s.gpus, mem_gb=1.0 * s.gpus) for s in jobs]
@@ -83,7 +83,7 @@ def test_users_errors_are_not_retried() -> None:
     assert f"saves {(4 * 70 + 2 * 90) / 3600:,.0f} GPU hours" in said[0]
 
 
-def test_early_failures_show_in_the_prerun_pool() -> None:
+def test_early_failures_occur_in_the_prerun_pool() -> None:
     # one GPU for trials of 50 s, four for the rest. g fails at 20 on the pool, and at 70 again;
     # its third run is sound for 50 s, then it has its gang, and runs from the start. w, next on
     # the pool, fails there for good. s has one GPU and goes to the cluster at once.
@@ -114,7 +114,7 @@ def test_early_failures_show_in_the_prerun_pool() -> None:
 
 
 def test_reasons_come_by_demand_and_run_time() -> None:
-    """Bayes' rule on the study's table, by numbers that one reads off it."""
+    """Check shares by Bayes' rule against the order that the study's table implies."""
     quick, slow = reason_shares(1, 35.0), reason_shares(1, 24 * 3600.0)
     # of what failed within a minute on one GPU most are wrong inputs, programs and dumps; after a
     # day a lost connection or a checkpoint is likelier than a typing error
@@ -127,7 +127,7 @@ def test_reasons_come_by_demand_and_run_time() -> None:
     assert guessed > 0.8  # its narrow law, and 11,465 of 26,000 trials
 
 
-def test_a_what_if_tells_what_it_did_with_failures(tmp_path: Path) -> None:
+def test_notes_describe_the_guidelines_of_a_what_if(tmp_path: Path) -> None:
     load = workload(150)
     specs = list(load.specs())
     out = simulate(

@@ -75,7 +75,7 @@ def test_labels_on_marks_and_beside_lines_have_contrast(color: str) -> None:
 
 
 def in_the_dark(color: str) -> str:
-    """Return what the page makes of a colour: turned round, its hue back, on the page's dark."""
+    """Return a colour as the page's filters show it in dark mode: inverted, with its hue."""
     [dark] = re.findall(r"body { background:(#\w{6}); } .banner", TEMPLATE)
     turned = 0.9 - 0.8 * np.array(to_rgb(color))
     gray = np.array([0.213, 0.715, 0.072]) @ turned  # hue-rotate(180deg) of the CSS filters
@@ -88,7 +88,7 @@ def test_labels_have_contrast_in_dark_mode() -> None:
     colors = (*figures.CYCLE, *figures.GANG_COLORS.values(), *figures.STATUS_COLORS.values())
     words = (figures.INK, figures.SOFT, *(figures.darken(color) for color in colors))
     assert min(contrast(in_the_dark(w), in_the_dark("#ffffff")) for w in words) >= 4.5
-    # numbers in bars: white ones turn black, black ones turn white and get an edge of black
+    # numbers in bars: white is shown black, black is shown white with a black edge
     for color in colors:
         if figures.contrasting(color) == "white":
             assert contrast(in_the_dark("#ffffff"), in_the_dark(color)) >= 4.5
@@ -185,7 +185,7 @@ def test_line_names_cover_nothing_and_are_nearest_to_their_own_line(ys: list[lis
     assert overlaps(fig) == []
 
     def from_lines(at: "np.typing.NDArray[np.float64]") -> list[float]:
-        """How far places are from each line, in pixels."""
+        """Return the distance of points from each line, in pixels."""
         found = []
         for line in ax.lines:
             x, y = ax.transData.transform(np.asarray(line.get_xydata())).T
@@ -259,7 +259,7 @@ def test_a_panel_that_shows_nothing_is_found() -> None:
 
 
 def faults(fig: Figure) -> list[str]:
-    """Say what is wrong with a figure as drawn: overlaps, panels without marks, pale letters."""
+    """Return the faults of a drawn figure: overlaps, panels without marks, pale text."""
     pale = [
         f"{text.get_text()!r} is pale"
         for text in (t for t in fig.findobj(Text) if isinstance(t, Text))
@@ -277,7 +277,7 @@ def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
 ) -> None:
     drawn = pages.figures(kind)
     assert len(drawn) >= pages.page(kind).read_text("utf-8").count('<div class="wide of')
-    assert bool(drawn) == (kind != "atlas"), "its own panels are looked at in a browser"
+    assert bool(drawn) == (kind != "atlas"), "its panels are checked in a browser"
     assert [found for fig in drawn if (found := faults(fig))] == []
 
 
@@ -288,7 +288,7 @@ def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
     [
         ("philly-multigpu", "philly-multigpu-jobs", 11),
         ("mit-supercloud-2021", "mit-supercloud-2021", 11),
-        ("itp-2021", "itp-2021", 9),  # which knows no waits
+        ("itp-2021", "itp-2021", 9),  # without waits
         ("thetagpu-2023", "thetagpu-2023", 11),
     ],
 )

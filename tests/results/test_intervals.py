@@ -43,7 +43,7 @@ def test_the_interval_covers_no_association_nineteen_times_in_twenty(clustered: 
         other = rank_association(x, y)
         naive += other.low <= 0 <= other.high
     assert 0.91 <= covered / trials <= 0.985
-    # counting repeated users as so many witnesses would be wrong most of the time
+    # without clusters, dependent observations would give too short an interval
     assert naive / trials < 0.6 if clustered else naive / trials > 0.91
 
 
@@ -78,13 +78,13 @@ def test_a_constant_has_no_correlation() -> None:
     assert rank_association([1] * 10, range(10)).direction == "unclear"
 
 
-def test_the_interval_of_a_share_of_independent_observations_is_the_textbooks() -> None:
+def test_the_interval_of_a_share_of_independent_observations_is_students() -> None:
     hits = np.r_[np.ones(30), np.zeros(70)]
     found = clustered_share(hits)
     half = t.ppf(0.975, 99) * hits.std(ddof=1) / np.sqrt(100)
     assert (found.frac, found.low, found.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
     assert str(found) == f"30.0 % (95 % interval {share(found.low)} to {share(found.high)})"
-    # of two users nothing can be said of users
+    # two users are too few clusters
     assert np.isnan(clustered_share(hits, np.arange(100) % 2).low)
     assert np.isnan(clustered_share([]).frac)
     assert clustered_share([1, 0], weights=[3, 1]).frac == 0.75
@@ -133,16 +133,6 @@ def test_the_mean_time_of_a_gang_is_that_of_its_parts_divided() -> None:
     assert Rate(0, 0.0).mean_time() == (np.inf, 0, np.inf)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("expected", [0.5, 2, 7, 40])
-def test_the_interval_of_a_rate_covers_it_nineteen_times_in_twenty_or_more(expected: float) -> None:
-    rng = np.random.default_rng(4)
-    ends = [Rate(int(n), 1.0).interval for n in rng.poisson(expected, 4_000)]
-    covered = np.mean([low <= expected <= high for low, high in ends])
-    # one-sided where nothing was seen, else exact: never below but for the luck of the draws
-    assert covered >= 0.945
-
-
 def test_events_on_few_places_are_overdispersed() -> None:
     days = np.full(50, 10.0)
     lemons = np.zeros(50, int)
@@ -164,26 +154,14 @@ def test_the_dispersion_test_has_its_nominal_level() -> None:
     assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.025)
 
 
-@pytest.mark.parametrize("relative", [False, True])
-def test_the_interval_of_pairs_covers_the_change_nineteen_times_in_twenty(relative: bool) -> None:
-    rng = np.random.default_rng(5)
-    covered, trials = 0, 600
-    for _ in range(trials):
-        common = rng.normal(0, 2, 10)  # what the pairs share, far larger than the change
-        one, other = (common + rng.normal(m, 0.3, 10) for m in (0.1, 0.0))
-        found = (
-            paired(np.exp(one), np.exp(other), relative=True) if relative else paired(one, other)
-        )
-        truth = 100 * np.expm1(0.1) if relative else 0.1
-        covered += found.low <= truth <= found.high
-    assert 0.93 <= covered / trials <= 0.97
-
-
 def test_the_interval_of_pairs_is_students() -> None:
     rng = np.random.default_rng(6)
     one, other = rng.normal(size=12), rng.normal(size=12)
     found, known = paired(one, other), ttest_rel(one, other).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((known.low, known.high))
+    interval = np.array([known.low, known.high])
+    assert [found.low, found.high] == pytest.approx(interval)
+    changed = paired(np.exp(one), np.exp(other), relative=True)
+    assert [changed.low, changed.high] == pytest.approx(100 * np.expm1(interval))
     halved = paired([2.0, 8.0, 3.0], [4.0, 16.0, 6.0], relative=True)
     assert (halved.effect, halved.low, halved.high) == pytest.approx((-50, -50, -50))
     few = paired([1.0, 2.0], [1.0, 1.0])
