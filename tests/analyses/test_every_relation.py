@@ -1,7 +1,9 @@
 """Compare each relation with a reference in plain Python, on a random trace full of flaws."""
 
+import pkgutil
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,37 +12,17 @@ import pytest
 from philly_analysis.trace import histograms, materialized
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.trace import Trace
+from tests.analyses import plain
 from tests.analyses.clusters import trace_of, write_tables
-from tests.analyses.plain import (
-    Rows,
-    capacity,
-    delays,
-    failures,
-    findings,
-    jobs,
-    machines,
-    notebook,
-    placements,
-    utilisation,
-)
+from tests.analyses.plain import Rows, findings
 from tests.analyses.rich_trace import rich_tables
 from tests.analyses.test_every_finding import EMPTY
 from tests.support.small_traces import at
 
 REFERENCES = {
     name: function
-    for module in (
-        capacity,
-        delays,
-        failures,
-        findings,
-        jobs,
-        machines,
-        notebook,
-        placements,
-        utilisation,
-    )
-    for name, function in vars(module).items()
+    for module in pkgutil.iter_modules(plain.__path__, f"{plain.__name__}.")
+    for name, function in vars(import_module(module.name)).items()
     if name in relations()
 } | {"out_of_order_is_harmless": findings.overtaken_without_room}
 """For each relation, a function that computes its rows from those of the relations it reads."""

@@ -1,22 +1,17 @@
 """Compare the join of samples and attempts with a plain-Python reference."""
 
-import json
 import multiprocessing
-import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 
 from philly_analysis import analyze
 from philly_analysis.report.computing import read_samples
 from philly_analysis.report.findings import PHILLY_ONLY, SAMPLE_RELATIONS, lacking, relevant
 from philly_analysis.trace import materialized
-from philly_analysis.trace.relations import MACROS, relations
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import Tables, gpu_frame, sampled_cluster
@@ -85,48 +80,3 @@ def test_slices_cut_at_weeks(tmp_path: Path) -> None:
         # the table has all its rows
         assert trace.sql("select count(*) from gpu_samples").fetchall() == [(30,)]
     assert len(list((path / "derived").glob("gpu_use_bins-*.parquet/*.parquet"))) == 2
-
-
-PORTABLE = (
-    "abs array_extract avg ceil count count_star date_diff date_trunc epoch_us greatest least "
-    "len list_value max md5 min not or range stddev_samp sum to_days to_hours to_microseconds "
-    "to_minutes trunc unnest + - * / || to_seconds"
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        r.name
-        for r in relations().values()
-        if r.reads & {"gpu_samples", "host_samples"} and r.name != "gpu_use_gaps"
-    ],
-)
-def test_relations_over_samples_keep_to_what_other_engines_have(name: str) -> None:
-    macros = {
-        name: text if table else f"select {text}"
-        for name, table, text in re.findall(
-            r"macro (\w+)\([^)]*\) as( table)?\n(.*?);\n", MACROS, re.DOTALL
-        )
-    }
-    with duckdb.connect() as con:
-
-        def called(sql: str) -> set[str]:
-            [(text,)] = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchall()
-            return set(functions(json.loads(text)))
-
-        names = called(relations()[name].sql)
-        for macro in names & macros.keys():
-            names |= called(re.sub(r"query_table\((\w+)\)", r"\1", macros[macro])) - {macro}
-    assert names - macros.keys() <= set(PORTABLE.split())
-
-
-def functions(node: Any) -> Iterator[str]:
-    if isinstance(node, list):
-        for child in node:
-            yield from functions(child)
-    elif isinstance(node, dict):
-        if node.get("class") == "FUNCTION":
-            yield node["function_name"]
-        for child in node.values():
-            yield from functions(child)

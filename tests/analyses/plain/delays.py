@@ -6,65 +6,57 @@ from datetime import timedelta
 from itertools import pairwise, product
 from typing import Any
 
-from tests.analyses.plain import (
-    Out,
-    Row,
-    Rows,
-    attempts_of,
-    bucket,
-    by,
-    column,
-    first,
-    keyed,
-    seconds,
-    us,
-)
+from tests.analyses import plain as py
+from tests.analyses.plain import Out, Row, Rows
 
 
 def waits(t: Rows) -> Out:
-    made = attempts_of(t)
+    made = py.attempts_of(t)
     for j in t.gpu_jobs:
         since = j.submitted_at
         for a in made.get(j.job_id, []):
             if a.started_at is not None and since is not None:
-                ready = first(a.eligible_at, j.eligible_at)
+                ready = py.first(a.eligible_at, j.eligible_at)
                 held = 0.0
                 if ready is not None and ready > since:
                     held = (min(ready, a.started_at) - since).total_seconds()
                 late = "negative_wait" if a.started_at < since else None
                 yield (j.job_id, a.attempt, j.vc, j.user, j.gpus, a is made[j.job_id][0], since,
-                       a.started_at, seconds(since, a.started_at), held,
-                       first(a.flag, j.flag, late))  # fmt: skip
+                       a.started_at, py.seconds(since, a.started_at), held,
+                       py.first(a.flag, j.flag, late))  # fmt: skip
             since = a.ended_at
 
 
 def trusted_waits(t: Rows) -> Out:
     for w in t.waits:
         if w.flag is None and w.gpus:
-            yield (w.job_id, w.attempt, w.vc, w.user, w.gpus, bucket(w.gpus), w.first, w.since_at,
-                   w.started_at, w.wait_s, w.held_s)  # fmt: skip
+            yield (w.job_id, w.attempt, w.vc, w.user, w.gpus, py.bucket(w.gpus), w.first,
+                   w.since_at, w.started_at, w.wait_s, w.held_s)  # fmt: skip
 
 
 def wait_spans(t: Rows) -> Out:
-    jobs, made, reasons = {j.job_id: j for j in t.gpu_jobs}, attempts_of(t), {
+    jobs, made, reasons = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t), {
         "Dependency": "held", "QOSGrpGRES": "throttled", "JobArrayTaskLimit": "throttled",
         "QOSNotAllowed": "refused"}  # fmt: skip
-    trusted = keyed(t.trusted_waits)
+    trusted = py.keyed(t.trusted_waits)
     for job, mine in made.items():
         if not (j := jobs.get(job)):
             continue
         since = j.submitted_at
         for a in mine:
             w, outcome, wait, held = trusted.get((job, a.attempt)), "started", None, 0.0
-            until = first(a.ended_at, t.snapshot[0].ended_at)
+            until = py.first(a.ended_at, t.snapshot[0].ended_at)
             if w:
                 wait, held = w.wait_s, w.held_s
             elif (
                 a.started_at is None and a.run_s is None and since is not None and until >= since
-                and first(a.flag, j.flag) is None and j.gpus
+                and py.first(a.flag, j.flag) is None and j.gpus
             ):  # fmt: skip
                 outcome = "waiting" if a.ended_at is None else "given up"
-                wait, ready = (until - since).total_seconds(), first(a.eligible_at, j.eligible_at)
+                wait, ready = (
+                    (until - since).total_seconds(),
+                    py.first(a.eligible_at, j.eligible_at),
+                )
                 if ready is not None and ready > since:
                     held = (min(ready, until) - since).total_seconds()
             since = a.ended_at
@@ -94,12 +86,16 @@ def wait_causes(t: Rows) -> Out:
     quotas = {(q.method, q.vc): q.gpus for q in t.vc_quotas}
     needs = {(g.pool, g.gpus): g for g in t.gang_needs}
     free = {
-        k: level_at(rows, "free_gpus") for k, rows in by(t.free_capacity, "pool machines").items()
+        k: level_at(rows, "free_gpus")
+        for k, rows in py.by(t.free_capacity, "pool machines").items()
     }
-    used = {vc: level_at(rows, "gpus_after") for (vc,), rows in by(t.vc_use, "vc").items()}
+    used = {vc: level_at(rows, "gpus_after") for (vc,), rows in py.by(t.vc_use, "vc").items()}
     every = sorted({u.moment for u in t.free_capacity} | {u.moment for u in t.vc_use})
     for method, w in product({q.method for q in t.vc_quotas} or {"none"}, t.trusted_waits):
-        begin, end = 2 * us(w.since_at + timedelta(seconds=w.held_s)) + 1, 2 * us(w.started_at) + 1
+        begin, end = (
+            2 * py.us(w.since_at + timedelta(seconds=w.held_s)) + 1,
+            2 * py.us(w.started_at) + 1,
+        )
         parts, need = [0.0, 0.0, 0.0], needs[pool_of[w.job_id], w.gpus]
         quota = quotas.get((method, w.vc))
         inside = every[bisect_right(every, begin) : bisect_right(every, end - 1)]
@@ -123,7 +119,7 @@ def wait_causes(t: Rows) -> Out:
 
 def overtakings(t: Rows) -> Out:
     pool_of = {j.job_id: j.pool for j in t.job_pools}
-    queues = by(t.trusted_waits, lambda w: (w.vc or "(none)", pool_of[w.job_id]))
+    queues = py.by(t.trusted_waits, lambda w: (w.vc or "(none)", pool_of[w.job_id]))
     for (vc, pool), queue in queues.items():
         for w in queue:
             waiting = [o for o in queue if o.since_at < w.since_at and o.started_at > w.started_at]
@@ -135,15 +131,16 @@ def overtakings(t: Rows) -> Out:
 def overtaken_attempts(t: Rows) -> Out:
     needs = {(g.pool, g.gpus): g.machines for g in t.gang_needs}
     free = {
-        k: level_at(rows, "free_gpus") for k, rows in by(t.free_capacity, "pool machines").items()
+        k: level_at(rows, "free_gpus")
+        for k, rows in py.by(t.free_capacity, "pool machines").items()
     }
     for o in t.overtakings:
         if o.overtook:
             there = free.get((o.pool, needs[o.pool, o.waiter_gpus]))
-            no_room = there is not None and there(2 * us(o.started_at)) < o.waiter_gpus
+            no_room = there is not None and there(2 * py.us(o.started_at)) < o.waiter_gpus
             yield o.job_id, o.attempt, o.started_at, o.waiter_gpus, no_room
 
 
 def overtaken_gangs(t: Rows) -> Out:
-    for (gpus,), rows in by(t.overtaken_attempts, "waiter_gpus").items():
-        yield gpus, len(rows), sum(column(rows, "harmless"))
+    for (gpus,), rows in py.by(t.overtaken_attempts, "waiter_gpus").items():
+        yield gpus, len(rows), sum(py.column(rows, "harmless"))

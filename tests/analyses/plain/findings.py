@@ -8,37 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.analyses.plain import (
-    DAY,
-    Out,
-    Row,
-    Rows,
-    bucket,
-    by,
-    column,
-    cube,
-    curve,
-    first,
-    keyed,
-    monday,
-    quantile,
-    ratio,
-    seconds,
-    tally,
-    total,
-    us,
-)
+from tests.analyses import plain as py
+from tests.analyses.plain import DAY, Out, Row, Rows
 
 
 def total_of(rows: list[Row], name: str) -> float:
     """Sum the known values of a column; 0 without any."""
-    return float(sum(column(rows, name)))
+    return float(sum(py.column(rows, name)))
 
 
 def with_all(rows: list[Row], name: str) -> list[tuple[Any, list[Row]]]:
     """Groups by a column, and all rows as the group `all`."""
     return [(key if some is not rows else "all", some)
-            for (key,), some in [*by(rows, name).items(), (("all",), rows)] if some]  # fmt: skip
+            for (key,), some in [*py.by(rows, name).items(), (("all",), rows)] if some]  # fmt: skip
 
 
 def arrivals(t: Rows) -> Out:
@@ -59,7 +41,7 @@ def arrivals_bursts(t: Rows) -> Out:
 def concentration(t: Rows) -> Out:
     for kind in ("user", "vc"):
         sums = [(-total_of(rows, "gpu_h"), -len(rows), name)
-                for (name,), rows in by(t.job_runs, kind).items() if name]  # fmt: skip
+                for (name,), rows in py.by(t.job_runs, kind).items() if name]  # fmt: skip
         every, gpu_h, jobs = sorted(sums), 0.0, 0
         for rank, (held, made, name) in enumerate(every, 1):
             gpu_h, jobs = gpu_h - held, jobs - made
@@ -70,12 +52,12 @@ def concentration(t: Rows) -> Out:
 
 def delay_causes(t: Rows) -> Out:
     rows = (
-        (w.method, w.vc or "(none)", bucket(w.gpus), w.first, cause,
+        (w.method, w.vc or "(none)", py.bucket(w.gpus), w.first, cause,
          w.cause == cause, getattr(w, f"{cause}_s", 0), w.full_s)
         for w in t.wait_causes
         for cause in ("none", "held", "fair_share", "fragmentation", "unknown")
     )  # fmt: skip
-    for *key, waits, time_s, full_s in tally(rows, 3):
+    for *key, waits, time_s, full_s in py.tally(rows, 3):
         if waits or time_s > 0:
             yield *key, waits, time_s, full_s if key[-1] == "fragmentation" else None
 
@@ -88,7 +70,9 @@ def delay_causes_no_quota(t: Rows) -> Out:
 def failure_costs_pool(t: Rows) -> Out:
     runs = [r for r in t.attempt_runs if r.flag is None and r.gpus]
     # an unknown run time counts as one of five minutes or more
-    pooled = sum(min([300.0, *column([r], "run_s")]) for r in runs if r.attempt == 1 and r.gpus > 1)
+    pooled = sum(
+        min([300.0, *py.column([r], "run_s")]) for r in runs if r.attempt == 1 and r.gpus > 1
+    )
     yield 5, sum(r.run_s * r.gpus for r in runs if r.run_s is not None) / 3600, pooled / 3600
 
 
@@ -107,9 +91,9 @@ def failure_costs(t: Rows) -> Out:
     for reason, rows in with_all(t.failed_attempts, "reason"):
         early = [f for f in rows if f.first and f.run_s is not None and f.run_s <= 300]
         helps = [h for r, h in help_of.items() if reason in (r, "all")]
-        yield (reason, len(column(rows, "gpu_h")), total_of(rows, "gpu_h"), len(early),
+        yield (reason, len(py.column(rows, "gpu_h")), total_of(rows, "gpu_h"), len(early),
                sum((f.gpus - 1) * f.run_s / 3600 for f in early if (f.gpus or 0) > 1),
-               total(h.retried for h in helps), total(h.passed for h in helps),
+               py.total(h.retried for h in helps), py.total(h.passed for h in helps),
                reason in hopeless if reason in help_of else None,
                sum(saved.values()) if reason == "all" else saved[reason])  # fmt: skip
 
@@ -117,19 +101,19 @@ def failure_costs(t: Rows) -> Out:
 def failure_reasons(t: Rows) -> Out:
     every = t.failed_attempts
     for reason, rows in with_all(every, "reason"):
-        times = column(rows, "run_s")
+        times = py.column(rows, "run_s")
         tier = "" if reason == "all" else max(f.tier for f in rows)
         demand = Counter(f.demand for f in rows)
         yield (reason, tier, len(rows), len({f.job_id for f in rows}),
-               len(set(column(rows, "user"))), len(times),
-               *(quantile(times, q) for q in (0.5, 0.9, 0.95)),
-               ratio(100 * sum(times), total_of(every, "run_s")) if times else None, demand["1"],
-               demand["2-4"], demand[">4"], total(column(rows, "gpu_h")),
-               ratio(100 * total_of(rows, "gpu_h"), total_of(every, "gpu_h")))  # fmt: skip
+               len(set(py.column(rows, "user"))), len(times),
+               *(py.quantile(times, q) for q in (0.5, 0.9, 0.95)),
+               py.ratio(100 * sum(times), total_of(every, "run_s")) if times else None, demand["1"],
+               demand["2-4"], demand[">4"], py.total(py.column(rows, "gpu_h")),
+               py.ratio(100 * total_of(rows, "gpu_h"), total_of(every, "gpu_h")))  # fmt: skip
 
 
 def failure_reasons_no_output(t: Rows) -> Out:
-    jobs, known = {j.job_id: j for j in t.gpu_jobs}, keyed(t.failures)
+    jobs, known = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.failures)
     yield (sum((a.job_id, a.attempt) not in known and a.job_id in jobs
                and (a.end_reason or jobs[a.job_id].status) in ("failed", "out_of_memory", "Failed")
                for a in t.attempts),)  # fmt: skip
@@ -137,43 +121,43 @@ def failure_reasons_no_output(t: Rows) -> Out:
 
 def failure_repetition(t: Rows) -> Out:
     for reason, rows in with_all(t.failed_attempts, "reason"):
-        jobs, users = len({f.job_id for f in rows}), Counter(column(rows, "user"))
-        yield (reason, len(rows), jobs, len(users), len(rows) / jobs, ratio(len(rows), len(users)),
-               100 * max(users.values()) / len(rows) if users else None)  # fmt: skip
+        jobs, users = len({f.job_id for f in rows}), Counter(py.column(rows, "user"))
+        yield (reason, len(rows), jobs, len(users), len(rows) / jobs,
+               py.ratio(len(rows), len(users)), 100 * max(users.values()) / len(rows) if users else None)  # fmt: skip
 
 
 def failure_statuses(t: Rows) -> Out:
     groups = [
-        *by(t.status_failures, "ending exit_code").items(),
+        *py.by(t.status_failures, "ending exit_code").items(),
         (("all", None), t.status_failures),
     ]
     for key, rows in groups:
-        times = column(rows, "run_s")
-        yield (*key, len(rows), len({f.job_id for f in rows}), quantile(times, 0.5),
-               ratio(100 * sum(s <= 300 for s in times), len(times)),
-               total(column(rows, "gpu_h")))  # fmt: skip
+        times = py.column(rows, "run_s")
+        yield (*key, len(rows), len({f.job_id for f in rows}), py.quantile(times, 0.5),
+               py.ratio(100 * sum(s <= 300 for s in times), len(times)),
+               py.total(py.column(rows, "gpu_h")))  # fmt: skip
 
 
 def time_to_failure(t: Rows) -> Out:
-    for key, rows in cube(t.timed_failures, "reason demand", without="all"):
+    for key, rows in py.cube(t.timed_failures, "reason demand", without="all"):
         cols = (len(rows), total_of(rows, "gpu_h"))
-        yield from curve(*key, cols=cols, values=column(rows, "run_s"))
+        yield from py.curve(*key, cols=cols, values=py.column(rows, "run_s"))
 
 
 def gang_failures(t: Rows) -> Out:
     gangs = {(s.job_id, s.attempt): s for s in t.held_servers}.values()
-    for (servers,), rows in by(gangs, "servers").items():
+    for (servers,), rows in py.by(gangs, "servers").items():
         yield servers, len(rows), sum((s.until_at - s.started_at) / DAY for s in rows)
 
 
 def gang_failures_gpus(t: Rows) -> Out:
     known = [r for r in t.attempt_runs if r.gpus and r.run_s is not None and r.flag is None]
-    for (gpus,), rows in by(known, "gpus").items():
+    for (gpus,), rows in py.by(known, "gpus").items():
         yield gpus, len(rows), total_of(rows, "run_s") / 86_400
 
 
 def node_failures(t: Rows) -> Out:
-    for (machine,), rows in by(t.held_servers, "machine_id").items():
+    for (machine,), rows in py.by(t.held_servers, "machine_id").items():
         days, reached = 0.0, datetime(1970, 1, 1)
         for s in sorted(rows, key=lambda s: (s.started_at, s.until_at)):
             days += max(timedelta(0), s.until_at - max(s.started_at, reached)) / DAY
@@ -187,7 +171,7 @@ def gpus_in_use(t: Rows) -> Out:
 
 
 def how_used(t: Rows) -> Out:
-    for (user,), rows in by(t.sampled_attempts, "user").items():
+    for (user,), rows in py.by(t.sampled_attempts, "user").items():
         minutes, idle, pct = (total_of(rows, c) for c in ("minutes", "idle_min", "sum_pct"))
         yield user, len(rows), minutes / 60, idle / 60, pct / 6000
 
@@ -198,22 +182,22 @@ def level(pct: float) -> float:
 
 
 def how_used_levels(t: Rows) -> Out:
-    return tally((level(b.bin), b.minutes / 60) for b in t.gpu_util_bins)
+    return py.tally((level(b.bin), b.minutes / 60) for b in t.gpu_util_bins)
 
 
 def how_used_by_summary(t: Rows) -> Out:
     known = [s for s in t.summarised_attempts if s.gpu_h]
-    for key, rows in by(known, lambda s: (s.user, level(s.mean_pct))).items():
+    for key, rows in py.by(known, lambda s: (s.user, level(s.mean_pct))).items():
         yield (*key, len(rows), total_of(rows, "gpu_h"),
                sum(s.gpu_h * s.mean_pct for s in rows) / 100)  # fmt: skip
 
 
 def gpu_util_summaries(t: Rows) -> Out:
-    for key, rows in cube(t.summarised_attempts, "gpus status"):
+    for key, rows in py.cube(t.summarised_attempts, "gpus status"):
         timed = [s for s in rows if s.gpu_h is not None]
         gpu_h = total_of(timed, "gpu_h")
-        mean = ratio(sum(s.mean_pct * s.gpu_h for s in timed), gpu_h)
-        yield from curve(*key, cols=(len(rows), gpu_h, mean), values=column(rows, "mean_pct"))
+        mean = py.ratio(sum(s.mean_pct * s.gpu_h for s in timed), gpu_h)
+        yield from py.curve(*key, cols=(len(rows), gpu_h, mean), values=py.column(rows, "mean_pct"))
 
 
 def read_off(bins: list[Row]) -> list[float]:
@@ -242,24 +226,24 @@ def means(rows: list[Row]) -> tuple[float, float]:
 
 
 def gpu_util(t: Rows) -> Out:
-    bins = dict(cube(t.gpu_util_bins, "gpus status"))
-    for key, rows in cube(t.sampled_attempts, "gpus status"):
+    bins = dict(py.cube(t.gpu_util_bins, "gpus status"))
+    for key, rows in py.cube(t.sampled_attempts, "gpus status"):
         gpu_h, mean = means(rows)
         cols = (len(rows), gpu_h, 100 * total_of(rows, "idle_min") / gpu_h / 60, mean)
         yield from curves(key, cols, bins[key])
 
 
 def gpu_util_by_servers(t: Rows) -> Out:
-    bins = by(t.gpu_util_bins, "gpus servers")
-    for key, rows in by(t.sampled_attempts, "gpus servers").items():
+    bins = py.by(t.gpu_util_bins, "gpus servers")
+    for key, rows in py.by(t.sampled_attempts, "gpus servers").items():
         if key[0] > 1:
-            cols = (len(rows), len(set(column(rows, "user"))), *means(rows))
+            cols = (len(rows), len(set(py.column(rows, "user"))), *means(rows))
             yield from curves(key, cols, bins[key])
 
 
 def gpu_util_dedicated(t: Rows) -> Out:
     alone = [a for a in t.sampled_attempts if a.dedicated and a.gpus > 1]
-    for (gpus, servers), rows in by(alone, "gpus servers").items():
+    for (gpus, servers), rows in py.by(alone, "gpus servers").items():
         gpu_h, mean = means(rows)
         idle = 100 * total_of(rows, "idle_min") / gpu_h / 60
         bins = [b for b in t.gpu_util_bins if b.dedicated and b.gpus == gpus]
@@ -288,7 +272,7 @@ def host_util(t: Rows) -> Out:
 
 def job_status(t: Rows) -> Out:
     every = total_of(t.job_runs, "gpu_h")
-    for (status,), rows in by(t.job_runs, "status").items():
+    for (status,), rows in py.by(t.job_runs, "status").items():
         gpu_h = total_of(rows, "gpu_h")
         yield (status or "(none)", len(rows), 100 * len(rows) / len(t.job_runs), gpu_h,
                100 * gpu_h / every, sum(r.censored for r in rows))  # fmt: skip
@@ -297,19 +281,21 @@ def job_status(t: Rows) -> Out:
 def locality_effect(t: Rows) -> Out:
     gangs = [a for a in t.sampled_attempts if a.gpus > 1]
     key = lambda a: (a.user or a.job_id, a.gpus, a.status, a.spread, a.co_tenants)  # noqa: E731
-    for group, some in by(gangs, key).items():
+    for group, some in py.by(gangs, key).items():
         yield *group, len(some), total_of(some, "minutes"), total_of(some, "sum_pct")
 
 
 def gpus_are_used_little(t: Rows) -> Out:
-    for key, some in by(t.sampled_attempts, lambda a: (a.user or a.job_id, bucket(a.gpus))).items():
+    for key, some in py.by(
+        t.sampled_attempts, lambda a: (a.user or a.job_id, py.bucket(a.gpus))
+    ).items():
         yield *key, len(some), total_of(some, "minutes"), total_of(some, "sum_pct")
 
 
 def locality_relaxation(t: Rows) -> Out:
     placed = [w for w in t.large_waits if w.servers is not None]
-    for key, rows in by(placed, "gang servers").items():
-        grid = (quantile(column(rows, "wait_s"), q) for q in (0.1, 0.5, 0.9))
+    for key, rows in py.by(placed, "gang servers").items():
+        grid = (py.quantile(py.column(rows, "wait_s"), q) for q in (0.1, 0.5, 0.9))
         yield *key, len(rows), sum(w.spread for w in rows), *grid
 
 
@@ -319,23 +305,25 @@ def notebook_definitions(t: Rows) -> Out:
         ("wait", t.trusted_waits, t.notebook_waits, "wait_s"),
     ):
         for definition, rows in (("ours", ours), ("notebook", theirs)):
-            for (gang,), some in by(rows, "gang").items():
+            for (gang,), some in py.by(rows, "gang").items():
                 key = (quantity, definition, gang)
-                yield from curve(*key, cols=(len(some),), values=column(some, value))
+                yield from py.curve(*key, cols=(len(some),), values=py.column(some, value))
 
 
 def notebook_definitions_waits(t: Rows) -> Out:
     zeros = sum(w.wait_s == 0 and bool(w.gpus) for w in t.waits)
-    ours, theirs = (quantile(column(r, "wait_s"), 0.5) for r in (t.trusted_waits, t.notebook_waits))
+    ours, theirs = (
+        py.quantile(py.column(r, "wait_s"), 0.5) for r in (t.trusted_waits, t.notebook_waits)
+    )
     yield sum(w.stale for w in t.notebook_waits), zeros, ours, theirs
 
 
 def out_of_order(t: Rows) -> Out:
-    return tally(((o.vc, bucket(o.gpus), 1, o.overtook) for o in t.overtakings), 2)
+    return py.tally(((o.vc, py.bucket(o.gpus), 1, o.overtook) for o in t.overtakings), 2)
 
 
 def out_of_order_overtaken(t: Rows) -> Out:
-    for gang, rows in by(t.overtaken_gangs, lambda o: (bucket(o.waiter_gpus),)).items():
+    for gang, rows in py.by(t.overtaken_gangs, lambda o: (py.bucket(o.waiter_gpus),)).items():
         yield *gang, total_of(rows, "overtakings"), total_of(rows, "harmless")
 
 
@@ -355,15 +343,15 @@ def queueing_delay(t: Rows) -> Out:
         for vc in (w.vc or "(none)", None):
             groups[vc, w.gang].append(w.wait_s)
     for key, values in groups.items():
-        yield from curve(*key, cols=(len(values), values.count(0)), values=values)
+        yield from py.curve(*key, cols=(len(values), values.count(0)), values=values)
 
 
 def retries(t: Rows) -> Out:
     for gang, rows in with_all(t.started_jobs, "gang"):
-        made, ends = column(rows, "attempts"), column(rows, "failed")
+        made, ends = py.column(rows, "attempts"), py.column(rows, "failed")
         yield (gang, len(rows), sum(made), sum(made) / len(made) - 1,
                100 * sum(n > 1 for n in made) / len(made), len(ends),
-               ratio(100 * sum(ends), len(ends)))  # fmt: skip
+               py.ratio(100 * sum(ends), len(ends)))  # fmt: skip
 
 
 def run_policy(t: Rows) -> Out:
@@ -373,13 +361,13 @@ def run_policy(t: Rows) -> Out:
     for policy in ("span", "sum", "last"):
         every, retried = ([getattr(r, f"{policy}_s") for r in some] for some in (known, again))
         cols = (len(known), len(again), sum(every) / 3600)
-        curves_ = (curve(values=values) for values in (every, retried))
+        curves_ = (py.curve(values=values) for values in (every, retried))
         for (p, run_s), (_, retried_s) in zip(*curves_, strict=True):
             yield policy, *cols, p, run_s, retried_s
 
 
 def run_time(t: Rows) -> Out:
-    for (gang,), rows in by(t.trusted_runs, "gang").items():
+    for (gang,), rows in py.by(t.trusted_runs, "gang").items():
         steps = [s for s in t.run_survival if s.gang == gang and s.ended]
         for p in range(101):
             reached = [s.run_s for s in steps if s.ended_frac >= p / 100 - 1e-9]
@@ -394,19 +382,19 @@ def run_time_over_week(t: Rows) -> Out:
 
 def time_asked(t: Rows) -> Out:
     for gang, rows in with_all(t.limited_runs, "gang"):
-        used = column(rows, "used_frac")
+        used = py.column(rows, "used_frac")
         cols = (len(rows), sum(r.at_limit for r in rows), sum(f < 0.1 for f in used),
                 total_of(rows, "used_gpu_h"), total_of(rows, "unused_gpu_h"))  # fmt: skip
-        yield from curve(gang, cols=cols, values=used)
+        yield from py.curve(gang, cols=cols, values=used)
 
 
 def usage(t: Rows) -> Out:
-    jobs, runs = {j.job_id: j for j in t.gpu_jobs}, keyed(t.attempt_runs)
+    jobs, runs = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.attempt_runs)
     found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, 0.0, []])
 
     def group(j: Row, at: datetime) -> list[Any]:
         names = (j.account or "(none)", j.user or "(none)", j.vc or "(none)")
-        return found[*names, monday(at).date()]
+        return found[*names, py.monday(at).date()]
 
     for j in jobs.values():
         group(j, j.submitted_at)[0] += 1
@@ -418,19 +406,19 @@ def usage(t: Rows) -> Out:
         group(j, w.since_at)[2].append((w.wait_s, weight))
     for key, (made, gpu_h, waited) in found.items():
         times = [s for s, _ in waited]
-        weighed = total(s * n for s, n in waited if n is not None)
-        yield (*key, made, gpu_h, len(times), quantile(times, 0.5), quantile(times, 0.9),
-               ratio(weighed, total(n for _, n in waited)))  # fmt: skip
+        weighed = py.total(s * n for s, n in waited if n is not None)
+        yield (*key, made, gpu_h, len(times), py.quantile(times, 0.5), py.quantile(times, 0.9),
+               py.ratio(weighed, py.total(n for _, n in waited)))  # fmt: skip
 
 
 def usage_idle(t: Rows) -> Out:
-    used = keyed(t.sampled_attempts)
+    used = py.keyed(t.sampled_attempts)
     rows = []
     for a in t.attempt_weeks:
         if u := used.get((a.job_id, a.attempt)):
             hours = u.minutes * a.part / 60, u.idle_min * a.part / 60
             rows.append((a.account, a.user, a.vc, a.week, *hours))
-    return tally(rows, 2)
+    return py.tally(rows, 2)
 
 
 def wait_states(t: Rows) -> Out:
@@ -438,12 +426,12 @@ def wait_states(t: Rows) -> Out:
     for w in t.wait_spans:
         for state in ("held", "throttled", "refused", "pending"):
             if (wait_s := getattr(w, f"{state}_s")) > 0:
-                found[state, bucket(w.gpus), w.reason or "(none)"].append((wait_s, w))
+                found[state, py.bucket(w.gpus), w.reason or "(none)"].append((wait_s, w))
     for key, rows in found.items():
         times = [s for s, _ in rows]
         yield (*key, len(rows), sum(w.outcome == "started" for _, w in rows), sum(times) / 3600,
-               sum(s * w.gpus for s, w in rows) / 3600, quantile(times, 0.5),
-               quantile(times, 0.9))  # fmt: skip
+               sum(s * w.gpus for s, w in rows) / 3600, py.quantile(times, 0.5),
+               py.quantile(times, 0.9))  # fmt: skip
 
 
 def waits_by_day(t: Rows) -> Out:
@@ -451,22 +439,22 @@ def waits_by_day(t: Rows) -> Out:
     for w in t.trusted_waits:
         found[w.since_at.date()].append(w)
     for day, rows in found.items():
-        times = column(rows, "wait_s")
-        yield (day, len(rows), times.count(0), quantile(times, 0.5), quantile(times, 0.9),
+        times = py.column(rows, "wait_s")
+        yield (day, len(rows), times.count(0), py.quantile(times, 0.5), py.quantile(times, 0.9),
                max(times), sum(w.wait_s * w.gpus for w in rows) / 3600)  # fmt: skip
 
 
 def why_failures(t: Rows) -> Out:
-    for key, rows in by(t.failed_attempts, "user reason").items():
-        times = column(rows, "run_s")
+    for key, rows in py.by(t.failed_attempts, "user reason").items():
+        times = py.column(rows, "run_s")
         yield *key, len(rows), sum(s <= 300 for s in times), len(times), total_of(rows, "gpu_h")
 
 
 def by_user(t: Rows, rows: list[Row], *sums: str, of: str = "") -> Out:
     """Waits by user and gang: their number, those of more than 10 minutes, sums of columns."""
     users = {j.job_id: j.user for j in t.jobs}
-    key = lambda w: (*(getattr(w, c) for c in of.split()), users[w.job_id], bucket(w.gpus))  # noqa: E731
-    for group, some in by(rows, key).items():
+    key = lambda w: (*(getattr(w, c) for c in of.split()), users[w.job_id], py.bucket(w.gpus))  # noqa: E731
+    for group, some in py.by(rows, key).items():
         yield (*group, len(some), sum(w.wait_s > 600 for w in some),
                *(total_of(some, c) for c in sums))  # fmt: skip
 
@@ -486,7 +474,7 @@ def why_waits_unknown(t: Rows) -> Out:
 
 
 def wide_gangs(t: Rows) -> Out:
-    for key, rows in by(t.wide_attempts, "gang vc account").items():
+    for key, rows in py.by(t.wide_attempts, "gang vc account").items():
         wide = [w for w in rows if w.wide]
         yield (*key, len(rows), len(wide), total_of(wide, "servers"), total_of(wide, "fewest"),
                total_of(rows, "gpu_h"), total_of(wide, "gpu_h"))  # fmt: skip
@@ -498,17 +486,17 @@ def workload_account(t: Rows) -> Out:
         part = "left out" if j.left_out else "still running" if j.censored else "ended"
         gpu_h = (j.service_s or 0) * (j.gpus or 0) * j.gpu_frac / 3600
         rows.append((part, j.left_out or "", 1, gpu_h))
-    return tally(rows, 2)
+    return py.tally(rows, 2)
 
 
 def worst_offenders_failed(t: Rows) -> Out:
     lost = [f for f in t.status_failures if f.gpu_h]
-    for key, rows in by(lost, "job_id user").items():
+    for key, rows in py.by(lost, "job_id user").items():
         yield *key, len(rows), total_of(rows, "gpu_h")
 
 
 def worst_offenders_idle(t: Rows) -> Out:
-    for key, rows in by(t.sampled_attempts, "job_id user").items():
+    for key, rows in py.by(t.sampled_attempts, "job_id user").items():
         yield *key, total_of(rows, "minutes") / 60, total_of(rows, "idle_min") / 60
 
 
@@ -521,7 +509,7 @@ def failures_come_early(t: Rows) -> Out:
 
 def failures_repeat(t: Rows) -> Out:
     ended = [r for r in t.job_runs if r.status and r.user and r.attempts and r.gpus]
-    for (user,), rows in by(ended, "user").items():
+    for (user,), rows in py.by(ended, "user").items():
         order = sorted(rows, key=lambda r: (r.submitted_at, r.job_id))
         pairs = [(a.status == "Failed", b.status == "Failed") for a, b in pairwise(order)]
         for after in {a for a, _ in pairs}:
@@ -531,7 +519,7 @@ def failures_repeat(t: Rows) -> Out:
 def fragmentation_delays_most(t: Rows) -> Out:
     causes = {(c.job_id, c.attempt): c for c in t.wait_causes if c.method == "given"}
     waited = [w for w in t.trusted_waits if w.wait_s > w.held_s and (w.job_id, w.attempt) in causes]
-    for key, rows in by(waited, lambda w: (w.since_at.date(), w.gang)).items():
+    for key, rows in py.by(waited, lambda w: (w.since_at.date(), w.gang)).items():
         mine = [causes[w.job_id, w.attempt] for w in rows]
         fair, apart = total_of(mine, "fair_share_s"), total_of(mine, "fragmentation_s")
         yield *key, len(rows), fair, apart, fair + apart
@@ -543,7 +531,7 @@ def gpu_time_is_in_few_jobs(t: Rows) -> Out:
 
 def gpu_time_is_of_few_users(t: Rows) -> Out:
     mine = [j for j in t.workload_jobs if not j.left_out and j.user]
-    for (user,), rows in by(mine, "user").items():
+    for (user,), rows in py.by(mine, "user").items():
         yield user, len(rows), total_of(rows, "gpu_h")
 
 
@@ -553,25 +541,27 @@ def jobs_are_short(t: Rows) -> Out:
 
 
 def known_columns(t: Rows) -> Out:
-    jobs, moments = t.jobs, column(t.jobs, "submitted_at")
-    users = column(jobs, "user")
+    jobs, moments = t.jobs, py.column(t.jobs, "submitted_at")
+    users = py.column(jobs, "user")
     yield (len(jobs), sum(bool(j.gpus) for j in jobs), min(moments), max(moments), len(users),
-           len(set(users)), *(len(column(jobs, c)) for c in ("vc", "status", "gpus")),
-           len(set(column(jobs, "cluster"))), len(t.attempts),
-           len(column(t.attempts, "started_at")),
-           sum(first(a.run_s, seconds(a.started_at, a.ended_at)) is not None for a in t.attempts),
+           len(set(users)), *(len(py.column(jobs, c)) for c in ("vc", "status", "gpus")),
+           len(set(py.column(jobs, "cluster"))), len(t.attempts),
+           len(py.column(t.attempts, "started_at")),
+           sum(py.first(a.run_s, a.started_at and a.ended_at) is not None for a in t.attempts),
            sum(a.attempt > 1 for a in t.attempts), len(t.given_quotas))  # fmt: skip
 
 
 def large_gangs_are_spread(t: Rows) -> Out:
     users = {j.job_id: j.user or j.job_id for j in t.jobs}
     gangs = (s for s in t.attempt_servers if (s.gpus or 0) > 1)
-    return tally(((users[s.job_id], bucket(s.gpus), 1, s.spread) for s in gangs), 2)
+    return py.tally(((users[s.job_id], py.bucket(s.gpus), 1, s.spread) for s in gangs), 2)
 
 
 def large_gangs_fail_more(t: Rows) -> Out:
     ended = [r for r in t.job_runs if r.status and r.attempts and r.gpus]
-    for key, rows in by(ended, lambda r: (r.user, r.submitted_at.date(), bucket(r.gpus))).items():
+    for key, rows in py.by(
+        ended, lambda r: (r.user, r.submitted_at.date(), py.bucket(r.gpus))
+    ).items():
         yield *key, len(rows), sum(r.status == "Failed" for r in rows)
 
 
@@ -582,29 +572,31 @@ def load_follows_the_day(t: Rows) -> Out:
 
 
 def overtaken_without_room(t: Rows) -> Out:
-    key_of = lambda o: (o.started_at.date(), bucket(o.waiter_gpus))  # noqa: E731
-    for key, rows in by(t.overtaken_attempts, key_of).items():
+    key_of = lambda o: (o.started_at.date(), py.bucket(o.waiter_gpus))  # noqa: E731
+    for key, rows in py.by(t.overtaken_attempts, key_of).items():
         yield *key, len(rows), total_of(rows, "harmless")
 
 
 def starts_out_of_order(t: Rows) -> Out:
-    for key, rows in by(t.overtakings, lambda o: (o.started_at.date(), bucket(o.gpus))).items():
+    for key, rows in py.by(
+        t.overtakings, lambda o: (o.started_at.date(), py.bucket(o.gpus))
+    ).items():
         yield *key, len(rows), sum(o.overtook for o in rows)
 
 
 def unsuccessful_jobs_cost_most(t: Rows) -> Out:
     known = [r for r in t.job_runs if r.status and r.gpus and r.flag is None]
-    for key, rows in by(known, lambda r: (r.user, r.submitted_at.date(), r.status)).items():
+    for key, rows in py.by(known, lambda r: (r.user, r.submitted_at.date(), r.status)).items():
         yield *key, len(rows), total_of(rows, "gpu_h")
 
 
 def waits_rise_with_gangs(t: Rows) -> Out:
-    for key, rows in by(t.trusted_waits, lambda w: (w.since_at.date(), w.gang)).items():
+    for key, rows in py.by(t.trusted_waits, lambda w: (w.since_at.date(), w.gang)).items():
         yield *key, len(rows), sum(w.wait_s - w.held_s >= 600 for w in rows)
 
 
 def model_failures(t: Rows) -> Out:
-    runs = keyed(t.attempt_runs)
+    runs = py.keyed(t.attempt_runs)
     for f in t.failures:
         if r := runs.get((f.job_id, f.attempt)):
             yield f.reason, r.gpus, r.run_s if r.ended_at else None
@@ -615,9 +607,9 @@ def model_jobs(t: Rows) -> Out:
     for j in t.jobs:
         if r := runs.get(j.job_id):
             w = inside[j.job_id]
-            yield (j.job_id, us(j.submitted_at) / 1e6, j.vc or "", j.user, j.gpus, j.status,
+            yield (j.job_id, py.us(j.submitted_at) / 1e6, j.vc or "", j.user, j.gpus, j.status,
                    w.run_s if w.left_out is None else None, w.censored, r.attempts,
-                   ratio(r.last_s, r.sum_s), j.flag)  # fmt: skip
+                   py.ratio(r.last_s, r.sum_s), j.flag)  # fmt: skip
 
 
 def model_machines(t: Rows) -> Out:
@@ -625,26 +617,26 @@ def model_machines(t: Rows) -> Out:
 
 
 def model_spreads(t: Rows) -> Out:
-    return tally((s.gpus, s.servers, 1) for s in t.attempt_servers)
+    return py.tally((s.gpus, s.servers, 1) for s in t.attempt_servers)
 
 
 def model_use(t: Rows) -> Out:
     status = {j.job_id: j.status for j in t.jobs}
-    placed, servers = {p.placement: p for p in t.placed_gpus}, keyed(t.attempt_servers)
+    placed, servers = {p.placement: p for p in t.placed_gpus}, py.keyed(t.attempt_servers)
     found = []
     for b in t.gpu_use_bins:
         p = placed[b.placement]
         if b.bin is not None and p.attribution == "gpu_exact":
             s = servers[p.job_id, p.attempt]
             found.append((s.gpus, s.servers, status[p.job_id], b.bin, b.minutes))
-    return tally(found)
+    return py.tally(found)
 
 
 def occupancy(t: Rows) -> Out:
-    sizes = {pool: rows for (pool,), rows in by(t.machine_pools, "pool").items()}
+    sizes = {pool: rows for (pool,), rows in py.by(t.machine_pools, "pool").items()}
     found: dict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
     for u in t.pool_use:
-        since = max(u.from_us, us(t.snapshot[0].complete_from))
+        since = max(u.from_us, py.us(t.snapshot[0].complete_from))
         servers, gpus = len(sizes[u.pool]), total_of(sizes[u.pool], "gpus")
         if u.until_us is not None and u.until_us > since:
             parts = (100 * u.servers_empty / servers, 100 * u.servers_full / servers)

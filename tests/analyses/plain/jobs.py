@@ -3,24 +3,8 @@
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 
-from tests.analyses.plain import (
-    DAY,
-    HOUR,
-    Out,
-    Rows,
-    attempts_of,
-    bucket,
-    by,
-    column,
-    first,
-    keyed,
-    lasts,
-    monday,
-    quantile,
-    seconds,
-    tally,
-    total,
-)
+from tests.analyses import plain as py
+from tests.analyses.plain import DAY, HOUR, Out, Rows
 
 
 def gpu_jobs(t: Rows) -> Out:
@@ -31,14 +15,14 @@ def gpu_jobs(t: Rows) -> Out:
 
 
 def snapshot(t: Rows) -> Out:
-    moments = column(t.jobs, "submitted_at")
-    ends = column(t.attempts, "started_at") + column(t.attempts, "ended_at")
+    moments = py.column(t.jobs, "submitted_at")
+    ends = py.column(t.attempts, "started_at") + py.column(t.attempts, "ended_at")
     complete = min(j.submitted_at for j in t.jobs if j.flag is None)
     yield min(moments), complete, max(moments + ends)
 
 
 def attempt_runs(t: Rows) -> Out:
-    jobs, made = {j.job_id: j for j in t.gpu_jobs}, attempts_of(t)
+    jobs, made = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t)
     for a in t.attempts:
         if not (j := jobs.get(a.job_id)) or (a.started_at is None and a.run_s is None):
             continue
@@ -47,33 +31,35 @@ def attempt_runs(t: Rows) -> Out:
         until = t.snapshot[0].ended_at if running else a.ended_at
         if until is None and a.started_at is not None and a.run_s is not None:
             until = a.started_at + timedelta(seconds=a.run_s)
-        run_s = first(a.run_s, seconds(a.started_at, until))
-        yield (a.job_id, a.attempt, j.vc, j.user, first(a.gpus, j.gpus), a.started_at, a.ended_at,
-               running, until, run_s, bool(a.guest), first(a.flag, j.flag))  # fmt: skip
+        run_s = py.first(a.run_s, py.seconds(a.started_at, until))
+        yield (a.job_id, a.attempt, j.vc, j.user, py.first(a.gpus, j.gpus), a.started_at,
+               a.ended_at, running, until, run_s, bool(a.guest), py.first(a.flag, j.flag))  # fmt: skip
 
 
 def job_times(t: Rows) -> Out:
-    made, runs = attempts_of(t), by(t.attempt_runs, "job_id")
+    made, runs = py.attempts_of(t), py.by(t.attempt_runs, "job_id")
     for j in t.gpu_jobs:
         mine = made.get(j.job_id, [])
         ran = sorted(runs[j.job_id,], key=lambda r: r.attempt)
         unknown = bool(ran) and ran[-1].run_s is None
         censored = any(r.running for r in ran)
-        starts, ends = column(ran, "started_at"), column(ran, "until_at")
-        sum_s = None if unknown else total(r.run_s for r in ran)
+        starts, ends = py.column(ran, "started_at"), py.column(ran, "until_at")
+        sum_s = None if unknown else py.total(r.run_s for r in ran)
         span = None
         if not unknown:
-            span = seconds(min(starts), max(ends, default=None)) if starts else None
+            span = py.seconds(min(starts), max(ends, default=None)) if starts else None
             if not starts and len(ran) == 1:
                 span = sum_s
-        gpu_s = total(r.run_s * r.gpus for r in ran if r.run_s is not None and r.gpus is not None)
+        gpu_s = py.total(
+            r.run_s * r.gpus for r in ran if r.run_s is not None and r.gpus is not None
+        )
         flags = [a.flag for a in mine if a.flag]
         end = max(ends, default=None) if not (censored or unknown) else None
         yield (j.job_id, j.vc, j.user, j.gpus, j.status, j.submitted_at,
                min(starts, default=None), end, len(mine), span, sum_s,
                ran[-1].run_s if ran else None, censored,
                None if gpu_s is None else gpu_s * j.gpu_frac / 3600,
-               first(j.flag, min(flags, default=None), "end_unknown" if unknown else None),
+               py.first(j.flag, min(flags, default=None), "end_unknown" if unknown else None),
                )  # fmt: skip
 
 
@@ -96,7 +82,7 @@ def workload_jobs(t: Rows) -> Out:
     runs = {r.job_id: r for r in t.job_runs}
     for j in t.jobs:
         r = runs.get(j.job_id)
-        frac = first(j.gpu_frac, 1)
+        frac = py.first(j.gpu_frac, 1)
         if r is None:
             yield (j.job_id, j.vc, j.user, j.gpus, j.status, j.submitted_at, None, None, None,
                    False, frac, None, "no GPUs asked for")  # fmt: skip
@@ -118,23 +104,23 @@ def workload_jobs(t: Rows) -> Out:
 def trusted_runs(t: Rows) -> Out:
     for j in t.workload_jobs:
         if j.left_out is None:
-            yield (j.job_id, j.vc, j.user, j.gpus, bucket(j.gpus), j.submitted_at, j.run_s,
+            yield (j.job_id, j.vc, j.user, j.gpus, py.bucket(j.gpus), j.submitted_at, j.run_s,
                    j.censored)  # fmt: skip
 
 
 def workload_attempts(t: Rows) -> Out:
-    inside, made = {j.job_id for j in t.trusted_runs}, keyed(t.attempts)
+    inside, made = {j.job_id for j in t.trusted_runs}, py.keyed(t.attempts)
     for r in t.attempt_runs:
         if r.job_id in inside and r.run_s is not None:
             a = made[r.job_id, r.attempt]
-            yield r.job_id, r.attempt, first(a.work_s, r.run_s), a.end_reason
+            yield r.job_id, r.attempt, py.first(a.work_s, r.run_s), a.end_reason
 
 
 def started_jobs(t: Rows) -> Out:
     for r in t.job_runs:
         if r.attempts and r.gpus:
             failed = None if r.status is None else r.status == "Failed"
-            yield r.job_id, r.user, r.gpus, bucket(r.gpus), r.attempts, failed
+            yield r.job_id, r.user, r.gpus, py.bucket(r.gpus), r.attempts, failed
 
 
 def exclusions(t: Rows) -> Out:
@@ -142,7 +128,7 @@ def exclusions(t: Rows) -> Out:
     for w in t.waits:
         lacks = "gang size not known" if w.gpus is None else None
         found["wait", (w.flag or "").replace("_", " ") or lacks] += 1
-    known, jobs = keyed(t.waits), {j.job_id: j for j in t.jobs}
+    known, jobs = py.keyed(t.waits), {j.job_id: j for j in t.jobs}
     for a in t.attempts:
         if (a.job_id, a.attempt) not in known:
             why = (
@@ -154,7 +140,7 @@ def exclusions(t: Rows) -> Out:
 
 def flags(t: Rows) -> Out:
     for what in ("jobs", "attempts"):
-        for (flag,), rows in by(getattr(t, what), "flag").items():
+        for (flag,), rows in py.by(getattr(t, what), "flag").items():
             if flag:
                 yield what, flag, len(rows)
 
@@ -167,24 +153,24 @@ def end_reasons(t: Rows) -> Out:
 
 def log_totals(t: Rows) -> Out:
     runs, some = t.job_runs, [r for r in t.attempt_runs if r.gpus]
-    yield (len(runs), sum(j.gpus == 0 for j in t.jobs), len(set(column(runs, "user"))),
-           len(set(column(runs, "vc"))), sum(r.attempts for r in runs), sum(column(runs, "gpu_h")),
-           sum(r.attempts == 0 for r in runs), sum(r.censored for r in runs),
+    yield (len(runs), sum(j.gpus == 0 for j in t.jobs), len(set(py.column(runs, "user"))),
+           len(set(py.column(runs, "vc"))), sum(r.attempts for r in runs),
+           sum(py.column(runs, "gpu_h")), sum(r.attempts == 0 for r in runs), sum(r.censored for r in runs),
            sum(r.flag is not None for r in runs),
            sum(r.user is None or r.vc is None for r in runs),
            sum(r.run_s is None for r in some), sum(r.until_at is None for r in some))  # fmt: skip
 
 
 def limited_runs(t: Rows) -> Out:
-    jobs, made = {j.job_id: j for j in t.gpu_jobs}, keyed(t.attempts)
+    jobs, made = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.attempts)
     for r in t.attempt_runs:
         j, reason = jobs[r.job_id], made[r.job_id, r.attempt].end_reason
         limit = j.time_limit_s
         if limit is None or not r.gpus or r.run_s is None or r.running or r.flag is not None:
             continue
         held = r.gpus * j.gpu_frac / 3600
-        yield (r.job_id, r.attempt, r.user, r.gpus, bucket(r.gpus), limit, r.run_s, r.run_s / limit,
-               reason == "time_limit" if reason else r.run_s >= limit, r.run_s * held,
+        yield (r.job_id, r.attempt, r.user, r.gpus, py.bucket(r.gpus), limit, r.run_s,
+               r.run_s / limit, reason == "time_limit" if reason else r.run_s >= limit, r.run_s * held,
                max(0, limit - r.run_s) * held)  # fmt: skip
 
 
@@ -194,9 +180,9 @@ def attempt_weeks(t: Rows) -> Out:
         if r.run_s is None:
             continue
         j = jobs[r.job_id]
-        begin = first(r.started_at, j.submitted_at)
+        begin = py.first(r.started_at, j.submitted_at)
         end = begin + timedelta(seconds=r.run_s) if r.started_at is None else r.until_at
-        week = monday(begin)
+        week = py.monday(begin)
         while week < end or begin == end:
             inside = (
                 (min(end, week + 7 * DAY) - max(begin, week)) / (end - begin) if end > begin else 1
@@ -212,12 +198,12 @@ def attempt_weeks(t: Rows) -> Out:
 def vc_days(t: Rows) -> Out:
     days = []
     for r in t.attempt_runs:
-        at = r.started_at if r.gpus and lasts(r) else None
+        at = r.started_at if r.gpus and py.lasts(r) else None
         while at and at < r.until_at:
             until = min(datetime(at.year, at.month, at.day) + DAY, r.until_at)
             days.append((at.date(), r.vc, r.gpus * ((until - at) / HOUR)))
             at = until
-    return tally(days)
+    return py.tally(days)
 
 
 def arrival_hours(t: Rows) -> Out:
@@ -237,9 +223,9 @@ def spreads_by_group(t: Rows) -> Out:
     for what, row, began, value in times:
         found[what, "user", row.user or "(none)"].append(value)
         found[what, "vc", row.vc or "(none)"].append(value)
-        found[what, "week", f"{monday(began):%Y-%m-%d}"].append(value)
+        found[what, "week", f"{py.monday(began):%Y-%m-%d}"].append(value)
     for key, values in found.items():
-        grid = [quantile([s for s, _ in values], q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)]
+        grid = [py.quantile([s for s, _ in values], q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)]
         yield (*key, len(values), sum(c for _, c in values), *grid)
 
 

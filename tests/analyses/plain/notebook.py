@@ -4,52 +4,40 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from math import ceil
 
-from tests.analyses.plain import (
-    HOUR,
-    MINUTE,
-    Out,
-    Rows,
-    attempts_of,
-    bucket,
-    by,
-    first,
-    minute,
-    monday,
-    seconds,
-    tally,
-)
+from tests.analyses import plain as py
+from tests.analyses.plain import HOUR, MINUTE, Out, Rows
 from tests.analyses.plain.utilisation import unread_without_sum
 
 
 def notebook_runs(t: Rows) -> Out:
     jobs = {j.job_id: j for j in t.jobs}
-    for job, mine in attempts_of(t).items():
-        gpus = first(mine[0].gpus, jobs[job].gpus)
-        run_s = seconds(mine[0].started_at, mine[-1].ended_at)
+    for job, mine in py.attempts_of(t).items():
+        gpus = py.first(mine[0].gpus, jobs[job].gpus)
+        run_s = py.seconds(mine[0].started_at, mine[-1].ended_at)
         if gpus and run_s is not None:
-            yield job, gpus, bucket(gpus), run_s
+            yield job, gpus, py.bucket(gpus), run_s
 
 
 def notebook_waits(t: Rows) -> Out:
     jobs = {j.job_id: j for j in t.jobs}
-    for job, mine in attempts_of(t).items():
+    for job, mine in py.attempts_of(t).items():
         j, since, wait = jobs[job], jobs[job].submitted_at, None
-        gpus = first(mine[0].gpus, j.gpus)
+        gpus = py.first(mine[0].gpus, j.gpus)
         for a in mine:
-            own = seconds(since, a.started_at)
-            wait, since = first(own, wait), a.ended_at
+            own = py.seconds(since, a.started_at)
+            wait, since = py.first(own, wait), a.ended_at
             if gpus and wait:
-                yield job, a.attempt, j.vc, gpus, bucket(gpus), wait, own is None
+                yield job, a.attempt, j.vc, gpus, py.bucket(gpus), wait, own is None
 
 
 def notebook_locality(t: Rows) -> Out:
-    jobs, held = {j.job_id: j for j in t.jobs}, by(t.placements, "job_id attempt")
-    for job, (a, *_) in attempts_of(t).items():
+    jobs, held = {j.job_id: j for j in t.jobs}, py.by(t.placements, "job_id attempt")
+    for job, (a, *_) in py.attempts_of(t).items():
         rows = held.get((job, a.attempt), [])
         gpus = sum(p.gpus or 1 for p in rows)
         if gpus >= 5:
             entries = {(p.machine_id, p.container) for p in rows}
-            wait = seconds(jobs[job].submitted_at, a.started_at)
+            wait = py.seconds(jobs[job].submitted_at, a.started_at)
             yield job, gpus, len(entries), len({p.machine_id for p in rows}), wait
 
 
@@ -64,17 +52,17 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
             samples[s.machine_id].append(
                 (s.sampled_at - (7 if s.sampled_at < back else 8) * HOUR, s)
             )
-    jobs, held = {j.job_id: j for j in t.jobs}, by(t.placements, "job_id attempt")
+    jobs, held = {j.job_id: j for j in t.jobs}, py.by(t.placements, "job_id attempt")
     found = []
-    for job, mine in attempts_of(t).items():
+    for job, mine in py.attempts_of(t).items():
         gpus = len(held.get((job, mine[0].attempt), []))
         for a in mine if gpus in (1, 4, 8, 16) else []:
             rows = held.get((job, a.attempt), [])
             dedicated = len({(p.machine_id, p.container) for p in rows}) <= gpus / 8
             for p in rows if a.started_at and a.ended_at else []:
                 begin, end = (
-                    minute(a.started_at),
-                    minute(a.ended_at + MINUTE - timedelta(seconds=1)),
+                    py.minute(a.started_at),
+                    py.minute(a.ended_at + MINUTE - timedelta(seconds=1)),
                 )
                 for local, s in samples[p.machine_id] if p.gpu is not None else []:
                     inside = min(end, local + timedelta(seconds=s.seconds or 60)) - max(
@@ -83,6 +71,6 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
                     if inside > timedelta(0) and p.gpu < len(s.util_pct):
                         pct = s.util_pct[p.gpu]
                         bin_ = None if pct is None else ceil(pct)
-                        key = (gpus, jobs[job].status, dedicated, monday(s.sampled_at), bin_)
+                        key = (gpus, jobs[job].status, dedicated, py.monday(s.sampled_at), bin_)
                         found.append((*key, inside / MINUTE, inside / MINUTE * (pct or 0)))
-    return unread_without_sum(tally(found, 2))
+    return unread_without_sum(py.tally(found, 2))

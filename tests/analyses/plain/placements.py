@@ -6,20 +6,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from tests.analyses.plain import (
-    MINUTE,
-    Out,
-    Row,
-    Rows,
-    bucket,
-    by,
-    first,
-    keyed,
-    minute,
-    ratio,
-    seconds,
-    trusted_run,
-)
+from tests.analyses import plain as py
+from tests.analyses.plain import MINUTE, Out, Row, Rows
 
 
 def indexed_gpus(t: Rows) -> Out:
@@ -35,8 +23,8 @@ def indexed_gpus(t: Rows) -> Out:
 def attempt_servers(t: Rows) -> Out:
     pool_of = {j.job_id: j.pool for j in t.job_pools}
     caps = {m.machine_id: m.gpus for m in t.machines}
-    made = keyed(t.attempts)
-    for key, held in by(t.placed_servers, "job_id attempt").items():
+    made = py.keyed(t.attempts)
+    for key, held in py.by(t.placed_servers, "job_id attempt").items():
         its = [s.gpus for s in held]
         gpus = made[key].gpus if None in its else sum(its)
         sizes = sorted((m.gpus for m in t.pool_machines if m.pool == pool_of[key[0]]), reverse=True)
@@ -51,17 +39,17 @@ def attempt_servers(t: Rows) -> Out:
 
 
 def wide_attempts(t: Rows) -> Out:
-    jobs, runs = {j.job_id: j for j in t.gpu_jobs}, keyed(t.attempt_runs)
+    jobs, runs = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.attempt_runs)
     for s in t.attempt_servers:
         if (s.gpus or 0) > 1 and (j := jobs.get(s.job_id)):
-            run_s, _ = trusted_run(runs.get((s.job_id, s.attempt)))
+            run_s, _ = py.trusted_run(runs.get((s.job_id, s.attempt)))
             yield (s.job_id, s.attempt, j.vc or "(none)", j.account or "(none)", j.user, s.gpus,
-                   bucket(s.gpus), s.servers, s.fewest_servers, s.spread,
+                   py.bucket(s.gpus), s.servers, s.fewest_servers, s.spread,
                    None if run_s is None else run_s * s.gpus * j.gpu_frac / 3600)  # fmt: skip
 
 
 def large_waits(t: Rows) -> Out:
-    placed = keyed(t.attempt_servers)
+    placed = py.keyed(t.attempt_servers)
     for w in t.trusted_waits:
         if w.first and w.gpus >= 5:
             s = placed.get((w.job_id, w.attempt))
@@ -70,7 +58,10 @@ def large_waits(t: Rows) -> Out:
 
 
 def held_servers(t: Rows) -> Out:
-    runs, servers = keyed(t.attempt_runs), Counter((s.job_id, s.attempt) for s in t.placed_servers)
+    runs, servers = (
+        py.keyed(t.attempt_runs),
+        Counter((s.job_id, s.attempt) for s in t.placed_servers),
+    )
     for s in t.placed_servers:
         r = runs.get((s.job_id, s.attempt))
         if r and r.flag is None and r.started_at and r.until_at:
@@ -80,8 +71,8 @@ def held_servers(t: Rows) -> Out:
 
 def own_minutes(a: Row) -> tuple[Any, Any]:
     """Start of the first minute and end of the last that an attempt holds; None: unknown."""
-    end = a.ended_at and minute(a.ended_at + MINUTE - timedelta(microseconds=1))
-    return a.started_at and minute(a.started_at), end
+    end = a.ended_at and py.minute(a.ended_at + MINUTE - timedelta(microseconds=1))
+    return a.started_at and py.minute(a.started_at), end
 
 
 def shared(held: list[tuple[Any, Row]]) -> Iterator[bool]:
@@ -98,7 +89,7 @@ def shared(held: list[tuple[Any, Row]]) -> Iterator[bool]:
 
 
 def placed_gpus(t: Rows) -> Out:
-    made, held = keyed(t.attempts), []
+    made, held = py.keyed(t.attempts), []
     for g in t.indexed_gpus:
         a = made[g.job_id, g.attempt]
         if a.started_at and a.ended_at:
@@ -112,23 +103,23 @@ def placed_gpus(t: Rows) -> Out:
 
 
 def placed_servers(t: Rows) -> Out:
-    made = keyed(t.attempts)
-    groups = by(t.placements, "job_id attempt machine_id")
+    made = py.keyed(t.attempts)
+    groups = py.by(t.placements, "job_id attempt machine_id")
     held = [(key[2], made[key[:2]], some) for key, some in groups.items()]
     held.sort(key=lambda h: (h[1].started_at or datetime.max, h[1].job_id, h[1].attempt, h[0]))
     met = shared([(machine, a) for machine, a, _ in held])
     for n, ((machine, a, some), both) in enumerate(zip(held, met, strict=True), 1):
         since, until = own_minutes(a)
         known = all(p.gpu is not None or p.gpus is not None for p in some)
-        gpus = sum(first(p.gpus, 1) for p in some) if known else None
-        due = seconds(since, until)
+        gpus = sum(py.first(p.gpus, 1) for p in some) if known else None
+        due = py.seconds(since, until)
         met_by = None if due is None else "node_shared" if both else "node_exclusive"
-        yield (n, a.job_id, a.attempt, machine, gpus, since, until, ratio(due, 60), met_by)
+        yield (n, a.job_id, a.attempt, machine, gpus, since, until, py.ratio(due, 60), met_by)
 
 
 def server_tenants(t: Rows) -> Out:
     timed = [s for s in t.placed_servers if s.from_at and s.until_at and s.from_at < s.until_at]
-    for (machine,), held in by(timed, "machine_id").items():
+    for (machine,), held in py.by(timed, "machine_id").items():
         for since, until in pairwise(sorted({m for s in held for m in (s.from_at, s.until_at)})):
             if n := sum(s.from_at <= since and s.until_at >= until for s in held):
                 yield machine, since, until, n

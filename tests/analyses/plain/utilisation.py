@@ -6,61 +6,47 @@ from itertools import pairwise
 from math import ceil
 from typing import Any
 
-from tests.analyses.plain import (
-    EPOCH,
-    MINUTE,
-    Out,
-    Row,
-    Rows,
-    by,
-    column,
-    first,
-    keyed,
-    minute,
-    monday,
-    ratio,
-    tally,
-    total,
-)
+from tests.analyses import plain as py
+from tests.analyses.plain import EPOCH, MINUTE, Out, Row, Rows
 
 
 def summarised_attempts(t: Rows) -> Out:
-    jobs, made, runs = {j.job_id: j for j in t.jobs}, keyed(t.attempts), keyed(t.attempt_runs)
+    jobs, made, runs = {j.job_id: j for j in t.jobs}, py.keyed(t.attempts), py.keyed(t.attempt_runs)
     known = [s for s in t.summaries if s.util_pct is not None]
-    for key, rows in by(known, "job_id attempt").items():
+    for key, rows in py.by(known, "job_id attempt").items():
         j, r = jobs[key[0]], runs.get(key)
-        gpus = first(made[key].gpus, j.gpus)
+        gpus = py.first(made[key].gpus, j.gpus)
         if gpus:
             mean = sum(s.util_pct * (s.gpus or 1) for s in rows) / sum(s.gpus or 1 for s in rows)
-            longest = max(column(rows, "seconds"), default=None)
-            run_s = first(longest, r.run_s if r and not r.running else None)
+            longest = max(py.column(rows, "seconds"), default=None)
+            run_s = py.first(longest, r.run_s if r and not r.running else None)
             gpu_h = None if run_s is None else gpus * run_s / 3600
             yield (*key, j.user, j.status or "unknown", gpus, mean, gpu_h)
 
 
 def job_use_by_summary(t: Rows) -> Out:
-    for (job,), rows in by(t.summaries, "job_id").items():
+    for (job,), rows in py.by(t.summaries, "job_id").items():
         known = [s for s in rows if s.util_pct is not None]
         mem = [min(1, s.gpu_mem_used_gb / s.gpu_mem_gb) for s in rows
                if None not in (s.gpu_mem_used_gb, s.gpu_mem_gb)]  # fmt: skip
         if known or mem:
-            util = total(s.util_pct * (s.gpus or 1) for s in known)
-            yield job, ratio(util, 100 * sum(s.gpus or 1 for s in known)), max(mem, default=None)
+            util = py.total(s.util_pct * (s.gpus or 1) for s in known)
+            yield job, py.ratio(util, 100 * sum(s.gpus or 1 for s in known)), max(mem, default=None)
 
 
 def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
     """Minutes and sums of the readings inside intervals (…, machine, place, from, until)."""
-    seen = by(samples, "machine_id")
+    seen = py.by(samples, "machine_id")
     found = []
     for *key, machine, place, since, until in intervals:
         for s in seen.get((machine,), []):
-            end = s.sampled_at + timedelta(seconds=first(s.seconds, 60))
+            end = s.sampled_at + timedelta(seconds=py.first(s.seconds, 60))
             inside = (min(until, end) - max(since, s.sampled_at)) / MINUTE
             if inside > 0 and place < len(values := readings(s)):
                 pct = values[place]
                 bin_ = None if pct is None else ceil(pct)
-                found.append((*key, monday(s.sampled_at), bin_, inside, inside * (pct or 0)))
-    return unread_without_sum(tally(found, 2))
+                found.append((*key, py.monday(s.sampled_at), bin_, inside, inside * (pct or 0)))
+    return unread_without_sum(py.tally(found, 2))
 
 
 def unread_without_sum(rows: Iterable[tuple[Any, ...]]) -> Out:
@@ -88,8 +74,8 @@ def host_use_bins(t: Rows) -> Out:
 
 
 def host_util_bins(t: Rows) -> Out:
-    tenants, intervals = by(t.server_tenants, "machine_id"), []
-    for (machine,) in by(t.host_samples, "machine_id"):
+    tenants, intervals = py.by(t.server_tenants, "machine_id"), []
+    for (machine,) in py.by(t.host_samples, "machine_id"):
         held = tenants.get((machine,), [])
         cuts = {m for s in held for m in (s.from_at, s.until_at)}
         number = {s.from_at: min(s.attempts, 2) for s in held}
@@ -101,14 +87,14 @@ def host_util_bins(t: Rows) -> Out:
 
 def around_events(samples: list[Row], events: Iterable[tuple[int, datetime, str, int]]) -> Out:
     """Known readings from 740 minutes before each event (number, moment, machine, place)."""
-    seen = by(samples, "machine_id")
+    seen = py.by(samples, "machine_id")
     for number, at, machine, place in events:
         for s in seen.get((machine,), []):
             if -740 * MINUTE <= s.sampled_at - at < 740 * MINUTE and place < len(readings(s)):
                 pct = readings(s)[place]
                 if pct is not None:
-                    minutes = first(s.seconds, 60) / 60
-                    yield number, at, monday(s.sampled_at), s.sampled_at, minutes, pct
+                    minutes = py.first(s.seconds, 60) / 60
+                    yield number, at, py.monday(s.sampled_at), s.sampled_at, minutes, pct
 
 
 def gpu_clock_readings(t: Rows) -> Out:
@@ -124,17 +110,17 @@ def host_clock_readings(t: Rows) -> Out:
 def clock_events(t: Rows) -> Out:
     gpus = {
         k: min((g.machine_id, g.gpu) for g in rows)
-        for k, rows in by(t.indexed_gpus, "job_id attempt").items()
+        for k, rows in py.by(t.indexed_gpus, "job_id attempt").items()
     }
     events = [
-        (a.job_id, a.attempt, event, minute(at), *gpus[a.job_id, a.attempt])
+        (a.job_id, a.attempt, event, py.minute(at), *gpus[a.job_id, a.attempt])
         for a in t.attempts
         for event, at in (("end", a.ended_at), ("start", a.started_at))
         if a.started_at and a.ended_at and a.ended_at - a.started_at >= 10 * MINUTE
         and (a.job_id, a.attempt) in gpus
     ]  # fmt: skip
     for number, (_, _, event, at, machine, gpu) in enumerate(sorted(events), 1):
-        yield number, monday(at), event, at, machine, gpu
+        yield number, py.monday(at), event, at, machine, gpu
 
 
 def gpu_sample_hours(t: Rows) -> Out:
@@ -146,25 +132,29 @@ def host_sample_hours(t: Rows) -> Out:
 
 
 def by_hour(samples: list[Row]) -> Out:
-    for (hour,), some in by(samples, lambda s: (s.sampled_at.replace(minute=0),)).items():
+    for (hour,), some in py.by(samples, lambda s: (s.sampled_at.replace(minute=0),)).items():
         yield hour, sum(s.seconds or 60 for s in some) / 60
 
 
 def gpu_use(t: Rows) -> Out:
-    seen = by(t.gpu_use_bins, "placement")
+    seen = py.by(t.gpu_use_bins, "placement")
     for p in t.placed_gpus:
         bins = seen.get((p.placement,), [])
         minutes = sum(b.minutes for b in bins if b.bin is not None)
-        pct = sum(column(bins, "sum_pct"))
+        pct = sum(py.column(bins, "sum_pct"))
         yield (p.job_id, p.attempt, p.machine_id, p.gpu, p.attribution, p.expected_min, minutes,
                sum(b.minutes for b in bins if b.bin is None),
-               sum(b.minutes for b in bins if b.bin == 0), pct, ratio(pct, minutes),
-               ratio(minutes, p.expected_min))  # fmt: skip
+               sum(b.minutes for b in bins if b.bin == 0), pct, py.ratio(pct, minutes),
+               py.ratio(minutes, p.expected_min))  # fmt: skip
 
 
 def attempt_use(t: Rows) -> Out:
-    jobs, made, servers = {j.job_id: j for j in t.jobs}, keyed(t.attempts), keyed(t.attempt_servers)
-    for key, rows in by(t.gpu_use, "job_id attempt").items():
+    jobs, made, servers = (
+        {j.job_id: j for j in t.jobs},
+        py.keyed(t.attempts),
+        py.keyed(t.attempt_servers),
+    )
+    for key, rows in py.by(t.gpu_use, "job_id attempt").items():
         j, a, s = jobs[key[0]], made[key], servers[key]
         alone = [r for r in rows if r.attribution == "gpu_exact"]
         due, *rest = (
@@ -173,7 +163,8 @@ def attempt_use(t: Rows) -> Out:
         )
         yield (*key, j.vc, j.user, j.status or "unknown", s.gpus, s.servers, s.fewest_servers,
                s.spread, s.whole, s.co_tenants, len(rows) - len(alone), due, *rest,
-               ratio(rest[3], rest[0]), ratio(rest[0], due), first(a.flag, j.flag))  # fmt: skip
+               py.ratio(rest[3], rest[0]), py.ratio(rest[0], due),
+               py.first(a.flag, j.flag))  # fmt: skip
 
 
 def sampled_attempts(t: Rows) -> Out:
@@ -185,23 +176,23 @@ def sampled_attempts(t: Rows) -> Out:
 
 
 def job_use(t: Rows) -> Out:
-    for (job,), rows in by(t.sampled_attempts, "job_id").items():
+    for (job,), rows in py.by(t.sampled_attempts, "job_id").items():
         yield job, (m := sum(u.minutes for u in rows)), sum(u.sum_pct for u in rows) / m / 100
 
 
 def gpu_util_bins(t: Rows) -> Out:
     placed = {p.placement: p for p in t.placed_gpus if p.attribution == "gpu_exact"}
-    sampled = keyed(t.sampled_attempts)
+    sampled = py.keyed(t.sampled_attempts)
     rows = []
     for b in t.gpu_use_bins:
         if b.bin is not None and (p := placed.get(b.placement)):
             a = sampled[p.job_id, p.attempt]
             rows.append((a.gpus, a.status, a.servers, a.dedicated, b.bin, b.minutes, b.sum_pct))
-    return tally(rows, 2)
+    return py.tally(rows, 2)
 
 
 def gpu_use_gaps(t: Rows) -> Out:
-    made = keyed(t.attempts)
+    made = py.keyed(t.attempts)
     placed = {(p.job_id, p.attempt) for p in t.placements}
     indexed = {(g.job_id, g.attempt, g.machine_id) for g in t.indexed_gpus}
     used, seen = ({r.machine_id for r in rows} for rows in (t.placements, t.gpu_samples))
