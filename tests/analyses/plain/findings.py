@@ -123,7 +123,8 @@ def failure_repetition(t: Rows) -> Out:
     for reason, rows in with_all(t.failed_attempts, "reason"):
         jobs, users = len({f.job_id for f in rows}), Counter(py.column(rows, "user"))
         yield (reason, len(rows), jobs, len(users), len(rows) / jobs,
-               py.ratio(len(rows), len(users)), 100 * max(users.values()) / len(rows) if users else None)  # fmt: skip
+               py.ratio(len(rows), len(users)),
+               100 * max(users.values()) / len(rows) if users else None)  # fmt: skip
 
 
 def failure_statuses(t: Rows) -> Out:

@@ -33,7 +33,8 @@ def attempt_runs(t: Rows) -> Out:
             until = a.started_at + timedelta(seconds=a.run_s)
         run_s = py.first(a.run_s, py.seconds(a.started_at, until))
         yield (a.job_id, a.attempt, j.vc, j.user, py.first(a.gpus, j.gpus), a.started_at,
-               a.ended_at, running, until, run_s, bool(a.guest), py.first(a.flag, j.flag))  # fmt: skip
+               a.ended_at, running, until, run_s, bool(a.guest),
+               py.first(a.flag, j.flag))  # fmt: skip
 
 
 def job_times(t: Rows) -> Out:
@@ -155,8 +156,8 @@ def log_totals(t: Rows) -> Out:
     runs, some = t.job_runs, [r for r in t.attempt_runs if r.gpus]
     yield (len(runs), sum(j.gpus == 0 for j in t.jobs), len(set(py.column(runs, "user"))),
            len(set(py.column(runs, "vc"))), sum(r.attempts for r in runs),
-           sum(py.column(runs, "gpu_h")), sum(r.attempts == 0 for r in runs), sum(r.censored for r in runs),
-           sum(r.flag is not None for r in runs),
+           sum(py.column(runs, "gpu_h")), sum(r.attempts == 0 for r in runs),
+           sum(r.censored for r in runs), sum(r.flag is not None for r in runs),
            sum(r.user is None or r.vc is None for r in runs),
            sum(r.run_s is None for r in some), sum(r.until_at is None for r in some))  # fmt: skip
 
@@ -170,8 +171,8 @@ def limited_runs(t: Rows) -> Out:
             continue
         held = r.gpus * j.gpu_frac / 3600
         yield (r.job_id, r.attempt, r.user, r.gpus, py.bucket(r.gpus), limit, r.run_s,
-               r.run_s / limit, reason == "time_limit" if reason else r.run_s >= limit, r.run_s * held,
-               max(0, limit - r.run_s) * held)  # fmt: skip
+               r.run_s / limit, reason == "time_limit" if reason else r.run_s >= limit,
+               r.run_s * held, max(0, limit - r.run_s) * held)  # fmt: skip
 
 
 def attempt_weeks(t: Rows) -> Out:
