@@ -14,74 +14,13 @@ from philly_analysis import export, ingest
 from philly_analysis.exports import Exported, validate
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
+from tests.exports.files import lines
 from tests.exports.tiny import TINY
 from tests.support import archives
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
-
-LOG = [
-    {
-        "status": "Failed", "vc": "v1", "jobid": "application_1_2", "user": 'u"1,\t',
-        "submitted_time": "2017-11-05 08:10:00",
-        "attempts": [
-            {
-                "start_time": "2017-11-05 08:20:00", "end_time": "None",
-                "detail": [
-                    {"ip": "m2", "gpus": ["gpu1", "gpu0"]},
-                    {"ip": "m2", "gpus": ["gpu3"]},
-                    {"ip": "m1", "gpus": ["gpu0"]},
-                ],
-            },
-            {"start_time": "2017-11-05 09:00:00", "end_time": "2017-11-05 09:00:00", "detail": []},
-            {
-                "start_time": "2017-11-05 09:30:00", "end_time": "2017-11-05 10:30:00",
-                "detail": [{"ip": "m2", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}],
-            },
-        ],
-    },
-    {
-        "status": "Pass", "vc": "v2", "jobid": "application_1_1", "user": "None",
-        "submitted_time": "2017-11-05 08:05:00", "attempts": [],
-    },
-    {
-        "status": "Killed", "vc": "v1", "jobid": "application_1_3", "user": "u2",
-        "submitted_time": "2017-11-05 09:10:00",
-        "attempts": [{"start_time": "None", "end_time": "2017-11-05 09:11:00", "detail": []}],
-    },
-]  # fmt: skip
 # 08:59 UTC is 01:59 PDT, 09:00 UTC is 01:00 PST: the hour that came twice
-GPU_UTIL = """\
-time,machineId,gpu0_util,gpu1_util,gpu2_util,gpu3_util,gpu4_util,gpu5_util,gpu6_util,gpu7_util
-2017-11-05 01:59:00 PDT,m2,1.5,NA,0,99.123456789,,,,,
-2017-11-05 01:00:00 PST,m2,2,3,4,5,,,,,
-2017-11-05 01:00:00 PST,m1,7,8,9,10,11,12,13,14,
-"""
-CPU_UTIL = """\
-time,machine_id,cpu_util
-2017-11-05 01:59:00 PDT,m2,31.75
-2017-11-05 01:00:00 PST,m1,NA
-"""
-MEM_UTIL = """\
-time,machine_id,mem_total,mem_free
-2017-11-05 01:59:00 PDT,m2,528272672.0,34012096.933
-2017-11-05 01:00:00 PST,m1,NA,NA
-"""
-MACHINES = "machineId, number of GPUs, single GPU mem\nm1,2, 12GB\nm2,8, 24GB\nm3,8, 24GB\n"
-
-
-@pytest.fixture
-def raw(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, text in {
-        "cluster_job_log": json.dumps(LOG),
-        "cluster_machine_list": MACHINES,
-        "cluster_gpu_util": GPU_UTIL,
-        "cluster_cpu_util": CPU_UTIL,
-        "cluster_mem_util": MEM_UTIL,
-    }.items():
-        (folder / name).write_text(text)
-    return folder
+ARCHIVE = Path(__file__).with_name("archive")
 
 
 def assert_traces_equal(one: Path, two: Path, *, renumbered: bool) -> None:
@@ -110,25 +49,20 @@ def round_trip(raw: Path, folder: Path, *, renumbered: bool = False) -> Exported
     return done
 
 
-def test_ingesting_an_export_gives_the_trace(raw: Path, tmp_path: Path) -> None:
-    done = round_trip(raw, tmp_path)
+def test_ingesting_an_export_gives_the_trace(tmp_path: Path) -> None:
+    done = round_trip(ARCHIVE, tmp_path)
     assert done.jobs == 3 and done.assumed[1:] == ()
-    # unknown values are the text None, never null
-    log = json.loads((tmp_path / "again" / "cluster_job_log").read_text())
-    assert [e["jobid"][-1] for e in log] == ["1", "2", "3"]  # by submission
-    log = [log[1], log[0], log[2]]
-    assert log[0]["attempts"][0]["end_time"] == "None" and log[1]["user"] == "None"
-    assert log[1]["attempts"] == [] and log[0]["attempts"][1]["detail"] == []
-    assert log[0]["attempts"][0]["detail"] == [
-        {"ip": "m2", "gpus": ["gpu0", "gpu1"]},
-        {"ip": "m2", "gpus": ["gpu3"]},
-        {"ip": "m1", "gpus": ["gpu0"]},
-    ]
-    assert (tmp_path / "again" / "cluster_machine_list").read_text() == MACHINES
-    lines = (tmp_path / "again" / "cluster_gpu_util").read_text().split("\n")
-    assert lines[0] == GPU_UTIL.split("\n")[0]
-    assert "2017-11-05 01:59:00 PDT,m2,1.5,NA,0.0,99.123456789,,,,," in lines
-    assert "2017-11-05 01:00:00 PST,m2,2.0,3.0,4.0,5.0,,,,," in lines
+    again = tmp_path / "again"
+    expected = json.loads((ARCHIVE / "cluster_job_log").read_text())
+    expected.sort(key=lambda job: job["submitted_time"])
+    expected[1]["attempts"][0]["detail"][0]["gpus"].sort()
+    assert json.loads((again / "cluster_job_log").read_text()) == expected
+    for name in ("cluster_machine_list", "cluster_cpu_util", "cluster_mem_util"):
+        assert (again / name).read_text() == (ARCHIVE / name).read_text()
+    header, *samples = lines(again / "cluster_gpu_util")
+    assert header == lines(ARCHIVE / "cluster_gpu_util")[0]
+    assert "2017-11-05 01:59:00 PDT,m2,1.5,NA,0.0,99.123456789,,,,," in samples
+    assert "2017-11-05 01:00:00 PST,m2,2.0,3.0,4.0,5.0,,,,," in samples
 
 
 @pytest.mark.slow
@@ -174,10 +108,8 @@ def test_added_servers_have_new_names(tmp_path: Path) -> None:
     known = pl.DataFrame({"machine_id": ["m3", "rack"], "gpus": [8, 4]})
     partly = Workload("partly", TINY.jobs, TINY.attempts, machines=known)
     export(partly, "philly", tmp_path / "raw")
-    names = [
-        line.split(",")[0]
-        for line in (tmp_path / "raw" / "cluster_machine_list").read_text().split("\n")[1:-1]
-    ]
+    listed = lines(tmp_path / "raw" / "cluster_machine_list")[1:]
+    names = [line.split(",")[0] for line in listed]
     assert names[:3] == ["m3", "rack", "m4"] and len(set(names)) == len(names)
 
 
