@@ -5,7 +5,6 @@ Independent of the package: each policy is written from its paper, in lists, wit
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from math import inf
 from typing import Any
 
@@ -285,9 +284,13 @@ class Preemptive(Counting):
         raise NotImplementedError
 
     def choose(self, world: World) -> list[RefJob]:
-        return that_fit(
-            sorted(world.present, key=lambda job: (*self.rank(job), job.nth)), world.gpus
-        )
+        ranked = sorted(world.present, key=lambda job: (*self.rank(job), job.nth))
+        chosen = that_fit(ranked, world.gpus)
+        self.settle(chosen)
+        return chosen
+
+    def settle(self, chosen: list[RefJob]) -> None:
+        """Note which jobs run."""
 
 
 class ShortestRemaining(Preemptive):
@@ -296,7 +299,7 @@ class ShortestRemaining(Preemptive):
 
 
 @dataclass
-class LeastAttained(Counting):
+class LeastAttained(Preemptive):
     """Tiresias, section 3.2, with queues that are lists, as in its simulator.
 
     Jobs join the end of a list, which is served from its front; then the waiting ones move behind
@@ -335,11 +338,6 @@ class LeastAttained(Counting):
             queue.sort(key=lambda job: job not in chosen)
         self.chosen = chosen
 
-    def choose(self, world: World) -> list[RefJob]:
-        chosen = that_fit(chain(*self.queues), world.gpus)
-        self.settle(chosen)
-        return chosen
-
     def next_s(self, world: World) -> float:
         falls_s = [
             world.now_s + job.served_in_s(limit - job.counted_gpu_s)
@@ -370,10 +368,10 @@ class FinishTimeFairness(Counting):
     lease_s: float
 
     def choose(self, world: World) -> list[RefJob]:
-        if not self.leases_end(world):
-            waiting = sorted(world.waiting, key=lambda job: unfairness(world, job))
-            return [*world.running, *that_fit(waiting, world.free)]
-        return that_fit(sorted(world.present, key=lambda job: unfairness(world, job)), world.gpus)
+        stay = [] if self.leases_end(world) else world.running
+        asking = [job for job in world.present if job not in stay]
+        asking.sort(key=lambda job: unfairness(world, job))
+        return [*stay, *that_fit(asking, world.gpus - sum(job.gpus for job in stay))]
 
     def leases_end(self, world: World) -> bool:
         return world.now_s % self.lease_s == 0 and bool(world.waiting)

@@ -1,21 +1,22 @@
 """Slow references of policies that share GPUs, in exact fractions, on one server."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
 from typing import cast
 
+from tests.simulator.reference import InTurn as Queue
 from tests.simulator.reference import (
     FinishTimeFairness,
-    LeastAttained,
     Policy,
+    Preemptive,
     RefJob,
     World,
     submitted,
     unfairness,
 )
-from tests.simulator.reference_shares import GittinsIndices, MaxMinFairness
+from tests.simulator.reference_shares import MaxMinFairness
 
 Place = dict[int, Fraction]
 """Fractions by GPU."""
@@ -68,8 +69,17 @@ class Server:
         return free
 
 
+@dataclass
 class Sharing(Policy):
-    """A policy of fractions of GPUs."""
+    """A policy of fractions of GPUs, some by a rule that is written for whole ones."""
+
+    rule: Policy = field(default_factory=Policy)
+
+    def mark(self, world: World) -> None:
+        self.rule.mark(world)
+
+    def next_s(self, world: World) -> float:
+        return self.rule.next_s(world)
 
     def place(self, world: World, server: Server) -> None:
         """Change what jobs hold."""
@@ -87,12 +97,11 @@ class Sharing(Policy):
 class InTurn(Sharing):
     """Without preemption: a job that does not fit blocks later ones, or is skipped."""
 
-    by: Callable[[RefJob], tuple[float, int]]
-    blocks: bool = True
+    rule: Queue
 
     def place(self, world: World, server: Server) -> None:
-        for job in sorted(world.waiting, key=self.by):
-            if not server.start(job) and self.blocks:
+        for job in sorted(world.waiting, key=self.rule.by):
+            if not server.start(job) and self.rule.blocks:
                 return
 
 
@@ -141,10 +150,10 @@ class InOrder(Sharing):
     preempted for one that would not fit even so.
     """
 
-    rank: Callable[[RefJob], tuple[float, ...]]
+    rule: Preemptive
 
     def place(self, world: World, server: Server) -> None:
-        ranked = sorted(world.present, key=lambda job: (*self.rank(job), job.nth))
+        ranked = sorted(world.present, key=lambda job: (*self.rule.rank(job), job.nth))
         stopped: dict[RefJob, Place] = {}
         for at, job in enumerate(ranked):
             if job in server.places or (job in stopped and server.restore(job, stopped[job])):
@@ -158,39 +167,11 @@ class InOrder(Sharing):
             else:
                 stopped |= server.stop(out)
                 assert server.start(job)
+        self.rule.settle([job for job in world.present if job in server.places])
 
     @staticmethod
     def _without(server: Server, out: Sequence[RefJob]) -> dict[RefJob, Place]:
         return {job: place for job, place in server.places.items() if job not in out}
-
-
-class Attained(InOrder):
-    """Tiresias' queues, with fractions of GPUs."""
-
-    def __init__(self, *limits: float, promote: float = 0.0) -> None:
-        self.lists = LeastAttained(limits, promote)
-        super().__init__(self.lists.rank)
-
-    def mark(self, world: World) -> None:
-        self.lists.mark(world)
-
-    def place(self, world: World, server: Server) -> None:
-        super().place(world, server)
-        self.lists.settle([job for job in world.present if job in server.places])
-
-    def next_s(self, world: World) -> float:
-        return self.lists.next_s(world)
-
-
-class ByIndex(InOrder):
-    """Gittins indices, with fractions of GPUs."""
-
-    def __init__(self, indices: GittinsIndices) -> None:
-        self.indices = indices
-        super().__init__(indices.rank)
-
-    def next_s(self, world: World) -> float:
-        return self.indices.next_s(world)
 
 
 @dataclass
@@ -208,9 +189,6 @@ class Counted(Sharing):
                 server.start(job)
         for job, place in stopped.items():
             server.restore(job, place)
-
-    def next_s(self, world: World) -> float:
-        return self.rule.next_s(world)
 
 
 class LeastShare(Sharing):
@@ -233,11 +211,11 @@ class LeastShare(Sharing):
         return sum((share for place in own for share in place.values()), Fraction())
 
 
+@dataclass
 class Leases(Sharing):
     """Themis: when leases end, fractions are counted as if any fitted anywhere, then placed."""
 
-    def __init__(self, lease_s: float) -> None:
-        self.rule = FinishTimeFairness(lease_s)
+    rule: FinishTimeFairness
 
     def place(self, world: World, server: Server) -> None:
         stopped: dict[RefJob, Place] = {}
@@ -249,9 +227,6 @@ class Leases(Sharing):
             server.start(job)
         for job, place in stopped.items():
             server.restore(job, place)
-
-    def next_s(self, world: World) -> float:
-        return self.rule.next_s(world)
 
 
 class Aligned(Sharing):

@@ -20,7 +20,16 @@ from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.workload import JobSpec, fleet
 from tests.simulator import reference_gpu_sharing as slow
 from tests.simulator.drawn import assert_same_bars, done, gantt, job, machines, migrates
-from tests.simulator.reference import ShortestRemaining, World, shortest, simulate, submitted
+from tests.simulator.reference import (
+    FinishTimeFairness,
+    InTurn,
+    LeastAttained,
+    ShortestRemaining,
+    World,
+    shortest,
+    simulate,
+    submitted,
+)
 from tests.simulator.reference_shares import (
     GittinsIndices,
     MaxMinFairness,
@@ -50,26 +59,26 @@ workloads: st.SearchStrategy[Rows] = st.lists(
 )
 
 PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Sharing]]] = {
-    "fifo": ({}, lambda _: slow.InTurn(submitted)),
-    "fifo backfill": ({"backfill": True}, lambda _: slow.InTurn(submitted, blocks=False)),
-    "sjf": ({}, lambda _: slow.InTurn(shortest)),
+    "fifo": ({}, lambda _: slow.InTurn(InTurn(submitted))),
+    "fifo backfill": ({"backfill": True}, lambda _: slow.InTurn(InTurn(submitted, blocks=False))),
+    "sjf": ({}, lambda _: slow.InTurn(InTurn(shortest))),
     "easy": ({}, lambda _: slow.Easy()),
-    "srtf": ({}, lambda _: slow.InOrder(ShortestRemaining().rank)),
-    "srsf": ({}, lambda _: slow.InOrder(ShortestService().rank)),
-    "qssf": ({}, lambda specs: slow.InTurn(Predicted(specs))),
+    "srtf": ({}, lambda _: slow.InOrder(ShortestRemaining())),
+    "srsf": ({}, lambda _: slow.InOrder(ShortestService())),
+    "qssf": ({}, lambda specs: slow.InTurn(InTurn(Predicted(specs)))),
     "tiresias": (
         {"thresholds_gpu_s": [8, 40], "promote": 2},
-        lambda _: slow.Attained(8, 40, promote=2.0),
+        lambda _: slow.InOrder(LeastAttained((8, 40), 2.0)),
     ),
     "gittins": (
         {"thresholds_gpu_s": [8, 40], "service_gpu_s": [4, 12, 80]},
-        lambda _: slow.ByIndex(GittinsIndices([4, 12, 80], (8, 40))),
+        lambda _: slow.InOrder(GittinsIndices([4, 12, 80], (8, 40))),
     ),
     "maxmin": ({"round_s": 20, "of": "vc"}, lambda _: slow.Counted(MaxMinFairness(20))),
-    "las": ({"thresholds_gpu_s": [8, 40]}, lambda _: slow.Attained(8, 40)),
+    "las": ({"thresholds_gpu_s": [8, 40]}, lambda _: slow.InOrder(LeastAttained((8, 40)))),
     "drf": ({}, lambda _: slow.LeastShare()),
     "tetris": ({}, lambda _: slow.Aligned()),
-    "themis": ({"lease_s": 20}, lambda _: slow.Leases(20)),
+    "themis": ({"lease_s": 20}, lambda _: slow.Leases(FinishTimeFairness(20))),
 }
 
 
