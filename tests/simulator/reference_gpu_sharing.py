@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import inf
 from typing import cast
 
-from tests.simulator.reference import InTurn as Queue
 from tests.simulator.reference import (
     FinishTimeFairness,
     Policy,
@@ -16,6 +15,7 @@ from tests.simulator.reference import (
     submitted,
     unfairness,
 )
+from tests.simulator.reference import InTurn as Queue
 from tests.simulator.reference_shares import MaxMinFairness
 
 Place = dict[int, Fraction]

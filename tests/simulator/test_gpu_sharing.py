@@ -175,16 +175,6 @@ def test_all_policies_serve_what_shares_ask_for(name: str, rows: Rows) -> None:
         never_over_one(specs, one)
 
 
-@pytest.mark.parametrize("name", PARTING)
-@given(workloads)
-@settings(max_examples=4)
-def test_shares_add_nothing_where_each_takes_a_whole_gpu(name: str, rows: Rows) -> None:
-    whole = [replace(spec, gpu_frac=1.0) for spec in asking(rows)]
-    nearly = [replace(spec, gpu_frac=0.99999) if spec.gpus == 1 else spec for spec in whole]
-    one, other = (run(specs, machines(3), POLICIES[name]()) for specs in (whole, nearly))
-    assert one.attempts.equals(other.attempts) and one.placements.equals(other.placements)
-
-
 def test_instances_are_as_large_as_nvidia_makes_them() -> None:
     def slices(share: float, of: int) -> float:
         return as_allocated(part("a", 0, share, 1), of).gpu_frac * of

@@ -12,6 +12,7 @@ from philly_analysis.errors import PhillyError
 from philly_analysis.simulator import POLICIES, policy_named
 from tests.simulator.drawn import ended_in_time
 from tests.simulator.test_properties import Rows, simulated, workloads
+from tests.simulator.test_reference import examples
 
 
 def within(knob: "Field[Any]") -> st.SearchStrategy[Any]:
@@ -51,42 +52,22 @@ def knobs_of(name: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({}, optional={f.name: within(f) for f in fields(POLICIES[name])})
 
 
-def ends(name: str, knobs: dict[str, Any], rows: Rows) -> None:
-    try:
-        policy = policy_named(name, knobs)
-    except PhillyError as error:
-        if "may be at most" in str(error):  # two knobs that do not go together
-            reject()
-        raise
-    _, schedule = simulated(rows, policy)
-    assert ended_in_time(schedule)
-
-
+@examples(8, many=400)
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
-@given(st.data(), workloads)
-def test_knobs_within_bounds_neither_hang_nor_trace_back(
-    name: str, data: st.DataObject, rows: Rows
-) -> None:
-    ends(name, data.draw(knobs_of(name)), rows)
+def test_knobs_within_bounds_neither_hang_nor_trace_back(name: str, examples: int) -> None:
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @given(knobs_of(name), workloads)
+    def check(knobs: dict[str, Any], rows: Rows) -> None:
+        try:
+            policy = policy_named(name, knobs)
+        except PhillyError as error:
+            if "may be at most" in str(error):  # two knobs that contradict each other
+                reject()
+            raise
+        _, schedule = simulated(rows, policy)
+        assert ended_in_time(schedule)
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=10_000 // len(POLICIES) + 1, suppress_health_check=list(HealthCheck))
-@given(st.data(), workloads)
-def test_ten_thousand_settings_of_knobs_neither_hang_nor_trace_back(
-    name: str, data: st.DataObject, rows: Rows
-) -> None:
-    """Three of four settings are within bounds; in the fourth one knob at least is not."""
-    knobs = data.draw(knobs_of(name))
-    if data.draw(st.integers(0, 3)):
-        ends(name, knobs, rows)
-        return
-    wrong = data.draw(st.sampled_from(fields(POLICIES[name])))
-    value = data.draw(outside(wrong))
-    with pytest.raises(PhillyError, match=wrong.name):
-        policy_named(name, knobs | {wrong.name: value})
+    check()
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -61,16 +61,6 @@ def test_one_server_waits_as_lindley_says() -> None:
     assert got == pytest.approx(np.array(wait_s), abs=1e-6)
 
 
-def test_m_g_1_pollaczek_khinchine() -> None:
-    rng = np.random.default_rng(8)
-    load = 0.6
-    service_s = rng.choice([0.5, 3.0], JOBS, p=[0.8, 0.2])  # mean 1
-    arrival_s = np.cumsum(rng.exponential(1 / load, JOBS))
-    wait_s, half = mean_wait_s(arrival_s, service_s, 1, Fifo())
-    second_moment = 0.8 * 0.25 + 0.2 * 9
-    assert wait_s == pytest.approx(load * second_moment / (2 * (1 - load)), abs=half)
-
-
 def test_m_g_1_under_srtf_schrage_and_miller() -> None:
     """Mean time in system under SRPT with two sizes, by the formula of Schrage and Miller."""
     rng = np.random.default_rng(9)

@@ -32,9 +32,9 @@ workloads: st.SearchStrategy[Rows] = st.lists(
 )
 
 
-def examples(few: int) -> pytest.MarkDecorator:
-    """Run a test with a few examples, and with thousands in the slow suite."""
-    return pytest.mark.parametrize("examples", [few, pytest.param(3_000, marks=pytest.mark.slow)])
+def examples(few: int, many: int = 3_000) -> pytest.MarkDecorator:
+    """Run a test with a few examples, and with many in the slow suite."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.slow)])
 
 
 def specs_of(rows: Rows) -> list[JobSpec]:
