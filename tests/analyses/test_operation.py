@@ -2,7 +2,9 @@
 
 import csv
 import gzip
+import json
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -234,6 +236,40 @@ def test_jobs_without_gpus_are_counted_apart_and_change_no_finding(
                 assert theirs.value == alike, (name, mine.name)
         if name != "workload_account":
             pd.testing.assert_frame_equal(result.table, pure[name].table, check_exact=False)
+
+
+@pytest.mark.real_data
+def test_faults_of_a_real_training_cluster(traces: Path, tmp_path: Path) -> None:
+    """Servers in use between their faults: 400 of them over 349 days, 231 with 584 faults."""
+    marks: dict[str, list[tuple[float, bool]]] = {f"s{i}": [] for i in range(400 - 231)}
+    file = traces / "infinitehbd-faults-2024" / "fault_trace.json.gz"
+    for e in json.loads(gzip.decompress(file.read_bytes())):
+        mark = float(e["event_time"]), e["event_type"] == "fault_start"
+        marks.setdefault(e["node_id"], []).append(mark)
+    end = (max(day for on in marks.values() for day, _ in on), None)
+    used = [
+        (node, 1440 * since, 1440 * until, "node_failure" if fault else None)
+        for node, on in marks.items()
+        for (since, _), (until, fault) in pairwise([(0.0, False), *sorted(on), end])
+        if fault is not False
+    ]
+    jobs = [(f"j{i}", "v", "u", "l", 8, since) for i, (_, since, *_) in enumerate(used)]
+    attempts = frame("attempts", ENDED, [(f"j{i}", 1, *run) for i, (_, *run) in enumerate(used)])
+    placed = [(f"j{i}", 1, node, 8) for i, (node, *_) in enumerate(used)]
+    tables = {
+        "jobs": frame("jobs", JOB, jobs),
+        "attempts": attempts,
+        "machines": frame("machines", ("machine_id", "gpus"), [(node, 8) for node in marks]),
+        "placements": frame("placements", (*HELD[:-1], "gpus"), placed),
+    }
+    with Trace(write_tables(tmp_path / "t", tables)) as trace:
+        result = node_failures.compute(trace)
+    up_days = sum(until - since for _, since, until, _ in used) / 1440
+    assert sum(why is not None for *_, why in used) == 584 and result.fact("servers") == 400
+    # two faults that overlap on one server, or follow within minutes, are one
+    assert 564 <= number(result, "failures") <= 584
+    assert number(result, "server_days") == pytest.approx(up_days)
+    assert number(result, "unevenness_p") < 0.001
 
 
 @pytest.mark.real_data
