@@ -1,4 +1,4 @@
-"""Compare occupancy, overtaking and locality with plain-Python references on a random cluster."""
+"""Check overtaking and locality on clusters with known answers."""
 
 from pathlib import Path
 

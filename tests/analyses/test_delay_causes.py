@@ -1,4 +1,4 @@
-"""Compare causes of delay with a hand-drawn cluster, a reference and the simulator."""
+"""Compare causes of delay with a hand-drawn cluster and the simulator."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compare the join of samples and attempts with a plain-Python reference."""
+"""Check how samples are counted per attempt: once, in slices, in any process."""
 
 import multiprocessing
 import shutil

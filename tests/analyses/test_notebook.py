@@ -1,4 +1,4 @@
-"""Compare the archive notebook's definitions with a transcription of its loops."""
+"""Check the archive notebook's definitions, and which traces are compared with printed numbers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Compare the operator's chapter with references, hand-drawn cases and real logs."""
+"""Check the operator's chapter on hand-drawn cases and real logs."""
 
 import csv
 import gzip

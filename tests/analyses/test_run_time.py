@@ -1,4 +1,4 @@
-"""Compare run times with published and SciPy's Kaplan-Meier estimates."""
+"""Compare run times with a published Kaplan-Meier estimate, and check the sentence of the trend."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compare arrivals, concentration, groups and run policies with NumPy and known numbers."""
+"""Compare arrivals, concentration and run policies with known numbers."""
 
 from pathlib import Path
 
