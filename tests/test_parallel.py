@@ -230,7 +230,7 @@ def test_a_sweep_is_the_same_though_a_worker_is_killed(
         return contents(tmp_path / name, "*.csv") | contents(tmp_path / name, "runs/*.json")
 
     here = run("here")
-    calls = once(monkeypatch, sweeps, "_write", lambda: kill_a_worker(cluster))
+    calls = once(monkeypatch, sweeps, "atomic_write", lambda: kill_a_worker(cluster))
     there = run("there", cluster=cluster.scheduler_address)
     assert len(calls) == 6
     assert there == here

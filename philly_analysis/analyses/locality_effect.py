@@ -221,7 +221,7 @@ def plot(result: Result) -> Figure:
         ["all sizes" if s is None else count(s, "GPU") for s in sizes],
         rotation=45 if len(sizes) > 7 else 0,
     )
-    ax.set_ylabel("utilisation, spread minus packed, points")
+    ax.set_ylabel("utilisation, points,\nspread minus packed")
     ax.set_xlabel("gang; bars: 95 % intervals; sizes with too few users excluded")
     figures.legend(ax, "tenancy, spread attempts", loc="lower left")
     return fig

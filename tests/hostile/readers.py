@@ -139,7 +139,8 @@ def _utilisation_case(rng: Random, p: float, folder: Path) -> Outcome:
     name = rng.choice(tuple(_UTILISATION))
     ending = rng.choice(("", "", ".gz"))
     data = docs.utilisation(rng, p, name)
-    plain = data.count(b"\n") + (not data.endswith(b"\n")) if not ending else None
+    packed = ending or data.startswith(b"\x1f\x8b")
+    plain = data.count(b"\n") + (not data.endswith(b"\n")) if not packed else None
     file = _UTILISATION[name]
     file = type(file)(
         write_file(folder, name + ending, data), file.header, file.shapes, file.texts, file.nulls

@@ -1,5 +1,6 @@
 """Check that a what-if uses recorded data, and counts the values that it draws."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,7 +209,8 @@ def test_lost_work_is_noted_and_not_part_of_the_jobs(policy: str, tmp_path: Path
         notes = " ".join(trace.manifest.notes)
     assert (lost_h > 0) == (policy != "antman")
     if lost_h:
-        assert still_h > 0 and f"{number(still_h)} made no progress" in notes
+        [said] = re.findall(r"([\d.]+) made no progress", notes)
+        assert still_h > 0 and float(said) == pytest.approx(still_h, abs=0.005001)
         assert f"lost work of {number(lost_h)} GPU hours" in notes
 
 
