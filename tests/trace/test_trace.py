@@ -2,12 +2,17 @@
 
 import json
 import shutil
+import sys
+from collections import Counter
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from types import FrameType
 
 import polars as pl
 import pytest
 
+import philly_analysis
 from philly_analysis.errors import (
     MissingTableError,
     PhillyError,
@@ -273,6 +278,37 @@ def test_a_trace_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     (path / "manifest.json").write_text(json.dumps(manifest))
     with Trace(path) as trace:
         assert trace.manifest.schema == 1
+
+
+def test_a_path_passes_few_modules_from_fit_to_the_open_trace(path: Path) -> None:
+    root = str(Path(philly_analysis.__file__).parent)
+    modules: list[str] = []
+
+    class OpenedError(Exception):
+        pass
+
+    def record(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if not code.co_filename.startswith(root):
+            return
+        if event == "return" and code is Trace.__init__.__code__:
+            raise OpenedError
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given = (frame.f_locals.get(name) for name in names)
+        if event == "call" and any(
+            str(v).startswith(str(path)) for v in given if isinstance(v, str | Path)
+        ):
+            modules.append(code.co_filename.removeprefix(root))
+
+    sys.setprofile(record)
+    try:
+        with pytest.raises(OpenedError):
+            philly_analysis.fit(path)
+    finally:
+        sys.setprofile(None)
+    stops = [module for module, _ in groupby(modules)]
+    assert stops[0] == "/api.py" and len(stops) <= 15
+    assert max(Counter(stops).values()) <= 2
 
 
 def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> None:
