@@ -253,7 +253,7 @@ class CsvFile:
                 return f"{name} is not a number"
         if any(fields[len(columns) :]):
             return "too many fields"
-        if len(fields) != len(columns) or (not columns[-1] and fields[-1]):
+        if len(fields) != len(columns) or (not columns[-1] and fields[-1] not in self.nulls):
             return "too few fields" if len(self.shapes) == 1 else "wrong number of fields"
         return "an end of a line is in it" if b"\r" in line.rstrip(b"\r") else None
 

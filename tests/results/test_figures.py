@@ -16,10 +16,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Line
 from matplotlib.text import Annotation, Text
 
 from philly_analysis import analyze, ingest
 from philly_analysis.results import figures
+from philly_analysis.results.figures.legends import outlines
 from philly_analysis.study.terms import GANGS
 from tests.support.figure_layout import bare_panels, overlaps
 from tests.support.report_pages import KINDS, Pages
@@ -111,6 +114,18 @@ def curves(names: list[str], place: str) -> Figure:
     figures.legend(ax, "kind", loc=place)
     ax.set(xlabel="load", ylabel="wait")
     return fig
+
+
+def test_outlines_do_not_join_the_parts_of_a_mark() -> None:
+    fig, [ax] = figures.canvas()
+    square = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
+    parts = [Line(square + shift, closed=True) for shift in (0, 5)]
+    ax.add_patch(PathPatch(Line.make_compound_path(*parts)))
+    fig.draw_without_rendering()
+    seen = [ax.transData.inverted().transform(line) for line in outlines(ax)]
+    assert [line.round(6).tolist() for line in seen] == [
+        (square[:4] + shift).tolist() for shift in (0, 5)
+    ]
 
 
 def test_a_legend_that_would_cover_a_line_goes_below() -> None:
