@@ -32,7 +32,7 @@ Row = tuple[int, str, str, tuple[float | None, ...]]
     few=st.sampled_from([1, 4, 64]),
     packed=st.booleans(),
 )
-@example(["t,m,1,1,1", "t,m,1,1,NA"], TWO, block_bytes=20, few=4, packed=False)
+@example(lines=["t,m,1,1,1", "t,m,1,1,NA"], shapes=TWO, block_bytes=20, few=4, packed=False)
 def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
     lines: list[str], shapes: tuple[tuple[str, ...], ...], block_bytes: int, few: int, packed: bool
 ) -> None:
