@@ -20,9 +20,9 @@ project = "philly_analysis"
 author = "The philly_analysis authors"
 copyright = author  # noqa: A001 - Sphinx's name for it
 version = release = philly_analysis.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 exclude_patterns = ["README.md"]
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"  # the signature has them
 autodoc_member_order = "bysource"

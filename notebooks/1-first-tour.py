@@ -14,26 +14,25 @@
 # %% [markdown]
 # # A first tour
 #
-# From a trace to three answers, a question of your own, a model and a what-if, in five minutes.
-# The trace opened here is the bundled **synthetic** sample, made by `make reports`; set `TRACE`
-# to the folder of your own and run the notebook again.
+# You will see what a trace holds, three findings, one question in SQL, a workload model beside its
+# data, and the same jobs under two policies. The trace is the bundled **synthetic** sample, made by
+# `make reports`; set `TRACE` to the folder of your own and run the notebook again.
 
 # %%
 import os
-import tempfile
-from pathlib import Path
 
-from philly_analysis import Trace, analyze, compare, load_model, simulate
+from philly_analysis import Trace, analyses, analyze, compare, load_model, simulate
 
-TRACE = Path(os.environ.get("TRACE", "../data/traces/sample"))
-trace = Trace(TRACE)
-trace
+trace = Trace(os.environ.get("TRACE", "../data/traces/sample"))
+trace.plot()
+
+# %%
+trace.describe()
 
 # %% [markdown]
 # ## Three questions
 #
-# The page that `make reports` writes opens with these. Each is a finding: sentences, a table,
-# headline facts with their meaning, a figure.
+# Each is a finding: sentences, a table, facts with their meaning, a figure. `analyses()` lists all.
 
 # %%
 analyze(trace, "why_waits")
@@ -44,24 +43,28 @@ analyze(trace, "how_used")
 # %%
 analyze(trace, "why_failures")
 
+# %%
+analyses("wait")
+
 # %% [markdown]
-# What a finding does not say in words is in its facts, and its table is a frame of pandas.
+# The parts of a finding are attributes. `save` writes it by the file's ending: `.png`, `.svg`,
+# `.pdf`, `.csv`, `.parquet` or `.html`.
 
 # %%
 delay = analyze(trace, "queueing_delay")
-for fact in delay.facts[:6]:
-    print(f"{fact.name:24} {fact.text:>10}  {fact.meaning}")
+f"{delay.facts.p90_wait_s:.0f} s"
+
+# %%
 delay.table.head()
 
 # %%
-delay.plot()
+analyze(trace, "run_time").plot(style="column")
 
 # %% [markdown]
 # ## Ask in SQL
 #
-# Tables (`jobs`, `attempts`, …; `philly tables` describes them) and relations derived from them
-# (`waits`, `job_runs`, …) stand there under their names. An answer becomes pandas with `.df()`
-# and polars with `.pl()`.
+# Tables (`jobs`, `attempts`, …) and relations derived from them (`waits`, `job_runs`, …) are also
+# attributes: `trace.waits.df()` is a frame of pandas, `.pl()` of polars.
 
 # %%
 trace.sql("""
@@ -82,10 +85,11 @@ trace.sql("""
 # Fit one to the trace, or take one that ships: they hold parameters, no data.
 
 # %%
-load_model("philly").duration(gpus=8).interval(0.9)
+model = load_model("philly")
+model.job_size.plot()
 
 # %%
-load_model("philly").plot()
+model.duration(gpus=8).interval(0.9)
 
 # %% [markdown]
 # ## What if?
@@ -93,11 +97,4 @@ load_model("philly").plot()
 # The same jobs under another policy are a trace again, so every finding can be asked of it.
 
 # %%
-with tempfile.TemporaryDirectory() as folder:
-    simulate(trace, "fifo", f"{folder}/fifo")
-    simulate(trace, "easy", f"{folder}/easy")
-    beside = compare([f"{folder}/fifo", f"{folder}/easy"])
-beside
-
-# %%
-trace.close()
+compare({policy: simulate(trace, policy) for policy in ("fifo", "easy")})

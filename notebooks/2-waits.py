@@ -14,20 +14,18 @@
 # %% [markdown]
 # # Why do jobs wait?
 #
-# By virtual cluster and gang size; what kept them; who overtook whom; which days. The trace
-# opened here is the bundled **synthetic** sample, made by `make reports`; set `TRACE` to the
-# folder of your own and run the notebook again.
+# You will see waits by virtual cluster and gang size, what kept the jobs, who overtook whom, and on
+# which days. The trace is the bundled **synthetic** sample, made by `make reports`; set `TRACE` to
+# the folder of your own and run the notebook again.
 
 # %%
 import os
-from pathlib import Path
 
 import seaborn as sns
 
 from philly_analysis import Trace, analyze
 
-TRACE = Path(os.environ.get("TRACE", "../data/traces/sample"))
-trace = Trace(TRACE)
+trace = Trace(os.environ.get("TRACE", "../data/traces/sample"))
 
 # %% [markdown]
 # ## Do larger gangs wait longer?
@@ -42,9 +40,8 @@ analyze(trace, "queueing_delay")
 # ## Fair share or fragmentation?
 #
 # An attempt waits for *fair share* while its virtual cluster is at its quota, for *fragmentation*
-# while it is not and no free servers hold its gang. Walked here over every stretch between two
-# events of the log; where some free servers would have held the gang the log does not explain the
-# wait.
+# while it is not and no free servers hold its gang. Where free servers would have held the gang,
+# the log does not explain the wait.
 
 # %%
 analyze(trace, "delay_causes")
@@ -54,8 +51,6 @@ analyze(trace, "out_of_order")
 
 # %% [markdown]
 # ## Which days?
-#
-# One bad day can be most of the waiting of a month.
 
 # %%
 analyze(trace, "waits_by_day")
@@ -87,6 +82,3 @@ axes = sns.pointplot(
 )
 axes.set(xlabel="hour of the day (UTC)", ylabel="median wait (minutes)", yscale="log")
 axes.figure
-
-# %%
-trace.close()

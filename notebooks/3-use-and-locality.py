@@ -14,17 +14,16 @@
 # %% [markdown]
 # # How well are GPUs used, and what does locality do?
 #
-# The trace opened here is the bundled **synthetic** sample, made by `make reports`; set `TRACE`
-# to the folder of your own and run the notebook again.
+# You will see how busy the GPUs are, who holds idle ones, and whether gangs that are spread over
+# servers use theirs less well. The trace is the bundled **synthetic** sample, made by
+# `make reports`; set `TRACE` to the folder of your own and run the notebook again.
 
 # %%
 import os
-from pathlib import Path
 
 from philly_analysis import Trace, analyze
 
-TRACE = Path(os.environ.get("TRACE", "../data/traces/sample"))
-trace = Trace(TRACE)
+trace = Trace(os.environ.get("TRACE", "../data/traces/sample"))
 
 # %% [markdown]
 # ## Busy, half busy, idle
@@ -37,8 +36,6 @@ analyze(trace, "gpu_util")
 
 # %% [markdown]
 # ## Who holds idle GPUs?
-#
-# GPU hours without any work, by user and by job.
 
 # %%
 analyze(trace, "worst_offenders")
@@ -82,6 +79,3 @@ trace.sql("""
     group by servers
     order by servers
 """).df()
-
-# %%
-trace.close()

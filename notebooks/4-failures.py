@@ -14,19 +14,16 @@
 # %% [markdown]
 # # Why do jobs fail, and what does it cost?
 #
-# The trace opened here is the bundled **synthetic** sample, made by `make reports`; set `TRACE`
-# to the folder of your own and run the notebook again.
+# You will see the reasons of failed runs, the GPU time that they cost, when they come and whether
+# they come again, and the classifier on output of your own. The trace is the bundled **synthetic**
+# sample, made by `make reports`; set `TRACE` to the folder of your own and run the notebook again.
 
 # %%
 import os
-import tempfile
-from contextlib import chdir
-from pathlib import Path
 
 from philly_analysis import Trace, analyze, classify
 
-TRACE = Path(os.environ.get("TRACE", "../data/traces/sample"))
-trace = Trace(TRACE)
+trace = Trace(os.environ.get("TRACE", "../data/traces/sample"))
 
 # %% [markdown]
 # ## Reasons
@@ -52,23 +49,17 @@ analyze(trace, "failure_repetition")
 # %% [markdown]
 # ## Output of your own
 #
-# `classify` reads the output of runs, files or folders, and says for each what it saw, and in
-# which line.
+# `classify` takes text, files and folders, and says for each what it saw, and in which line.
 
 # %%
-with tempfile.TemporaryDirectory() as folder, chdir(folder):
-    Path("slurm-17.out").write_text(
-        "epoch 3 loss 0.31\n"
-        "Traceback (most recent call last):\n"
-        '  File "train.py", line 88, in <module>\n'
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
-        "srun: error: gpu07: task 0: Exited with exit code 1\n"
-    )
-    Path("slurm-18.out").write_text(
-        "FileNotFoundError: [Errno 2] No such file or directory: 'data/imagenet'\n"
-    )
-    found = classify(".")
-found
-
-# %%
-trace.close()
+classify(
+    [
+        """epoch 3 loss 0.31
+Traceback (most recent call last):
+  File "train.py", line 88, in <module>
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB
+srun: error: gpu07: task 0: Exited with exit code 1
+""",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data/imagenet'",
+    ]
+)

@@ -14,22 +14,22 @@
 # %% [markdown]
 # # What if another policy ran them?
 #
-# The simulator takes a trace's jobs, or a model's, and a policy, and writes a trace: every
-# finding can be asked of it. The trace opened here is the bundled **synthetic** sample, made by
-# `make reports`; set `TRACE` to the folder of your own and run the notebook again.
+# You will see the recorded jobs under three policies, months drawn from a model with intervals, and
+# a policy of your own. What is simulated is a trace: every finding can be asked of it. The trace
+# is the bundled **synthetic** sample, made by `make reports`; set `TRACE` to the folder of your own
+# and run the notebook again.
 
 # %%
 import os
-import tempfile
-from pathlib import Path
+from dataclasses import dataclass
 
 import pandas as pd
 import seaborn as sns
 
 from philly_analysis import Trace, analyze, compare, policies, simulate, sweep
+from philly_analysis.simulator import Decision, Job, Policy, View, pack
 
-TRACE = Path(os.environ.get("TRACE", "../data/traces/sample"))
-folder = Path(tempfile.mkdtemp())
+trace = Trace(os.environ.get("TRACE", "../data/traces/sample"))
 policies()
 
 # %% [markdown]
@@ -39,28 +39,22 @@ policies()
 # counted in the notes.
 
 # %%
-for policy in ("fifo", "easy", "srtf"):
-    simulate(TRACE, policy, folder / policy)
-with Trace(folder / "easy") as what_if:
-    print(*what_if.manifest.notes, sep="\n")
+runs = {policy: simulate(trace, policy) for policy in ("fifo", "easy", "srtf")}
+print(*runs["easy"].manifest.notes, sep="\n")
 
 # %%
-compare([TRACE, *(folder / policy for policy in ("fifo", "easy", "srtf"))])
+compare({"recorded": trace, **runs})
 
 # %%
 waits = pd.concat(
-    Trace(folder / policy)
-    .sql("select gang_bucket(gpus) as gang, wait_s / 60 as wait_min from waits where gpus > 0")
-    .df()
-    .assign(policy=policy)
-    for policy in ("fifo", "easy", "srtf")
+    run.waits.filter("gpus > 0").df().assign(policy=policy) for policy, run in runs.items()
 )
+waits["gang"] = pd.cut(waits["gpus"], [0, 1, 4, 8, 1_000], labels=["1", "2-4", "5-8", ">8"])
 grid = sns.catplot(
-    waits,
+    waits.assign(wait_min=waits["wait_s"] / 60),
     x="gang",
     y="wait_min",
     hue="policy",
-    order=["1", "2-4", "5-8", ">8"],
     kind="point",
     estimator="mean",
     seed=1,  # of the resampling that its intervals come from
@@ -79,41 +73,32 @@ grid.figure.suptitle("The same synthetic jobs under three policies", y=1.02)
 # policy at every load, and compares in pairs: the same jobs on both sides.
 
 # %%
-sweep(
-    ["philly"],
-    ["fifo", "easy", "srtf"],
-    folder / "sweep",
-    loads=[0.7, 0.9],
-    seeds=4,
-    draw=800,
-    gpus=64,
-)
+sweep("philly", ["fifo", "easy", "srtf"], loads=[0.7, 0.9], seeds=4, jobs=800, gpus=64)
 
 # %% [markdown]
 # ## A policy of your own
 #
-# A class with one method says who runs. `philly_analysis/simulator/policies/own.py` is the guide;
-# this one prefers small gangs.
+# A policy is a class whose `decide` says which jobs run; this one prefers small gangs.
+# `philly_analysis/simulator/policies/user_policy.py` explains how.
+
 
 # %%
-(folder / "small.py").write_text("""
-from dataclasses import dataclass
-
-from philly_analysis.simulator import Policy, pack
-
-
 @dataclass(frozen=True)
 class SmallestFirst(Policy):
+    """Start the smallest gang first."""
+
     name = "smallest"
     SOURCE = "this notebook"
 
-    def key(self, job, now_s):
+    def key(self, job: Job, now_s: float) -> tuple[int, float]:
+        """Return what the queue is sorted by."""
         return (job.gpus, job.queued_s)
 
-    def decide(self, view):
+    def decide(self, view: View) -> Decision:
+        """Offer free servers to the queue."""
         plan = view.plan()
         plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
         return plan.decision
-""")
-simulate(TRACE, f"{folder / 'small.py'}:SmallestFirst", folder / "smallest")
-analyze(folder / "smallest", "queueing_delay")
+
+
+analyze(simulate(trace, SmallestFirst()), "queueing_delay")

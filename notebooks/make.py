@@ -47,6 +47,9 @@ def execute(script: Path) -> Path:
         record_timing=False,
     ).execute()
     notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if "outputs" in cell:  # an empty one is where progress was shown
+            cell.outputs = [o for o in cell.outputs if o.get("data", {}).get("text/plain") != "\n"]
     made = script.with_suffix(".ipynb")
     jupytext.write(notebook, made)
     return made

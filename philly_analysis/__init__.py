@@ -2,11 +2,16 @@
 
 Each verb of the command line is a function of the same name here.
 
->>> from philly_analysis import Trace, analyze, fit, ingest, load_model, report  # doctest: +SKIP
->>> ingest("philly", "trace-data.tar.gz", "my-trace")  # doctest: +SKIP
->>> with Trace("my-trace") as trace:  # doctest: +SKIP
-...     trace.sql("select vc, count(*) from jobs group by vc").df()
->>> fit("my-trace").duration(gpus=8).ppf(0.9)  # doctest: +SKIP
+>>> from philly_analysis import Trace, analyze, fit, simulate
+>>> trace = Trace("my-trace")
+>>> trace.sql("select count(*) as jobs, max(gpus) as largest from jobs").df()
+   jobs  largest
+0   300        8
+>>> analyze(trace, "queueing_delay").facts.waits
+300
+>>> model = fit(trace)
+>>> simulate(model.sample(100, seed=1), "srtf", gpus=64).name
+'philly-sample-fifo-sample-srtf'
 """
 
 import sys
@@ -15,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from philly_analysis.api import (
+    analyses,
     analyze,
     atlas,
     classify,
@@ -40,7 +46,7 @@ from philly_analysis.api import (
     tables,
     verify,
 )
-from philly_analysis.errors import PhillyError
+from philly_analysis.errors import PhillyError, familiar_names, no_attribute
 
 if TYPE_CHECKING:
     from philly_analysis.models import WorkloadModel, load_model
@@ -57,6 +63,7 @@ __all__ = [
     "Trace",
     "Workload",
     "WorkloadModel",
+    "analyses",
     "analyze",
     "atlas",
     "classify",
@@ -111,12 +118,13 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
+    name = familiar_names(__name__, "works").get(name, name)
     if name == "__version__":
         from importlib.metadata import version
 
         return version("philly-analysis")
     if name not in _PACKAGES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(sys.modules[__name__], name)
     return getattr(import_module(f"{__name__}.{_PACKAGES[name]}"), name)
 
 

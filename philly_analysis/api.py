@@ -8,8 +8,11 @@ gives. Functions import the packages that do the work, so that importing this mo
 from __future__ import annotations
 
 import os
+from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast, overload
+
+from philly_analysis.errors import suggest_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,22 +22,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from philly_analysis.exports import Exported
-    from philly_analysis.models import WorkloadModel
-    from philly_analysis.report import Own
+    from philly_analysis.models import Work, WorkloadModel
+    from philly_analysis.report import Findings, Own, Page
     from philly_analysis.results import Result, Results
     from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation, WhatIf
     from philly_analysis.study import Estimates, Gangs, RunPolicy
-    from philly_analysis.trace import Manifest, Quotas, TraceLike
+    from philly_analysis.trace import Quotas, Trace, TraceLike
     from philly_analysis.workload import Ensemble, Machine, Workload
 
 _Options = ParamSpec("_Options")
 
 
 def _also_of_ensembles(
-    function: Callable[Concatenate[TraceLike | Workload, _Options], Path],
-) -> WhatIf[_Options]:
+    function: Callable[Concatenate[Work, _Options], Trace],
+) -> WhatIf[_Options, Trace]:
     """Declare to type checkers that a what-if of an ensemble returns a Result over its months."""
-    return cast("WhatIf[_Options]", function)
+    return cast("WhatIf[_Options, Trace]", function)
 
 
 def fetch(dataset: str, out: Path | str | None = None, *, url: str | None = None) -> Path:
@@ -87,8 +90,8 @@ def datasets() -> pd.DataFrame:
 
 def ingest(
     source: str,
-    raw: Path | str,
-    out: Path | str,
+    raw: Path | str | None = None,
+    out: Path | str | None = None,
     *,
     map: str | Path | None = None,  # noqa: A002 - the word of the command line
     failures: Path | str | None = None,
@@ -104,7 +107,7 @@ def ingest(
     anonymize: Path | str | None = None,
     force: bool = False,
     cluster: str | None = None,
-) -> Manifest:
+) -> Trace:
     """Turn raw logs into a trace, with an account of every row.
 
     Appending gives the trace that one ingest of all raw files would give. The trace can be opened
@@ -113,12 +116,14 @@ def ingest(
     Parameters
     ----------
     source
-        Source of the raw logs; auto: detected from the files.
+        Source of the raw logs; auto: detected from the files. A call with one argument takes the
+        raw logs and detects their source.
     raw
         Folder or archive of raw logs. It may be an address on object storage, as `failures` and
         `telemetry` may; files are then copied for the duration of the call.
     out
         Folder of the new trace. It is written atomically, and may be an address on object storage.
+        By default a folder that is removed when the trace is closed.
     map
         For the source table: a TOML file that maps its columns, or the name of a bundled one. By
         default ``map.toml`` in `raw`, or the TOML file beside it with its name.
@@ -157,8 +162,8 @@ def ingest(
 
     Returns
     -------
-    Manifest
-        Rows read, kept and rejected; also in the trace as ``manifest.json``.
+    Trace
+        The trace, open; :meth:`Trace.describe` has its rows, read and rejected.
 
     Raises
     ------
@@ -169,12 +174,40 @@ def ingest(
         the key is invalid.
     TraceError
         `out` exists, cannot be written, is of another source, or is being appended to.
+
+    Examples
+    --------
+    >>> trace = ingest("slurm", "sacct.txt")
+    >>> len(trace.jobs), trace.start.isoformat()
+    (3, '2026-01-05T09:00:00')
     """
-    given = locals()
+    if raw is None:
+        source, raw = "auto", source
+    given = dict(locals())
     from philly_analysis.ingest import IngestOptions
     from philly_analysis.ingest import ingest as run
 
-    return run(IngestOptions(**given))
+    target = given["out"] = _folder_for(out, name or Path(raw).name)
+    manifest = run(IngestOptions(**given))
+    trace = _opened(target, temporary=out is None)
+    trace.manifest = manifest  # with the notes of this call
+    return trace
+
+
+def _folder_for(out: Path | str | None, name: str) -> Path | str:
+    """Return the folder to write to: the given one, or one of this session."""
+    if out is not None:
+        return out
+    from philly_analysis.atomic import scratch_folder
+
+    return scratch_folder() / (name or "trace")
+
+
+def _opened(folder: Path | str, *, temporary: bool) -> Trace:
+    """Open a trace that was written; a temporary folder is removed with it."""
+    from philly_analysis.trace import Trace
+
+    return Trace.temporary(Path(folder)) if temporary else Trace(folder)
 
 
 def sources() -> pd.DataFrame:
@@ -264,6 +297,12 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
         It reads a name that is neither a table nor a relation.
     TraceError
         The folder is not a trace, or the trace is open with another run policy.
+
+    Examples
+    --------
+    >>> query("my-trace", "select count(*) as jobs from jobs")
+       jobs
+    0   300
     """
     from philly_analysis.trace import query as run
 
@@ -322,6 +361,14 @@ def analyze(
         The folder is not a trace, or the trace is open with another run policy.
     OutputError
         The tables cannot be written; or a function of one's own returns no Result.
+
+    Examples
+    --------
+    >>> delay = analyze("my-trace", "queueing_delay")
+    >>> delay.facts.waits
+    300
+    >>> str(delay.save("delay.pdf"))
+    'delay.pdf'
     """
     from philly_analysis.report import analyze as compute
 
@@ -335,16 +382,44 @@ def analyze(
     return results
 
 
+def analyses(words: str = "") -> Findings:
+    """List the findings, with the questions that they answer.
+
+    Parameters
+    ----------
+    words
+        Words in the name, question or chapter; by default all findings.
+
+    Returns
+    -------
+    Findings
+        A list of names; ``.df()`` has analysis, question, chapter, needs (tables and columns).
+
+    Raises
+    ------
+    UnknownNameError
+        No finding has these words.
+
+    Examples
+    --------
+    >>> list(analyses("gang size"))
+    ['run_time', 'queueing_delay', 'gpu_util', 'gpu_util_summaries']
+    """
+    from philly_analysis.report import list_findings
+
+    return list_findings(words)
+
+
 def report(
     trace: TraceLike,
-    out: Path | str = "reports",
+    out: Path | str | None = None,
     *,
     also: Iterable[Own] = (),
     run_policy: RunPolicy | str | None = None,
-    jobs: int = 1,
+    workers: int = 1,
     cluster: str | None = None,
     executor: Executor | None = None,
-) -> Path:
+) -> Page:
     """Compute every finding on a trace, as a page.
 
     Findings whose tables the trace lacks are listed as gaps.
@@ -355,14 +430,14 @@ def report(
         Folder of a trace. Or an open one.
     out
         Folder of reports. The page is ``out/<trace's folder name>/report.html``; an earlier report
-        there is replaced.
+        there is replaced. By default a folder of this session.
     also
         Analyses of one's own for the page: functions of a trace that return a :class:`Result`.
         Their docstring is the question; the Result's `draw` draws its figure.
     run_policy
         Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
         By default that of the open trace, ``span`` of a folder.
-    jobs
+    workers
         Processes to run on. They count samples, day by day, and draw; a trace that is already open
         uses its own executor. The page is the same.
     cluster
@@ -372,8 +447,8 @@ def report(
 
     Returns
     -------
-    pathlib.Path
-        The page.
+    Page
+        The page; Jupyter shows it, and :meth:`Page.save` copies it.
 
     Raises
     ------
@@ -387,10 +462,10 @@ def report(
 
     return write(
         trace,
-        out,
+        _folder_for(out, "reports"),
         also=also,
         run_policy=run_policy,
-        jobs=jobs,
+        workers=workers,
         cluster=cluster,
         executor=executor,
     )
@@ -424,6 +499,15 @@ def fit(
         There is too little to fit, or the file cannot be written.
     TraceError, InputError
         There is neither a trace nor a raw archive, or the trace is open with another run policy.
+
+    Examples
+    --------
+    >>> model = fit("my-trace")
+    >>> model.job_size.pmf([1, 8]).round(2)
+    array([0.87, 0.04])
+    >>> low, high = model.duration(gpus=8).interval(0.9)
+    >>> model.duration(gpus=8).rvs(5, random_state=1).shape
+    (5,)
     """
     from philly_analysis.ingest import raw_as_trace
     from philly_analysis.models import Observations, WorkloadModel
@@ -520,6 +604,11 @@ def sample(
         offered load beside what determines it.
     TraceError
         The folder exists or cannot be written.
+
+    Examples
+    --------
+    >>> len(sample("philly", jobs=1000, seed=1))
+    1000
     """
     from philly_analysis.models import WorkloadModel, load_model
 
@@ -539,10 +628,11 @@ def sample(
 
 
 def export(
-    workload: TraceLike | Workload,
+    workload: Work,
     format: str,  # noqa: A002 - the word of the command line
-    file: Path | str,
+    file: Path | str | None = None,
     *,
+    jobs: int | None = None,
     dialect: str | None = None,
     load: float | None = None,
     seed: int = 0,
@@ -563,11 +653,13 @@ def export(
     Parameters
     ----------
     workload
-        Folder of a trace. Or a workload.
+        Folder of a trace. Or an open trace, tables in memory, a workload; or a model with `jobs`.
     format
         Name of a format; :func:`formats` lists them.
     file
-        File or folder to write.
+        File or folder to write; by default in a folder of this session.
+    jobs
+        Jobs to draw, of a model.
     dialect
         Variant of the format; by default its first.
     load
@@ -603,6 +695,12 @@ def export(
         little of it, or a file is missing, exists, or cannot be written.
     UnknownNameError
         There is no such format, dialect, run policy, treatment of gangs or kind of estimates.
+
+    Examples
+    --------
+    >>> print(export("my-trace", "swf", "jobs.swf"))  # doctest: +ELLIPSIS
+    300 jobs of philly-sample-fifo in jobs.swf (swf, swf)
+    AccaSim accepts 300 of 300 jobs, ...
     """
     from philly_analysis.exports import ExportOptions
     from philly_analysis.exports import export as write
@@ -620,7 +718,10 @@ def export(
         partial=partial,
         force=force,
     )
-    return write(workload, format, file, options)
+    from philly_analysis.models import one_workload
+
+    drawn = one_workload(workload, jobs=jobs, gpus=gpus, seed=seed)
+    return write(drawn, format, _folder_for(file, format), options)
 
 
 def formats() -> pd.DataFrame:
@@ -640,10 +741,12 @@ def formats() -> pd.DataFrame:
 
 @_also_of_ensembles
 def simulate(
-    workload: TraceLike | Workload,
+    workload: Work,
     policy: str | Policy,
-    out: Path | str,
+    out: Path | str | None = None,
     *,
+    jobs: int | None = None,
+    days: float | None = None,
     knobs: Mapping[str, object] | None = None,
     load: float | None = None,
     gpus: int | None = None,
@@ -661,19 +764,25 @@ def simulate(
     samples: bool | Utilisation = False,
     force: bool = False,
     executor: Executor | None = None,
-) -> Path:
+) -> Trace:
     """Run a workload under a policy, and write what happens.
 
     Parameters
     ----------
     workload
-        Folder of a trace. Or a workload, or an ensemble of months. Jobs that are not part of the
+        Folder of a trace. Or an open trace, tables in memory, a workload, an ensemble of months;
+        or a model or its name, with `jobs` or `days`. Jobs that are not part of the
         workload (relation ``workload_jobs``) are excluded and counted; jobs still running at the
         end of the log run for the time known.
     policy
         Name of a policy; :func:`policies` lists them. Or a policy with its knobs set.
     out
-        Folder of the new trace. For an ensemble, of its traces.
+        Folder of the new trace. For an ensemble, of its traces. By default a folder that is
+        removed when the trace is closed.
+    jobs
+        Number of jobs to draw, of a model.
+    days
+        Length of the workload to draw, of a model.
     knobs
         A knob of the policy: `philly policies POLICY` lists them.
     load
@@ -716,8 +825,8 @@ def simulate(
 
     Returns
     -------
-    pathlib.Path
-        The trace; of an ensemble the folder of its traces.
+    Trace, or Result
+        The trace, open; of an ensemble, the measures of its months.
 
     Raises
     ------
@@ -729,15 +838,47 @@ def simulate(
         Recorded outages of a trace without server failures, or an unreadable file of outages.
     TraceError
         `out` exists or cannot be written.
+
+    Examples
+    --------
+    >>> run = simulate("philly", "srtf", jobs=200, gpus=64)
+    >>> len(run.jobs)
+    200
     """
-    given = locals()
+    from philly_analysis.models import jobs_of
+    from philly_analysis.simulator import simulate as run
+
     if outages == "recorded":
         from philly_analysis.experiments import recorded_outages
 
-        given["outages"] = recorded_outages(cast("TraceLike", workload))
-    from philly_analysis.simulator import simulate as run
-
-    return cast("Path", run(**given))
+        outages = recorded_outages(cast("TraceLike", workload))
+    drawn = jobs_of(workload, jobs=jobs, days=days, gpus=gpus, seed=seed)
+    folder = _folder_for(out, "simulated")
+    made: Path | Result = run(
+        drawn,
+        policy,
+        folder,
+        knobs=knobs,
+        load=load,
+        gpus=gpus,
+        machines=machines,
+        run_policy=run_policy,
+        speed=speed,
+        checkpoint_s=checkpoint_s,
+        outages=outages,
+        dedicated=dedicated,
+        prerun_servers=prerun_servers,
+        prerun_s=prerun_s,
+        retry_by_reason=retry_by_reason,
+        estimates=estimates,
+        seed=seed,
+        samples=samples,
+        force=force,
+        executor=executor,
+    )
+    if not isinstance(made, Path):
+        return cast("Trace", made)  # of an ensemble: the decorator declares a Result
+    return _opened(made, temporary=out is None)
 
 
 def policies(name: str | None = None) -> pd.DataFrame:
@@ -765,14 +906,14 @@ def policies(name: str | None = None) -> pd.DataFrame:
 
 
 def sweep(
-    workloads: Sequence[str | Path],
-    policies: Sequence[str],
-    out: Path | str = "reports/sweep",
+    workloads: Sequence[Work] | Work,
+    policies: Sequence[str] | str,
+    out: Path | str | None = None,
     *,
     loads: Sequence[float] = (),
     seeds: int = 1,
     knobs: Sequence[tuple[str, str]] = (),
-    draw: int = 2_000,
+    jobs: int = 2_000,
     gpus: int | None = None,
     machines: str | None = None,
     run_policy: RunPolicy | None = None,
@@ -784,7 +925,7 @@ def sweep(
     prerun_s: float = 600.0,
     retry_by_reason: bool = False,
     estimates: str = "exact",
-    jobs: int = 1,
+    workers: int = 1,
     cluster: str | None = None,
 ) -> Result:
     """Run workloads under several policies, compared in pairs.
@@ -792,13 +933,14 @@ def sweep(
     Parameters
     ----------
     workloads
-        Folders of traces, files of models, or names of bundled models.
+        Folders of traces, files of models, or names of bundled models. Or open traces, tables in
+        memory, workloads and models.
     policies
         Name of a policy; the first is the baseline.
     out
         Folder of the page, the tables and the runs. ``sweep.csv`` has one row per run,
         ``changes.csv`` one per pair of policies and measure; ``runs`` keeps each run's outcome, so
-        that an interrupted or extended sweep resumes.
+        that an interrupted or extended sweep resumes. By default nothing is kept.
     loads
         Offered load, to which submissions are rescaled in time.
     seeds
@@ -806,7 +948,7 @@ def sweep(
     knobs
         A knob of the policies that have it; repeat for several values. ``policy.knob`` sets that
         of one policy.
-    draw
+    jobs
         Jobs drawn from a model.
     gpus
         GPUs of the target cluster, in servers of 8.
@@ -831,7 +973,7 @@ def sweep(
         Do not retry users' errors.
     estimates
         Run-time estimates for policies: exact, requested (time limits) or noisy:SIGMA.
-    jobs
+    workers
         Processes to run on. The outcome is the same.
     cluster
         Address of a Dask scheduler to run on.
@@ -844,15 +986,23 @@ def sweep(
         There is nothing to run, or several seeds of a recorded trace.
     InputError
         There are no workers.
+
+    Examples
+    --------
+    >>> changes = sweep("philly", ["fifo", "srtf"], jobs=200, gpus=64, seeds=2)
+    >>> changes.facts.runs
+    4
     """
     given = locals()
     from philly_analysis.report import sweep_page
 
+    given["workloads"] = workloads if isinstance(workloads, list | tuple) else [workloads]
+    given["policies"] = [policies] if isinstance(policies, str) else policies
     return sweep_page(**given)
 
 
 def compare(
-    *traces: TraceLike | Sequence[TraceLike],
+    *traces: TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike],
     findings: Iterable[str] = (),
     out: Path | str | None = None,
 ) -> Result:
@@ -862,11 +1012,11 @@ def compare(
     ----------
     traces
         Folders of two or more traces; the first is the baseline. Or open traces, tables in memory,
-        or lists of them.
+        lists of them, or one mapping of names to them.
     findings
         Name of a finding to show for each trace on the page, with its facts side by side.
     out
-        Folder of a page with the distributions.
+        Folder of a page with the distributions. By default :meth:`Result.save` writes it.
 
     Returns
     -------
@@ -880,8 +1030,12 @@ def compare(
         There are fewer than two traces, a folder is not a trace, or the page cannot be written.
     UnknownNameError, MissingTableError
         There is no such finding, or a trace lacks what it needs.
-    OutputError
-        Findings are named without a page to show them on.
+
+    Examples
+    --------
+    >>> runs = {policy: simulate("my-trace", policy) for policy in ("fifo", "srtf")}
+    >>> compare(runs).facts.fifo_jobs
+    300
     """
     from philly_analysis.report import comparison_page
 
@@ -889,7 +1043,7 @@ def compare(
 
 
 def atlas(
-    traces: Sequence[TraceLike] = (),
+    traces: Sequence[TraceLike] | TraceLike = (),
     out: Path | str | None = None,
     *,
     datasets: Path | str | None = None,
@@ -926,14 +1080,14 @@ def atlas(
 
 
 def experiment(
-    names: Iterable[str] = (),
+    names: Iterable[str] | str = (),
     *,
     models: Iterable[str | Path | WorkloadModel | Ensemble] = (),
     seeds: int | None = None,
-    out: Path | str = "reports",
-    jobs: int = 1,
+    out: Path | str | None = None,
+    workers: int = 1,
     cluster: str | None = None,
-) -> Path:
+) -> Results:
     """Decompose the gains of guidelines, Synergy, Amoeba, AntMan.
 
     Parameters
@@ -951,16 +1105,17 @@ def experiment(
         experiment has, and all of an ensemble.
     out
         Folder of reports. The page is ``out/<names>/report.html``, or ``out/seeds`` for all;
-        ``conclusions`` writes ``verdicts.csv`` as well.
-    jobs
+        ``conclusions`` writes ``verdicts.csv`` as well. By default no page is written.
+    workers
         Processes to run on. The outcome is the same.
     cluster
         Address of a Dask scheduler to run on.
 
     Returns
     -------
-    pathlib.Path
-        The page: a chapter per experiment, a section per model.
+    Results
+        A Result per experiment and model, by name; ``.save(folder)`` writes the page, a chapter
+        per experiment and a section per model.
 
     Raises
     ------
@@ -972,7 +1127,12 @@ def experiment(
     from philly_analysis.report import experiment_page
 
     return experiment_page(
-        names, models=models, seeds=seeds, out=Path(out), jobs=jobs, cluster=cluster
+        [names] if isinstance(names, str) else names,
+        models=models,
+        seeds=seeds,
+        out=None if out is None else Path(out),
+        workers=workers,
+        cluster=cluster,
     )
 
 
@@ -990,7 +1150,7 @@ def published() -> pd.DataFrame:
     return list_published()
 
 
-def demo(out: Path | str = "philly-demo") -> Path:
+def demo(out: Path | str = "philly-demo") -> Page:
     """Make the bundled sample's trace and page.
 
     The sample is synthetic, in the raw layout of the Philly archive: its numbers are not findings
@@ -1003,7 +1163,7 @@ def demo(out: Path | str = "philly-demo") -> Path:
 
     Returns
     -------
-    pathlib.Path
+    Page
         The page.
 
     Raises
@@ -1018,28 +1178,34 @@ def demo(out: Path | str = "philly-demo") -> Path:
     return make(Path(out))
 
 
-def classify(files: Iterable[Path | str] | Path | str) -> Result:
+def classify(outputs: Iterable[Path | str] | Path | str) -> Result:
     """Classify failed runs by reason, from their output.
 
     Parameters
     ----------
-    files
-        Output of failed runs: files, or folders of files.
+    outputs
+        Output of failed runs: files, or folders of files. Or text: a string is text if it has a
+        line break, or a space and no file of that name exists.
 
     Returns
     -------
     Result
-        One row per file, in the order of names: file, reason, tiers, fine, rule, line_number, line
-        (secrets masked).
+        One row per output, in the order of names: file (``text 1`` and so on of text), reason,
+        tiers, fine, rule, line_number, line (secrets masked).
 
     Raises
     ------
     InputError
         A file is missing or cannot be opened.
+
+    Examples
+    --------
+    >>> classify("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB").table["reason"][0]
+    'GPU out of memory'
     """
     from philly_analysis.failures import classify as run
 
-    return run(files)
+    return run(outputs)
 
 
 def slurm_command(
@@ -1065,3 +1231,8 @@ def slurm_command(
     from philly_analysis.ingest import slurm_command as command
 
     return command(since, until, cluster)
+
+
+for _name, _verb in list(globals().items()):
+    if isfunction(_verb) and _verb.__module__ == __name__ and not _name.startswith("_"):
+        globals()[_name] = suggest_arguments(_verb)

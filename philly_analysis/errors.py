@@ -1,7 +1,20 @@
 """The package's exceptions, which all derive from :class:`PhillyError`."""
 
-from collections.abc import Iterable
+import inspect
+import tomllib
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import cache, wraps
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+_Options = ParamSpec("_Options")
+_Returned = TypeVar("_Returned")
+
+
+_MOST_LISTED = 40
+"""Most known names in an error that has a nearest one."""
 
 
 class PhillyError(Exception):
@@ -32,8 +45,10 @@ class UnknownNameError(PhillyError):
         self._arguments = kind, word, names
         close = get_close_matches(word, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        options = f"There are: {', '.join(names)}." if names else "There are none."
-        super().__init__(f"no {kind} named {word!r}.{hint} {options}")
+        options = f" There are: {', '.join(names)}." if names else " There are none."
+        if close and len(names) > _MOST_LISTED:
+            options = ""
+        super().__init__(f"no {kind} named {word!r}.{hint}{options}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
         return type(self), self._arguments  # so that it can be pickled
@@ -41,6 +56,116 @@ class UnknownNameError(PhillyError):
 
 class NoAttributeError(PhillyError, AttributeError):
     """An object has no such attribute; the message has the right name or call."""
+
+
+@cache
+def _tables() -> dict[str, dict[str, dict[str, str]]]:
+    return tomllib.loads(Path(__file__).with_name("familiar_names.toml").read_text("utf-8"))
+
+
+def familiar_names(owner: str, kind: Literal["works", "instead"]) -> dict[str, str]:
+    """Return the names of other libraries for an owner: a class, the package, or ``arguments``.
+
+    Parameters
+    ----------
+    kind
+        ``works``: names to accept, and the name here. ``instead``: names that are absent, and the
+        call that does it.
+    """
+    return _tables().get(owner, {}).get(kind, {})
+
+
+class SuggestsNames:
+    """Accept the names of other libraries, or name the right call in the error.
+
+    ``familiar_names.toml`` lists them by class. They are not documented: each thing has one name.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # which would take every absent attribute for one
+
+        def __getattr__(self, name: str) -> Any:
+            for kind in _class_names(self):
+                if same := familiar_names(kind, "works").get(name):
+                    return getattr(self, same)
+            raise no_attribute(self, name)
+
+
+def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttributeError:
+    """Return the error for an absent attribute, which names the call to use or the nearest names.
+
+    Parameters
+    ----------
+    owner
+        The object or module.
+    known
+        Names to suggest; by default its public attributes.
+    """
+    kinds = [owner.__name__] if isinstance(owner, ModuleType) else _class_names(owner)
+    if name.startswith("_"):  # Python's own look-ups
+        return NoAttributeError(f"{kinds[0]} has no attribute {name!r}.")
+    calls = [c for kind in kinds if (c := familiar_names(kind, "instead").get(name))]
+    public = [n for n in (known or dir(owner)) if not n.startswith("_")]
+    near = get_close_matches(name, public, 3)
+    if calls:
+        hint = f"Use {calls[0]}."
+    elif near:
+        hint = f"Did you mean {' or '.join(near)}?"
+    else:
+        hint = f"It has {', '.join(public)}."
+    return NoAttributeError(f"{kinds[0]} has no attribute {name!r}. {hint}")
+
+
+def _class_names(owner: object) -> list[str]:
+    return [kind.__name__ for kind in type(owner).__mro__]
+
+
+class ArgumentError(PhillyError, TypeError):
+    """A call has an argument that the function does not take, or lacks one."""
+
+
+def suggest_arguments(
+    function: Callable[_Options, _Returned],
+) -> Callable[_Options, _Returned]:
+    """Check the arguments of a function before it runs, and name the nearest of an unknown one.
+
+    Some that other libraries have for the same are accepted.
+
+    Raises
+    ------
+    ArgumentError
+        An argument is unknown, missing or given twice.
+    """
+    signature = inspect.signature(function)
+    known = [n for n, p in signature.parameters.items() if n != "self" and p.kind != p.VAR_KEYWORD]
+
+    @wraps(function)
+    def call(*args: _Options.args, **kwargs: _Options.kwargs) -> _Returned:
+        for name in kwargs.keys() - signature.parameters.keys():
+            same = familiar_names("arguments", "works").get(name)
+            if same in known and same not in kwargs:
+                kwargs[same] = kwargs.pop(name)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            unknown = [name for name in kwargs if name not in signature.parameters]
+            hints = [hint for name in unknown if (hint := _near_argument(name, known))]
+            if hints:
+                hint = f"Did you mean {', '.join(hints)}?"
+            else:
+                hint = f"It takes: {', '.join(known)}."
+            raise ArgumentError(f"{function.__name__}(): {error}. {hint}") from None
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _near_argument(name: str, known: list[str]) -> str | None:
+    same = familiar_names("arguments", "instead").get(name)
+    if same in known:
+        return same
+    return next(iter(get_close_matches(name, known, 1)), None)
 
 
 class WorkloadError(PhillyError):

@@ -1,8 +1,9 @@
-"""Show the progress of long steps on a terminal, and nothing in a pipe."""
+"""Show the progress of long steps on a terminal and in Jupyter, and nothing in a pipe."""
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import duckdb
 from rich.console import Console
@@ -16,9 +17,11 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 _TERMINAL = Console(stderr=True)
 _POLL_S = 0.2
+_JUPYTER_S = 1.0
 
 
 @contextmanager
@@ -30,39 +33,64 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
     con
         A connection whose running query is the work: a bar shows its progress.
     """
-    if not _TERMINAL.is_terminal:
+    bar = (BarColumn(),) if con is not None else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), *bar)
+    progress = Progress(*columns, console=_TERMINAL, transient=True)
+    task = progress.add_task(what, total=100 if con is not None else None)
+
+    def poll() -> None:
+        if con is not None:
+            progress.update(task, completed=max(con.query_progress(), 0))
+
+    with _shown(progress, poll):
+        yield
+
+
+@contextmanager
+def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a transfer while the block runs; call the result with the bytes so far."""
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    text = TextColumn("{task.description}")
+    progress = Progress(text, *columns, console=_TERMINAL, transient=True)
+    task = progress.add_task(what, total=total)
+    with _shown(progress):
+        yield lambda at: progress.update(task, completed=at)
+
+
+@contextmanager
+def _shown(progress: Progress, poll: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Show progress while the block runs; `poll` brings it up to date."""
+    if not (_TERMINAL.is_terminal or _TERMINAL.is_jupyter):
         yield
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    bar = (BarColumn(),) if con is not None else ()
     done = threading.Event()
-    with Progress(*columns, *bar, console=_TERMINAL, transient=True) as progress:
-        task = progress.add_task(what, total=100 if con is not None else None)
+    outputs: list[Any] = []
 
-        def watch() -> None:
-            while con is not None and not done.wait(_POLL_S):
-                progress.update(task, completed=max(con.query_progress(), 0))
+    def watch() -> None:
+        while not done.wait(_JUPYTER_S if _TERMINAL.is_jupyter else _POLL_S):
+            poll()
+            if outputs:
+                outputs[0].update(progress)
+            elif _TERMINAL.is_jupyter:  # from its second on: most steps end sooner
+                outputs.append(_display(progress))
 
-        watcher = threading.Thread(target=watch, daemon=True)
+    watcher = threading.Thread(target=watch, daemon=True)
+    with nullcontext() if _TERMINAL.is_jupyter else progress:
         watcher.start()
         try:
             yield
         finally:
             done.set()
             watcher.join()
+            for output in outputs:
+                output.update(Text())
 
 
-@contextmanager
-def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a transfer while the block runs; call the result with the bytes so far."""
-    if not _TERMINAL.is_terminal:
-        yield lambda at: None
-        return
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    text = TextColumn("{task.description}")
-    with Progress(text, *columns, console=_TERMINAL, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda at: progress.update(task, completed=at)
+def _display(progress: Progress) -> Any:
+    """Show progress below the running cell, and return the output."""
+    from IPython.display import display
+
+    return display(progress, display_id=True)  # type: ignore[no-untyped-call]
 
 
 def silence(con: duckdb.DuckDBPyConnection) -> None:

@@ -111,8 +111,8 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.sample('philly', jobs=20)": lambda v: v.jobs.height == 20,
     "philly.fit(path, family='empirical').gang_size.pmf(1)": lambda v: 0 <= v <= 1,
     "philly.fit(jobs, family='empirical')": lambda v: v.gang_size,
-    "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: philly.Trace(v).waits,
-    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: philly.Trace(v).waits,
+    "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits,
+    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits,
     "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: str(v),
 }
 
@@ -129,9 +129,8 @@ EXPLAINED = {
     "trace.between('now', 'then')": "timestamp",
     "trace.where(team='a')": "no column of jobs named 'team'",
     "trace.where(vc='nobody')": "no job with vc “nobody”",
-    "philly.analyze(path, 'run_time').df": "its table, a pandas DataFrame, is .table",
-    "philly.analyze(path, 'run_time').savefig": r"its figure is .plot\(\)",
-    "philly.analyze(path, 'run_time').jobs": r"\.facts\[\"jobs\"\]",
+    "philly.analyze(path, 'run_time').figure": r"Use \.plot\(\)",
+    "philly.analyze(path, 'run_time').jobs": r"Use \.facts\.jobs",
     "philly.analyze(path, 'run_time').facts['n']": "no fact named 'n'",
     "philly.load_model('phily')": "Did you mean 'philly'",
     "philly.export(trace, 'swf', out / 'mine' / 'manifest.json')": "force=True",
@@ -200,7 +199,7 @@ def test_user_defined_analyses_are_on_the_page(
     assert isinstance(result.plot(), Figure)
     few = place.trace.where("gpus > 2")
     assert "Only the" in philly.analyze(few, plain).caveats[0]
-    page = philly.report(few, place.out / "reports", also=[big_gangs, plain])
+    page = philly.report(few, place.out / "reports", also=[big_gangs, plain]).path
     text = page.read_text("utf-8")
     assert text.index("Your own") < text.index("Do larger gangs wait longer?")
     assert "waits.sql" in text and (page.parent / "tables" / "plain.csv").is_file()

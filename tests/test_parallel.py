@@ -182,8 +182,8 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1 << 16)
     calls = once(monkeypatch, validate.ValidatedBlock, "renumbered", lambda: kill_a_worker(cluster))
     address = cluster.scheduler_address
-    there = ingest("philly", raw, tmp_path / "there", cluster=address)
-    here = ingest("philly", raw, tmp_path / "here")
+    there = ingest("philly", raw, tmp_path / "there", cluster=address).manifest
+    here = ingest("philly", raw, tmp_path / "here").manifest
     assert len(calls) > 100
     assert there.digests == here.digests
     assert (there.accounts, there.rows, there.inputs) == (here.accounts, here.rows, here.inputs)
@@ -242,9 +242,9 @@ def test_a_report_is_the_same_wherever_its_samples_are_counted(
     where: str, cluster: Any, tmp_path: Path
 ) -> None:
     traces = [write_tables(tmp_path / f"{name}" / "t", sampled_cluster(3)) for name in "ab"]
-    here = report(traces[0], tmp_path / "here")
+    here = report(traces[0], tmp_path / "here").path
     asked: dict[str, Any] = {"cluster": cluster.scheduler_address} if where else {"jobs": 2}
-    there = report(traces[1], tmp_path / "there", **asked)
+    there = report(traces[1], tmp_path / "there", **asked).path
     tables = sorted(f.name for f in (here.parent / "tables").iterdir())
     assert tables == sorted(f.name for f in (there.parent / "tables").iterdir())
     assert "gpu_util.csv" in tables

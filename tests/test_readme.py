@@ -109,7 +109,7 @@ def test_the_commands_run_in_order(
 
 
 def test_the_example_map_reads_the_example_table(workplace: Path) -> None:
-    manifest = ingest("table", "queue.csv", "lab")
+    manifest = ingest("table", "queue.csv", "lab").manifest
     read = {a.table: (a.read, a.kept) for a in manifest.accounts}
     assert read == {"jobs": (3, 3), "attempts": (3, 3)}
     with Trace(workplace / "lab") as trace:

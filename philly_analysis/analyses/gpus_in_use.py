@@ -67,17 +67,7 @@ def plot(result: Result) -> Figure:
     highest = figures.stacked_steps(ax, wide, colors, labels=labels)
     capacity = result.fact("capacity_gpus")
     if isinstance(capacity, int) and capacity:
-        ax.axhline(capacity, color=figures.INK, linestyle=":", linewidth=1)
-        ax.annotate(
-            f"{capacity:,} GPUs",
-            (1, capacity),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 2),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=8,
-        )
+        figures.capacity_line(ax, capacity)
         ax.set_ylim(0, 1.1 * max(capacity, highest))
     ax.set_ylabel("GPUs in use, mean of the day")
     figures.day_axis(ax)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # `--help` does not import pandas
     from philly_analysis.exports import Exported
     from philly_analysis.models import WorkloadModel
     from philly_analysis.results import Result, Results
-    from philly_analysis.trace import Manifest
+    from philly_analysis.trace import Trace
     from philly_analysis.workload import Workload
 
 app = typer.Typer(
@@ -40,6 +40,7 @@ TYPES: dict[str, Any] = {
     "Mapping": list[str],
     "Quotas": Path,
     "TraceLike": Path,
+    "Work": Path,
     "tuple": str,
 }
 """The type on the command line of the first name in an annotation; others are for Python only."""
@@ -50,7 +51,9 @@ OPTIONS = {
 }
 """Options that are positional in Python."""
 
-REQUIRED = {"compare.traces", "fit.model", "sample.out"}
+REQUIRED = {"compare.traces", "export.file", "fit.model", "ingest.out", "ingest.raw"} | {
+    f"{verb}.out" for verb in ("sample", "simulate")
+}
 """Arguments that are optional in Python, which returns the value."""
 
 METAVARS = {
@@ -66,8 +69,17 @@ METAVARS = {
 }
 """Placeholders in help, by parameter; arguments else have their name, in the singular."""
 
-FLAGS = {"knobs": "--set", "findings": "--finding", "experiment.models": "--model"}
+FLAGS = {
+    "knobs": "--set",
+    "findings": "--finding",
+    "experiment.models": "--model",
+    "sweep.jobs": "--draw",
+    "workers": "--jobs",
+}
 """Options that are named otherwise than the parameter."""
+
+FOLDERS = {"experiment.out": "reports", "report.out": "reports", "sweep.out": "reports/sweep"}
+"""Folders that a command writes to by default; a function writes where it is given one."""
 
 DEFAULTS = {
     **{f"{verb}.run_policy": "span" for verb in ("query", "analyze", "report")},
@@ -151,9 +163,9 @@ def _show_comparison(result: "Result", given: Given) -> None:
     _show_result(result, given, side_by_side(result))
 
 
-def _ingested(manifest: "Manifest", given: Given) -> None:
-    print_table(library.tables(given.out))
-    _notes(manifest.notes)
+def _ingested(trace: "Trace", given: Given) -> None:
+    print_table(library.tables(trace))
+    _notes(trace.manifest.notes)
     print_text(
         f"trace up to date: {given.out}" if given.append else f"trace written to {given.out}"
     )
@@ -178,21 +190,20 @@ def _exported(exported: "Exported", given: Given) -> None:
         _notes(manifest.notes)
 
 
-def _simulated(out: Path, given: Given) -> None:
+def _simulated(trace: "Trace", given: Given) -> None:
     from philly_analysis.results import duration
     from philly_analysis.workload import measures
 
-    print_table(library.tables(out))
-    with library.Trace(out) as trace:
-        _notes(trace.manifest.notes)
-        measured = measures(trace)
+    print_table(library.tables(trace))
+    _notes(trace.manifest.notes)
+    measured = measures(trace)
     means = ", ".join(
         f"mean {term} {duration(measured[name])}"
         for term, name in (("job completion time", "mean_jct_s"), ("wait", "mean_wait_s"))
         if name in measured
     )
     print_text(f"{given.policy}: {measured['jobs']:,.0f} jobs ended; {means}", bold=True)
-    print_text(f"trace written to {out}")
+    print_text(f"trace written to {given.out}")
 
 
 def _swept(result: "Result", given: Given) -> None:
@@ -200,10 +211,18 @@ def _swept(result: "Result", given: Given) -> None:
     print_text(f"page written to {Path(given.out) / 'page'}")
 
 
+def _experimented(results: "Results", given: Given) -> None:
+    from philly_analysis.report import experiment_folder
+
+    page = experiment_folder(given.names or (), Path(given.out)) / "report.html"
+    print_text(f"page written to {page}")
+
+
 TABLES: dict[str, Callable[[Any, Given], None]] = {
     **dict.fromkeys(("datasets", "formats", "models", "policies"), _show_table),
     **dict.fromkeys(("published", "query", "sources"), _show_table),
     **dict.fromkeys(("atlas", "classify"), _show_result),
+    "analyses": lambda findings, given: _show_table(findings.df(), given),
     "analyze": _show_findings,
     "compare": _show_comparison,
     "tables": _show_tables,
@@ -220,7 +239,7 @@ MESSAGES: dict[str, Callable[[Any, Given], None]] = {
     "sweep": _swept,
     **dict.fromkeys(("fetch", "slurm_command"), lambda text, _: typer.echo(text)),
     **dict.fromkeys(("demo", "report"), lambda page, _: print_text(f"report written to {page}")),
-    "experiment": lambda page, _: print_text(f"page written to {page}"),
+    "experiment": _experimented,
 }
 """How the other verbs print."""
 
@@ -278,7 +297,7 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> inspect.Par
     if found[1] or star or key == "report.trace":
         kind = list[kind]
     required = key in REQUIRED or (parameter.default is parameter.empty and not star)
-    default = None if star or parameter.default == () else parameter.default
+    default = None if star or parameter.default == () else FOLDERS.get(key, parameter.default)
     settings: dict[str, Any] = {
         "help": text,
         "metavar": METAVARS.get(key, METAVARS.get(name)),

@@ -42,8 +42,7 @@ def print_text(text: str, *, bold: bool = False) -> None:
 def as_typed(message: str, app: TyperGroup) -> str:
     """Translate Python calls and arguments in a message to the command line.
 
-    >>> as_typed("Replace it with force=True.", app)  # doctest: +SKIP
-    'Replace it with --force.'
+    ``Replace it with force=True.`` becomes ``Replace it with --force.``.
     """
     options = {
         str(p.name): max(p.opts, key=len)

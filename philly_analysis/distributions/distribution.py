@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.special as special
@@ -16,7 +16,14 @@ from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.frozen import Continuous, FrozenDistribution, probabilities
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.distributions.quantile_grid import QuantileGrid, separate_ties
-from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+"""Names of other libraries' distributions, and the calls here."""
 
 EMPIRICAL = "empirical"
 OBSERVED_LEVELS = tuple(i / 100 for i in range(1, 100))
@@ -77,7 +84,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution(FrozenDistribution):
+class Distribution(FrozenDistribution, SuggestsNames):
     """A fitted distribution of a positive quantity, with the methods of a frozen SciPy one.
 
     Attributes
@@ -268,6 +275,39 @@ class Distribution(FrozenDistribution):
             np.dot(_LEVEL_WEIGHTS, func(self.ppf(_LEVELS)))
             + np.dot(_LEVEL_WEIGHTS, func(self.isf(_LEVELS)))
         )
+
+    def fit_summary(self) -> "pd.DataFrame":
+        """Return the parameters with their intervals, and the goodness of fit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per parameter: family, parameter, value, low, high (95 %; nan: none), n,
+            censored, ks (largest gap between the CDF and the sample's), p (of the test that the
+            family fits; nan: not tested), aic, bic.
+        """
+        import pandas as pd
+
+        numbers = [(p.name, p.value, p.low, p.high) for p in self.parameters]
+        table = pd.DataFrame(numbers, columns=["parameter", "value", "low", "high"])
+        table.insert(0, "family", self.family)
+        fit = {"n": self.n, "censored": self.censored, "ks": self.ks, "p": self.p}
+        table = table.assign(**fit, aic=self.aic, bic=self.bic)
+        return table.astype(dict.fromkeys(("low", "high", "ks", "p", "aic", "bic"), float))
+
+    def plot(self, ax: "Axes | None" = None, **line: Any) -> "Figure":
+        """Plot the CDF as a line and percentiles of the data as points.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw into; None: a new figure.
+        **line
+            Passed to ``Axes.plot``: ``label``, ``color`` and others.
+        """
+        from philly_analysis.distributions.plotting import plot_cdf
+
+        return plot_cdf(self, ax, **line)
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{p.name}={p.value:.4g}" for p in self.parameters)

@@ -1,7 +1,9 @@
 """Interface of SciPy's frozen distributions, derived from a few methods."""
 
+import json
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import asdict
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,6 +100,10 @@ class FrozenDistribution(ABC):
             A generator, a seed, or None for fresh entropy, as in SciPy.
         """
         return self.ppf(np.random.default_rng(random_state).random(size))
+
+    def to_json(self) -> str:
+        """Return all fitted numbers as JSON."""
+        return json.dumps(asdict(cast("Any", self)))
 
 
 class PositiveDistribution(FrozenDistribution):

@@ -8,17 +8,18 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import cast
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.experiments.outage_rates import recorded_outages
-from philly_analysis.models import load_model, shipped
+from philly_analysis.models import Work, load_model, model_of, shipped
 from philly_analysis.parallel import require_visible
 from philly_analysis.simulator import Failures, simulate
 from philly_analysis.simulator.policies import list_policies, policy_named
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import MANIFEST, Trace, fetch_trace
-from philly_analysis.workload import Workload, measures
+from philly_analysis.trace import MANIFEST, Frames, Trace, fetch_trace
+from philly_analysis.workload import Ensemble, Workload, demand_of, measures, target_cluster
 
 DRAWN_JOBS = 2_000
 """Default number of jobs drawn from a model."""
@@ -90,7 +91,7 @@ DEFAULTS = Assumed()
 
 
 def plan_runs(
-    workloads: Sequence[str | Path],
+    works: Sequence[Work],
     policy_names: Sequence[str],
     *,
     loads: Sequence[float] = (),
@@ -117,7 +118,7 @@ def plan_runs(
         There is nothing to run, a knob does not accept a value, or a recorded trace, which is one
         workload, has several seeds.
     """
-    if not workloads or not policy_names or seeds < 1:
+    if not works or not policy_names or seeds < 1:
         raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
     if isinstance(assumed.outages, str | Path) and (file := Path(assumed.outages)).is_file():
         # workers may have another working directory
@@ -140,21 +141,21 @@ def plan_runs(
     for name, chosen in arms:
         policy_named(name, dict(chosen))
     found: list[Run] = []
-    for workload in (str(fetch_trace(one)) for one in workloads):
+    for workload in map(_stored, works):
         recorded = (Path(workload) / MANIFEST).is_file()
         if recorded and seeds > 1:
             raise SimulationError(
                 f"{workload} is a recorded trace: {seeds} seeds would give the same jobs. Fit a "
                 "model to it (`philly fit`) and sweep that for intervals."
             )
-        if not recorded:
-            load_model(workload)
         common = assumed
+        if assumed.gpus is None and assumed.machines is None:
+            common = replace(common, gpus=_assumed_gpus(workload, jobs))
         if assumed.outages == "recorded":
-            common = replace(assumed, outages=recorded_outages(workload))
+            common = replace(common, outages=recorded_outages(workload))
         found += [
             Run(
-                workload=workload if workload in shipped() else str(Path(workload).resolve()),
+                workload=workload,
                 policy=name,
                 knobs=chosen,
                 load=load,
@@ -169,6 +170,38 @@ def plan_runs(
     return found
 
 
+def _stored(work: Work) -> str:
+    """Return the folder of a trace, or the file or name of a model; write those in memory."""
+    if isinstance(work, Ensemble):
+        raise SimulationError(
+            f"a sweep draws its own months: give the model {work.name!r} of the ensemble, and "
+            f"seeds={len(work)}."
+        )
+    model = model_of(work)
+    if isinstance(work, str | Path):
+        named = model is not None and str(work) in shipped()
+        return str(work) if named else str(fetch_trace(work).resolve())
+    if model is not None:
+        return str(model.save(scratch_folder() / f"{model.name}.json").resolve())
+    if isinstance(work, Workload):
+        return str(work.to_trace(scratch_folder() / work.name).resolve())
+    return str((work if isinstance(work, Trace) else Trace(cast("Frames", work))).path)
+
+
+def _jobs(workload: str, jobs: int, gpus: int | None, seed: int) -> Workload:
+    """Return the jobs of a trace, or draw them from a model."""
+    if (Path(workload) / MANIFEST).is_file():
+        return Workload.from_trace(workload)
+    return load_model(workload).sample(jobs, gpus=gpus, seed=seed)
+
+
+def _assumed_gpus(workload: str, jobs: int) -> int | None:
+    """Return the GPUs to assume for jobs without a cluster; None: they have one."""
+    some = _jobs(workload, jobs, None, 0)
+    cluster = target_cluster(some, demand_of(some))
+    return cluster.gpus if cluster.assumed else None
+
+
 def outcome_of(run: Run) -> dict[str, float]:
     """Simulate one run and return its measures.
 
@@ -179,14 +212,9 @@ def outcome_of(run: Run) -> dict[str, float]:
     """
     if isinstance(run.assumed.outages, Path):
         require_visible([run.assumed.outages])
-    recorded = (Path(run.workload) / MANIFEST).is_file()
     if run.workload not in shipped():
         require_visible([run.workload])
-    workload = (
-        Workload.from_trace(run.workload)
-        if recorded
-        else load_model(run.workload).sample(jobs=run.jobs, gpus=run.assumed.gpus, seed=run.seed)
-    )
+    workload = _jobs(run.workload, run.jobs, run.assumed.gpus, run.seed)
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as scratch:
         made = simulate(
             workload,

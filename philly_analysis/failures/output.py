@@ -3,7 +3,7 @@
 import gzip
 import zlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,28 +87,30 @@ def classify_output(output: Output) -> Failure:
     return replace(failure, line_number=output.line_number(failure.line_number))
 
 
-def classify(files: str | Path | Iterable[str | Path]) -> Result:
+def classify(outputs: str | Path | Iterable[str | Path]) -> Result:
     """Classify why runs failed, by their output.
 
     Parameters
     ----------
-    files
-        Output of failed runs, one file each: one path or several; a folder stands for its files
-        in order of name.
+    outputs
+        Output of failed runs, one or several: paths of files or folders, or text. A string is
+        text if it has a line break, or a space and no file of that name exists.
 
     Returns
     -------
     Result
-        One row per file: file, reason, tiers, fine, rule, line_number, line (masked).
+        One row per output: file (``text 1`` and so on of text), reason, tiers, fine, rule,
+        line_number, line (masked).
 
     Raises
     ------
     InputError
         A file is missing or cannot be opened.
     """
-    named = [files] if isinstance(files, str | Path) else files
-    paths = [file for path in named for file in _files(Path(path))]
-    failures = [(str(path), classify_output(read_output(path))) for path in paths]
+    each = [outputs] if isinstance(outputs, str | Path) else outputs
+    failures = [
+        (name, failure) for i, one in enumerate(each, 1) for name, failure in _classified(one, i)
+    ]
     table = pd.DataFrame(
         [
             (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, mask(f.line))
@@ -121,16 +123,29 @@ def classify(files: str | Path | Iterable[str | Path]) -> Result:
         name="classify",
         table=table,
         facts=(
-            Fact("files", len(failures), "files read"),
-            Fact("matched", matched, "files whose output shows how the attempt ended"),
+            Fact("files", len(failures), "outputs read"),
+            Fact("matched", matched, "outputs that show how the attempt ended"),
         ),
     )
 
 
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(p for p in path.iterdir() if p.is_file())
-    if not found:
+def _classified(output: str | Path, number: int) -> Iterator[tuple[str, Failure]]:
+    """Yield the name and the failure of a text, a file, or each file of a folder in order."""
+    if isinstance(output, str) and _is_text(output):
+        yield f"text {number}", classify_text(output)
+        return
+    path = Path(output)
+    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    if not files:
         raise InputError(f"{path} has no files: give the output of failed runs.")
-    return found
+    for file in files:
+        yield str(file), classify_output(read_output(file))
+
+
+def _is_text(output: str) -> bool:
+    if "\n" in output:
+        return True
+    try:
+        return " " in output.strip() and not Path(output).exists()
+    except OSError:  # too long for a file's name
+        return True

@@ -91,17 +91,8 @@ def _scales(axes: Sequence[Axes], limits: tuple[float, float], noun: str) -> Non
 
 
 def _gang_sizes(ax: Axes, model: Parts) -> None:
-    sizes = model.gang_size.overall
-    at = np.arange(len(sizes.sizes))
-    share = 100 * np.asarray(sizes.shares)
-    error = np.abs(100 * np.asarray([sizes.low, sizes.high]) - share)
-    ax.bar(at, share, color=figures.ACCENT, width=0.7)
-    ax.errorbar(at, share, yerr=error, fmt="none", color=figures.MUTED, linewidth=1)
-    ax.set_xticks(at, [str(s) for s in sizes.sizes], rotation=90 if len(at) > 10 else 0)
-    ax.set_yscale("log")
-    ax.set_xlabel("gang size, GPUs (whiskers: 95 % intervals)")
-    ax.set_ylabel("share of jobs, %")
-    figures.title(ax, f"Gang sizes  n={sizes.n:,}")
+    model.gang_size.plot(ax)
+    figures.title(ax, f"Gang sizes  n={model.gang_size.overall.n:,}")
 
 
 def _rhythm(ax: Axes, model: Parts, others: list[Parts]) -> None:
@@ -159,7 +150,7 @@ def _described(model: Parts) -> dict[str, str]:
     reasons = model.failures.reasons if model.failures else ()
     statuses = model.status.shares().items() if model.status else ()
     return {
-        "jobs per hour": f"{arrivals.mean_per_h:,.1f}",
+        "jobs per hour": f"{arrivals.rate:,.1f}",
         "burstiness": f"hourly dispersion {arrivals.dispersion:,.0f} (Poisson: 1), "
         f"autocorrelation {arrivals.autocorrelation[0]:.2f} from hour to hour",
         "gang size": f"mean {model.gang_size.mean():.2f} GPUs, {shares}",

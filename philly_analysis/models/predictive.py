@@ -63,7 +63,7 @@ def by_period(
         left, from_d = size.jobs or 0, 0.0
         while left > 0:
             period = next(models)
-            expected = period.arrivals.mean_per_h * size.load * 24 * PERIOD_D
+            expected = period.arrivals.rate * size.load * 24 * PERIOD_D
             n = min(left, max(round(expected), 1))
             last = n == left
             yield period, SampleSize(n, *((None, size.load) if last else (PERIOD_D, 1.0))), from_d
@@ -183,7 +183,7 @@ def _gang_sizes(
 
 def _arrivals(arrivals: Arrivals, jobs: float, dispersion: float) -> Arrivals:
     """Return arrivals with a factor on the jobs, and one on the dispersion per job."""
-    rate, counts = arrivals.mean_per_h * jobs, np.asarray(arrivals.count_quantiles)
+    rate, counts = arrivals.rate * jobs, np.asarray(arrivals.count_quantiles)
     levels = np.asarray(arrivals.count_levels)
 
     def stretched(power: float) -> tuple[Floats, float]:

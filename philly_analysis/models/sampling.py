@@ -211,7 +211,7 @@ def _gang_sizes(
     u = stratified_uniforms(score, rng, index)
     gang = np.empty(u.size, int)
     for i, name in enumerate(names):
-        own = model.of(str(name))
+        own = model(vc=str(name))
         if largest is not None:
             own = (own if own.sizes[0] <= largest else model.overall).up_to(largest)
         mine = index == i

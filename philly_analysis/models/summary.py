@@ -36,7 +36,7 @@ def _rows(model: Parts) -> Iterator[Row]:
         return part, of, what, value, _NAN, _NAN, unit
 
     inflation = max(1 + 2 * float(np.sum(arrivals.autocorrelation[:168])), 1.0)
-    mean = arrivals.mean_per_h
+    mean = arrivals.rate
     half = _NORMAL * np.sqrt(arrivals.dispersion * mean * inflation / arrivals.hours)
     yield "arrivals", "", "rate", mean, max(mean - half, 0.0), mean + half, "jobs/h"
     yield number("arrivals", "", "dispersion of hours", arrivals.dispersion)
@@ -95,7 +95,7 @@ def compare(model: Parts, other: Parts) -> pd.DataFrame:
         ratio = float(np.log(b / a)) if a > 0 and b > 0 else _NAN
         rows.append((part, "", what, a, b, ratio, _NAN))
 
-    number("arrivals", "jobs/h", model.arrivals.mean_per_h, other.arrivals.mean_per_h)
+    number("arrivals", "jobs/h", model.arrivals.rate, other.arrivals.rate)
     number("arrivals", "dispersion of hours", model.arrivals.dispersion, other.arrivals.dispersion)
     a, b = model.gang_size, other.gang_size
     sizes = np.union1d(a.overall.sizes, b.overall.sizes)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import ModelError
+from philly_analysis.errors import ModelError, SuggestsNames, suggest_arguments
 from philly_analysis.models import model_view, summary
 from philly_analysis.models.between_period import ESTIMATED, PERIOD_D
 from philly_analysis.models.components.arrivals import Arrivals
@@ -37,8 +37,18 @@ MONDAY = datetime(2018, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WorkloadModel(Parts):
-    """The workload of a cluster: arrivals, users, gang sizes, run times and statuses."""
+class WorkloadModel(Parts, SuggestsNames):
+    """The workload of a cluster: arrivals, users, gang sizes, run times and statuses.
+
+    ``model.job_size`` and ``model.duration`` are the distributions of gang sizes and run times,
+    with the methods of frozen SciPy distributions; ``model.job_size(vc="…")`` and
+    ``model.duration(gpus=8)`` are those of some jobs.
+    """
+
+    @property
+    def job_size(self) -> GangSize:
+        """Distribution of gang sizes, over all jobs or by virtual cluster."""
+        return self.gang_size
 
     @classmethod
     def fit(
@@ -104,13 +114,37 @@ class WorkloadModel(Parts):
         )
 
     @overload
-    def sample(self, *, seeds: None = None, **options: Any) -> Workload: ...
-    @overload
-    def sample(self, *, seeds: Iterable[int], **options: Any) -> Ensemble: ...
-    def sample(  # type: ignore[misc] # overloads take any options
+    def sample(
         self,
-        *,
         jobs: int | None = None,
+        *,
+        days: float | None = None,
+        load: float = 1.0,
+        gpus: int | None = None,
+        offered: float | None = None,
+        seed: int = 0,
+        seeds: None = None,
+        start: datetime = MONDAY,
+        variation: str = "month",
+    ) -> Workload: ...
+    @overload
+    def sample(
+        self,
+        jobs: int | None = None,
+        *,
+        days: float | None = None,
+        load: float = 1.0,
+        gpus: int | None = None,
+        offered: float | None = None,
+        seeds: Iterable[int],
+        start: datetime = MONDAY,
+        variation: str = "month",
+    ) -> Ensemble: ...
+    @suggest_arguments
+    def sample(
+        self,
+        jobs: int | None = None,
+        *,
         days: float | None = None,
         load: float = 1.0,
         gpus: int | None = None,
@@ -183,6 +217,10 @@ class WorkloadModel(Parts):
             return repeat(self)
         return cast("Iterator[Self]", predictive_models(self, self.variation, seed))
 
+    def to_json(self) -> str:
+        """Return the model as JSON, as :meth:`save` writes it."""
+        return to_json(self)
+
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.
 
@@ -194,7 +232,7 @@ class WorkloadModel(Parts):
         try:
             Path(path).parent.stat()  # the folder must exist
             with atomic_write(Path(path)) as partial:
-                partial.write_text(to_json(self), "utf-8")
+                partial.write_text(self.to_json(), "utf-8")
         except OSError as error:
             raise ModelError(f"the model cannot be written to {path}: {error}") from None
         return Path(path)

@@ -3,7 +3,9 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from philly_analysis.atlas import (
     CLASSES,
@@ -30,10 +32,13 @@ from philly_analysis.trace import MACROS, Trace, TraceLike, open_trace, with_dep
 ATLAS = "atlas.html"
 
 
-def atlas_of(traces: Sequence[TraceLike], out: Path | None, datasets: str | Path | None) -> Result:
+def atlas_of(
+    traces: Sequence[TraceLike] | TraceLike, out: Path | None, datasets: str | Path | None
+) -> Result:
     """Test the study's findings on traces: see :func:`philly_analysis.atlas`."""
+    given = cast("Sequence[TraceLike]", traces if isinstance(traces, list | tuple) else [traces])
     with ExitStack() as stack:
-        sources = [stack.enter_context(open_trace(trace)) for trace in traces]
+        sources = [stack.enter_context(open_trace(trace)) for trace in given]
         absent: list[tuple[str, str]] = []
         if datasets is not None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder()))
@@ -47,7 +52,7 @@ def atlas_of(traces: Sequence[TraceLike], out: Path | None, datasets: str | Path
         found = evaluate(sources)
     if out is not None:
         atlas_page(found, absent, out)
-    return found.result()
+    return replace(found.result(), write_page=lambda _, folder: atlas_page(found, absent, folder))
 
 
 def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tuple[str, str]]]:

@@ -3,20 +3,22 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.errors import OutputError, TraceError
+from philly_analysis.errors import TraceError
 from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Chapter, section
 from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, unique_names
 from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, label_lines, time_axis
-from philly_analysis.trace import Trace, TraceLike, is_selected, open_trace
+from philly_analysis.trace import TABLES, Trace, TraceLike, is_selected, open_trace
 from philly_analysis.workload import CURVES, SCALARS, measures
 
 QUESTION = "What becomes of the jobs under each?"
@@ -37,33 +39,41 @@ _OF_ALL_JOBS = (
 
 
 def comparison_page(
-    traces: Sequence[TraceLike | Sequence[TraceLike]],
+    traces: Sequence[TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike]],
     findings: Sequence[str],
     out: str | Path | None,
 ) -> Result:
     """Compare traces, with a page if a folder is given: see :func:`philly_analysis.compare`."""
-    if findings and out is None:
-        raise OutputError("findings are shown on the page: give its folder as out=FOLDER.")
+    names: list[str] = []
     given: list[TraceLike] = []
     for one in traces:
-        given += one if isinstance(one, Sequence) and not isinstance(one, str) else [one]
+        if isinstance(one, Mapping) and not one.keys() <= TABLES.keys():
+            names += one.keys()
+            given += one.values()
+        else:
+            given += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
     with ExitStack() as stack:
         sources = [stack.enter_context(open_trace(trace)) for trace in given]
-        result = compare_traces(sources)
-        if out is not None:
-            shown = in_words(result)
-            part = section("comparison", result.question, result, result.plot(), shown=shown)
-            names = list(dict.fromkeys(result.table["trace"]))
-            chapters = [Chapter("Comparison", (part,))]
-            chapters += [_finding_chapter(sources, names, finding) for finding in findings]
-            lede = f"The same questions, computed on {', '.join(names)}."
-            results_page("Traces side by side", lede, chapters, out)
+        result = compare_traces(sources, names)
+        shown = {finding: [analyze(t, [finding])[finding] for t in sources] for finding in findings}
+
+    def write(result: Result, folder: Path) -> Path:
+        names = list(dict.fromkeys(result.table["trace"]))
+        table = in_words(result)
+        part = section("comparison", result.question, result, result.plot(), shown=table)
+        chapters = [Chapter("Comparison", (part,))]
+        chapters += [_finding_chapter(each, names, name) for name, each in shown.items()]
+        lede = f"The same questions, computed on {', '.join(names)}."
+        return results_page("Traces side by side", lede, chapters, folder)
+
+    result = replace(result, write_page=write)
+    if out is not None:
+        write(result, Path(out))
     return result
 
 
-def _finding_chapter(traces: Sequence[Trace], names: Sequence[str], finding: str) -> Chapter:
+def _finding_chapter(results: Sequence[Result], names: Sequence[str], finding: str) -> Chapter:
     """Return a chapter with one finding on each trace, and its facts side by side."""
-    results = [analyze(trace, [finding])[finding] for trace in traces]
     meanings = {f.name: f.meaning for result in results for f in result.facts}
     values = [{f.name: f.text for f in result.facts} for result in results]
     rows = [[text, *(v.get(name, NOT_KNOWN) for v in values)] for name, text in meanings.items()]
@@ -75,7 +85,7 @@ def _finding_chapter(traces: Sequence[Trace], names: Sequence[str], finding: str
     return Chapter(results[0].question, tuple(sections))
 
 
-def compare_traces(traces: Sequence[Trace]) -> Result:
+def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result:
     """Compare the outcomes of the same jobs in several traces.
 
     The jobs compared are those that ended in each trace. Without any, each trace is measured on
@@ -86,6 +96,8 @@ def compare_traces(traces: Sequence[Trace]) -> Result:
     ----------
     traces
         Open traces; the first is the baseline.
+    names
+        Their names; by default those of their folders and of what differs between them.
 
     Returns
     -------
@@ -100,7 +112,7 @@ def compare_traces(traces: Sequence[Trace]) -> Result:
     """
     if len(traces) < 2:
         raise TraceError(f"{len(traces)} trace given; a comparison takes at least two.")
-    names = _names(traces)
+    names = list(names) or _names(traces)
     reads: dict[str, None] = {}
     completions: list[pd.DataFrame] = []
     for trace in traces:

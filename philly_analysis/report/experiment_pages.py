@@ -5,41 +5,40 @@ Functions import the package of experiments, and with it the simulator: other pa
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.models import WorkloadModel, load_model
-from philly_analysis.parallel import workers
+from philly_analysis.models import Work, model_of
+from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Chapter, section
-from philly_analysis.results import Result, save_table
+from philly_analysis.results import Result, Results, save_table
 from philly_analysis.study import published_figures
-from philly_analysis.trace import MANIFEST, fetch_trace
 from philly_analysis.workload import Ensemble, Workload
 
 if TYPE_CHECKING:
     from philly_analysis.experiments import JobSource
+    from philly_analysis.trace import TraceLike
 
 ALL = "seeds"
 """Folder of the page of all experiments."""
-
-Model = WorkloadModel | Ensemble | str | Path
 
 
 def experiment_page(
     names: Iterable[str],
     *,
-    models: Iterable[Model],
+    models: Iterable[Work],
     seeds: int | None,
-    out: Path,
-    jobs: int,
+    out: Path | None,
+    workers: int,
     cluster: str | None,
-) -> Path:
-    """Run experiments and write their page: see :func:`philly_analysis.experiment`."""
-    from philly_analysis.experiments import ACROSS, EXPERIMENTS, effect_table
+) -> Results:
+    """Run experiments, with a page if a folder is given: see :func:`philly_analysis.experiment`."""
+    from philly_analysis.experiments import ACROSS, EXPERIMENTS
 
     chosen = list(dict.fromkeys(names))
     for name in chosen:
@@ -51,13 +50,36 @@ def experiment_page(
                 f"{', '.join(chosen)} were named together, but {' and '.join(ACROSS)} has a page "
                 "of its own: name it alone."
             )
-        return _conclusions_page(list(models), seeds, out, jobs, cluster)
-    workloads = [_workload(model, seeds) for model in list(models) or ("literature", "philly")]
+        results = _conclusions(list(models), seeds, workers, cluster)
+    else:
+        results = _decompositions(chosen, list(models), seeds, workers, cluster)
+    if out is not None:
+        results.save(experiment_folder(chosen, out))
+    return results
+
+
+def experiment_folder(names: Iterable[str], out: Path) -> Path:
+    """Return the folder of the page of experiments of these names."""
+    return out / ("-".join(dict.fromkeys(names)) or ALL)
+
+
+def _decompositions(
+    chosen: Sequence[str],
+    models: Sequence[Work],
+    seeds: int | None,
+    processes: int,
+    cluster: str | None,
+) -> Results:
+    """Run experiments on each model: a Result of each, and the page of all."""
+    from philly_analysis.experiments import EXPERIMENTS, effect_table
+
+    workloads = [_workload(model, seeds) for model in models or ("literature", "philly")]
     printed = published_figures()
     titles = {system.lower(): system for system in printed["system"]}
     printed = printed[printed["system"].str.lower().isin(chosen or EXPERIMENTS)]
+    results = Results()
     chapters = []
-    with workers(jobs, cluster) as executor:
+    with executor_of(processes, cluster) as executor:
         for name in chosen or EXPERIMENTS:
             experiment = EXPERIMENTS[name]
             sections = []
@@ -70,8 +92,10 @@ def experiment_page(
                 shown = effect_table(result.table, experiment.shown)
                 figure = experiment.plot(result)
                 sections.append(section(f"{name}-{model}", question, result, figure, shown=shown))
+                results[f"{name}-{model}"] = replace(result, draw=experiment.plot)
             chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
-    return results_page(
+    results.write_page = partial(
+        results_page,
         "Philly's guidelines, and the systems that followed",
         "What would the study's guidelines have gained? Synergy, Amoeba and AntMan each follow one "
         "of them. Each published gain is decomposed into the contributions of its parts, against "
@@ -79,15 +103,15 @@ def experiment_page(
         "workload that papers assume and on models of real clusters. Changes are paired by draw of "
         "jobs; intervals are 95 % over draws.",
         chapters,
-        out / ("-".join(chosen) or ALL),
         closing=printed if len(printed) else None,
     )
+    return results
 
 
-def _conclusions_page(
-    models: Sequence[Model], seeds: int | None, out: Path, jobs: int, cluster: str | None
-) -> Path:
-    """Write the page that compares published gains under several workloads."""
+def _conclusions(
+    models: Sequence[Work], seeds: int | None, processes: int, cluster: str | None
+) -> Results:
+    """Compare published gains under several workloads."""
     from philly_analysis import experiments
 
     conclusions = experiments.conclusions
@@ -95,80 +119,112 @@ def _conclusions_page(
     for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
         name, source, seeds_of = _workload(model, seeds)
         sources[name] = source, _with_seeds(conclusions.MonthSweep(), seeds_of)
-    with workers(jobs, cluster) as executor, step(f"conclusions on {', '.join(sources)}"):
+    with executor_of(processes, cluster) as executor, step(f"conclusions on {', '.join(sources)}"):
         result = conclusions.compute(sources, executor=executor)
     verdicts = conclusions.verdicts(result.table)
     part = section("conclusions", result.question, result, conclusions.plot(result))
-    page = results_page(
-        "Does the conclusion move?",
-        "Many papers on GPU schedulers measure on the jobs of one shared generator. Here their "
-        "main results are simulated on its jobs, and on months of models fitted to real clusters: "
-        "all arms of a result on the same jobs, all months at the same offered load, intervals "
-        "over months.",
-        [Chapter("Headlines", (part,))],
-        out / "conclusions",
-        closing=conclusions.verdict_table(verdicts),
-        closing_title="Headline by headline",
-    )
-    save_table(verdicts, page.parent / "verdicts.csv")
-    return page
+    results = Results(conclusions=replace(result, draw=conclusions.plot))
+
+    def write(folder: Path) -> Path:
+        page = results_page(
+            "Does the conclusion move?",
+            "Many papers on GPU schedulers measure on the jobs of one shared generator. Here their "
+            "main results are simulated on its jobs, and on months of models fitted to real "
+            "clusters: all arms of a result on the same jobs, all months at the same offered load, "
+            "intervals over months.",
+            [Chapter("Headlines", (part,))],
+            folder,
+            closing=conclusions.verdict_table(verdicts),
+            closing_title="Headline by headline",
+        )
+        save_table(verdicts, page.parent / "verdicts.csv")
+        return page
+
+    results.write_page = write
+    return results
 
 
 def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
     return sweep if seeds is None else replace(sweep, seeds=seeds)
 
 
-def _workload(given: Model, seeds: int | None) -> tuple[str, "JobSource", tuple[int, ...] | None]:
+def _workload(given: Work, seeds: int | None) -> tuple[str, "JobSource", tuple[int, ...] | None]:
     """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
     from philly_analysis.experiments import EnsembleJobs, ModelJobs, TraceJobs
 
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):
         return given.name, EnsembleJobs(given), given.seeds[:seeds]
-    if isinstance(given, str | Path) and (fetch_trace(given) / MANIFEST).is_file():
-        recorded = Workload.from_trace(given)
-        return recorded.name, TraceJobs(tuple(recorded.specs())), wanted
-    model = given if isinstance(given, WorkloadModel) else load_model(given)
-    return model.name, ModelJobs(model.sample), wanted
+    if (model := model_of(given)) is not None:
+        return model.name, ModelJobs(model.sample), wanted
+    recorded = (
+        given if isinstance(given, Workload) else Workload.from_trace(cast("TraceLike", given))
+    )
+    return recorded.name, TraceJobs(tuple(recorded.specs())), wanted
 
 
 def sweep_page(
-    workloads: Sequence[str | Path],
+    workloads: Sequence[Work],
     policies: Sequence[str],
-    out: str | Path,
+    out: str | Path | None,
     *,
     loads: Sequence[float],
     seeds: int,
     knobs: Sequence[tuple[str, str]],
-    draw: int,
     jobs: int,
+    workers: int,
     cluster: str | None,
     **assumed: Any,
 ) -> Result:
-    """Run a sweep, and write its page and tables: see :func:`philly_analysis.sweep`."""
+    """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`."""
     from philly_analysis import experiments
 
-    folder, sweeps = Path(out), experiments.sweeps
+    sweeps = experiments.sweeps
     planned = experiments.plan_runs(
         workloads,
         policies,
         loads=loads,
         seeds=seeds,
         knobs=knobs,
-        jobs=draw,
+        jobs=jobs,
         assumed=experiments.Assumed(**assumed),
     )
-    scratch_folder()  # removes what an interrupted sweep left, also where no run is left to do
-    with workers(jobs, cluster) as executor, step(f"{len(planned):,} runs"):
+    scratch = scratch_folder()  # removes what an interrupted sweep left, also without runs to do
+    folder = scratch if out is None else Path(out)
+    with executor_of(workers, cluster) as executor, step(f"{len(planned):,} runs"):
         result = sweeps.sweep(planned, folder / "runs", executor)
-    result.to_csv(folder / "sweep.csv")
-    save_table(sweeps.changes(result.table), folder / "changes.csv")
+    sizes = {run.setting: run.assumed.gpus for run in planned}
+    unknown = assumed["gpus"] is None and assumed["machines"] is None
+    notes = (
+        f"The jobs of {name} have no cluster: {gpus:,} GPUs are assumed, which hold the largest "
+        "gang and are offered a load of at most 1 as they were submitted."
+        for name, gpus in sizes.items()
+        if unknown and gpus
+    )
+    result = replace(
+        result,
+        caveats=(*result.caveats, *notes),
+        draw=sweeps.plot,
+        write_page=_write_sweep,
+    )
+    if out is not None:
+        _write_sweep(result, folder)
+    return result
+
+
+def _write_sweep(result: Result, folder: Path) -> Path:
+    """Write the page and tables of a sweep."""
+    from philly_analysis import experiments
+
+    sweeps = experiments.sweeps
     shown = sweeps.policy_table(result.table)
     part = section("sweep", result.question, result, sweeps.plot(result), shown=shown)
-    results_page(
+    page = results_page(
         "A sweep of what-ifs",
         "Every policy runs the same jobs at each load and seed, so that differences are its own.",
         [Chapter("Policies", (part,))],
         folder / "page",
     )
-    return result
+    result.to_csv(folder / "sweep.csv")
+    save_table(sweeps.changes(result.table), folder / "changes.csv")
+    return page

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Protocol, TypeAlias, cast
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.published import has_philly_layout
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.results import Result
 from philly_analysis.trace import Trace, is_selected
@@ -99,6 +101,42 @@ OF_ALL_JOBS = frozenset(
     }
 )
 """Analyses that need all jobs of the cluster, and so do not run on a subset of a trace."""
+
+
+class Findings(list[str]):
+    """Names of findings; ``.df()`` has their questions, chapters and needs."""
+
+    def df(self) -> pd.DataFrame:
+        """Return one row per finding: analysis, question, chapter, needs (tables and columns)."""
+        rows = [
+            (name, analysis.QUESTION, chapter, ", ".join(analysis.NEEDS))
+            for chapter, analyses in CHAPTERS.items()
+            for name, analysis in analyses.items()
+            if name in self
+        ]
+        return pd.DataFrame(rows, columns=["analysis", "question", "chapter", "needs"])
+
+    def __repr__(self) -> str:
+        return self.df()[["analysis", "question"]].to_string(index=False)
+
+    def _repr_html_(self) -> str:
+        return str(self.df().to_html(index=False, border=0))
+
+
+def list_findings(words: str = "") -> Findings:
+    """List the findings whose name, question or chapter has these words.
+
+    Raises
+    ------
+    UnknownNameError
+        None has.
+    """
+    table = Findings(ANALYSES).df()
+    texts = table["analysis"] + " " + table["question"] + " " + table["chapter"]
+    found = table["analysis"][texts.str.contains(words, case=False, regex=False)]
+    if found.empty:
+        raise UnknownNameError("finding", words, ANALYSES)
+    return Findings(found)
 
 
 def relevant(trace: Trace) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import IngestOptions, ingest
+from philly_analysis.report.page import Page
 from philly_analysis.report.trace_page import report
 from philly_analysis.trace import MANIFEST
 
@@ -13,7 +14,7 @@ _HOMES = (_PACKAGE / "sample", _PACKAGE.parent / "data" / "sample")
 _OUTPUT = "sample-output"
 
 
-def demo(out: Path) -> Path:
+def demo(out: Path) -> Page:
     """Make the bundled sample's trace and page: see :func:`philly_analysis.demo`."""
     raw = next((home for home in _HOMES if home.is_dir()), None)
     if raw is None:

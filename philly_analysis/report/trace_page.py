@@ -6,9 +6,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from philly_analysis.analyses.worst_offenders import KINDS
-from philly_analysis.parallel import workers
+from philly_analysis.parallel import workers as executor_of
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, FRONT, Own, lacking, relevant
+from philly_analysis.report.page import Page
 from philly_analysis.report.rendering import now, sql_of, template, write_page
 from philly_analysis.report.sections import Card, Chapter, Gap, Section, section
 from philly_analysis.results import Result, number
@@ -28,25 +29,25 @@ _REJECTS_SHOWN = 20
 
 def report(
     trace: TraceLike,
-    out: str | Path = "reports",
+    out: str | Path,
     *,
     also: Iterable[Own] = (),
     run_policy: RunPolicy | str | None = None,
-    jobs: int = 1,
+    workers: int = 1,
     cluster: str | None = None,
     executor: Executor | None = None,
-) -> Path:
+) -> Page:
     """Compute every finding on a trace, as a page: see :func:`philly_analysis.report`."""
     with ExitStack() as stack:
         counting = None
-        if jobs != 1 or cluster:
-            counting = stack.enter_context(workers(jobs, cluster))
+        if workers != 1 or cluster:
+            counting = stack.enter_context(executor_of(workers, cluster))
         source = stack.enter_context(open_trace(trace, run_policy, executor=counting))
         chapters, gaps = _findings(source, executor or counting)
         if own := [compute_own(source, one) for one in also]:
             chapters.insert(1, Chapter(OWN, tuple(_own_section(result) for result in own)))
         text = _render(source, chapters, gaps)
-        return write_page(Path(out) / source.path.name, chapters, text)
+        return Page(write_page(Path(out) / source.path.name, chapters, text))
 
 
 def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], list[Gap]]:

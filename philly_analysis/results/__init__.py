@@ -27,4 +27,5 @@ from philly_analysis.results.intervals import (
     paired,
     rank_association,
 )
-from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results, save_table
+from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results
+from philly_analysis.results.saving import save_table

@@ -72,8 +72,14 @@ def quantity(name: str, value: float | str | None) -> str:
         return duration(value)
     if name.endswith("_frac"):
         return share(value)
-    unit = next((u for suffix, u in _SUFFIXES.items() if f"_{name}".endswith(suffix)), None)
+    unit = unit_of(name)
     return f"{number(value)} {unit}" if unit else number(value)
+
+
+def unit_of(name: str) -> str:
+    """Return the unit that a name ends with (``wait_s``: s); empty for counts."""
+    units = {**_SUFFIXES, "_s": "s", "_frac": "1"}
+    return next((unit for suffix, unit in units.items() if f"_{name}".endswith(suffix)), "")
 
 
 def count(n: int, singular: str, plural: str | None = None) -> str:

@@ -11,21 +11,37 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 import pandas as pd
 
-from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import NoAttributeError, OutputError, UnknownNameError
-from philly_analysis.results.escaping import csv_text, write_csv
-from philly_analysis.results.formatting import quantity
+from philly_analysis.errors import (
+    NoAttributeError,
+    OutputError,
+    SuggestsNames,
+    UnknownNameError,
+    no_attribute,
+)
+from philly_analysis.results.escaping import csv_text
+from philly_analysis.results.formatting import quantity, unit_of
+from philly_analysis.results.saving import (
+    FIGURES,
+    create_folder,
+    save_figure,
+    save_table,
+    save_text,
+)
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TABLES = ("df", "pl", "to_df", "to_pandas", "to_frame", "data", "head", "columns", "rows")
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zstd"}
-"""Compression of a CSV by the suffix of its name."""
-_FIGURES = ("figure", "fig", "show", "draw_figure", "savefig")
+    from philly_analysis.results.figures import Style
 
 Value = float | int | str | None
+_NO_FACTS: Any = ()
+
+_PAGE_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "img{max-width:100%}table{border-collapse:collapse}td,th{padding:.2rem .6rem;text-align:right}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +65,37 @@ class Fact:
         """The value as text, in the unit at the end of its name."""
         return quantity(self.name, self.value)
 
+    @property
+    def unit(self) -> str:
+        """The unit that its name ends with; empty for counts."""
+        return unit_of(self.name)
+
 
 class Facts(tuple[Fact, ...]):
-    """Facts by position or name: ``facts["median_wait_s"]`` is a value."""
+    """Facts by position, name or attribute: ``facts.median_wait_s`` is a value.
+
+    ``dict(facts)`` has all values by name, ``facts.df()`` names, values, units and meanings.
+    """
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> Value:
+        """Return the value of a fact."""
+        if name in self.keys():
+            return self[name]
+        raise no_attribute(self, name, [*self.keys(), "keys", "df"])
+
+    def keys(self) -> list[str]:
+        """Return the names."""
+        return [fact.name for fact in self]
+
+    def df(self) -> pd.DataFrame:
+        """Return the facts as a table: name, value, unit, meaning."""
+        rows = [(fact.name, fact.value, fact.unit, fact.meaning) for fact in self]
+        return pd.DataFrame(rows, columns=["name", "value", "unit", "meaning"])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.keys()]
 
     @overload
     def __getitem__(self, key: str) -> Value: ...
@@ -68,10 +110,9 @@ class Facts(tuple[Fact, ...]):
         for fact in self:
             if fact.name == key:
                 return fact.value
-        raise UnknownNameError("fact", key, [fact.name for fact in self])
+        raise UnknownNameError("fact", key, self.keys())
 
-    def _ipython_key_completions_(self) -> list[str]:
-        return [fact.name for fact in self]
+    _ipython_key_completions_ = keys
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -106,8 +147,17 @@ class Comparison:
     reason: str
 
 
+if TYPE_CHECKING:
+
+    class _FactsField:
+        """Tell type checkers that any sequence of facts is stored as Facts."""
+
+        def __get__(self, result: object, kind: object = None) -> Facts: ...
+        def __set__(self, result: object, value: Sequence[Fact]) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(SuggestsNames):
     """The answer of one analysis on one trace.
 
     Attributes
@@ -117,7 +167,7 @@ class Result:
     table
         Tidy table, small enough to draw and to download.
     facts
-        Headline numbers for pages, prose and golden tests; ``facts["jobs"]`` is the value of one
+        Headline numbers for pages, prose and golden tests; ``facts.jobs`` is the value of one
         (see :class:`Facts`).
     sentences
         Conclusions from the facts, computed for this trace. Empty ones are dropped.
@@ -141,11 +191,13 @@ class Result:
         Recommendation to the cluster's operator, in a sentence or two; may be empty.
     draw
         Function that draws the result; None: it has no figure.
+    write_page
+        Function that writes the page of the result into a folder; None: it has no page.
     """
 
     name: str
     table: pd.DataFrame
-    facts: Sequence[Fact] = ()
+    facts: "_FactsField" = _NO_FACTS
     sentences: Sequence[str] = ()
     caveats: Sequence[str] = ()
     comparisons: Sequence[Comparison] = ()
@@ -158,29 +210,62 @@ class Result:
     draw: "Callable[[Result], Figure | Axes] | None" = field(
         default=None, repr=False, compare=False
     )
+    write_page: "Callable[[Result, Path], Path] | None" = field(
+        default=None, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", Facts(self.facts))
         for name in ("sentences", "caveats", "comparisons"):
             object.__setattr__(self, name, tuple(filter(None, getattr(self, name))))
 
-    def __getattr__(self, name: str) -> Value:
-        """Raise an error that names the right attribute."""
-        where = "a Result has .sentences, .facts, .table, .plot(), .to_csv()"
-        if name in _TABLES:
-            where = "its table, a pandas DataFrame, is .table"
-        elif name in _FIGURES:
-            where = "its figure is .plot()"
-        elif not name.startswith("_") and any(fact.name == name for fact in self.facts):
-            where = f'that number is .facts["{name}"]'
-        raise NoAttributeError(f"a Result has no attribute {name!r}: {where}.")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in dict(self.facts):
+                raise NoAttributeError(f"Result has no attribute {name!r}. Use .facts.{name}.")
+            return super(Result, self).__getattr__(name)
 
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""
-        return Facts(self.facts)[name]
+        return self.facts[name]
 
-    def plot(self) -> "Figure":
-        """Draw the figure of the page.
+    def __getitem__(self, name: str) -> Value:
+        """Return the value of a fact by name."""
+        return self.fact(name)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def df(self) -> pd.DataFrame:
+        """Return the table."""
+        return self.table
+
+    def pl(self) -> "pl.DataFrame":
+        """Return the table as a polars DataFrame."""
+        import polars as pl
+
+        return pl.from_pandas(self.table)
+
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        style: "Style" = "page",
+        grey: bool = False,
+    ) -> "Figure":
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw into, of a figure of your own. A result of several panels divides their
+            space.
+        style
+            ``page``: as on the report. ``column`` and ``text``: as wide as one column, and as the
+            text of a paper in two columns, with fonts of 7 points.
+        grey
+            Shades of grey and line styles in place of colours, for print without colour.
 
         Raises
         ------
@@ -189,9 +274,60 @@ class Result:
         """
         if self.draw is None:
             raise OutputError(f"{self.name} has no figure, only a table.")
-        drawn: Any = self.draw(self)
+        from philly_analysis.results.figures import drawing_into, restyle
+
+        with drawing_into(ax):
+            drawn: Any = self.draw(self)
         figure: Figure = getattr(drawn, "figure", None) or drawn  # of axes, theirs
-        return figure
+        return restyle(figure, style, grey=grey)
+
+    def save(self, path: str | Path) -> Path:
+        """Save the figure, the table, or all of it, by the suffix of the path.
+
+        Parameters
+        ----------
+        path
+            A file: png, svg, pdf (the figure), csv, csv.gz, parquet (the table), html (all of it
+            on a page). Or a folder: the page of a report, comparison, sweep or experiment; of
+            other results figure.png, table.csv and facts.csv.
+
+        Returns
+        -------
+        pathlib.Path
+            What was written: the page, if there is one.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written, has another suffix, or the result has no figure.
+        """
+        path = Path(path)
+        kind = path.suffix.removeprefix(".")
+        if kind in FIGURES:
+            save_figure(self.plot(), path)
+        elif kind == "html":
+            save_text(self._html_page(), path)
+        elif kind == "parquet" or ".csv" in path.suffixes:
+            save_table(self.table, path)
+        elif path.suffix:
+            kinds = ", ".join((*FIGURES, "csv", "parquet", "html"))
+            raise OutputError(f"{path}: no format {path.suffix}. There are: {kinds}.")
+        elif self.write_page:
+            return self.write_page(self, path)
+        else:
+            create_folder(path)
+            save_table(self.table, path / "table.csv")
+            save_table(self.facts.df(), path / "facts.csv")
+            if self.draw:
+                save_figure(self.plot(), path / "figure.png")
+        return path
+
+    def _html_page(self) -> str:
+        title = escape(self.question or self.name)
+        return (
+            f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title>"
+            f"<style>{_PAGE_STYLE}</style><body>{self._repr_html_()}</body></html>"
+        )
 
     @overload
     def to_csv(self, path: None = None) -> str: ...
@@ -229,7 +365,7 @@ class Result:
             + "".join(f"<p>{escape(text)}</p>" for text in texts)
             + self._picture()
             + f"<details><summary>{len(self.facts)} facts</summary>"
-            + f"{Facts(self.facts)._repr_html_()}</details>"
+            + f"{self.facts._repr_html_()}</details>"
             + str(self.table.to_html(max_rows=20, index=False, border=0, escape=True))
         )
 
@@ -243,27 +379,35 @@ class Result:
         return f"<p><img alt='{alt}' src='data:image/png;base64,{data}'></p>"
 
 
-class Results(dict[str, Result]):
-    """Results by name, in order, each shown in a notebook."""
+class Results(dict[str, Result], SuggestsNames):
+    """Results by name, in order, each shown in a notebook.
+
+    Attributes
+    ----------
+    write_page
+        Function that writes the page of the results into a folder; None: they have no page.
+    """
+
+    write_page: "Callable[[Path], Path] | None" = None
+
+    def save(self, folder: str | Path) -> Path:
+        """Save the page of the results, or each result in a folder of its name.
+
+        Raises
+        ------
+        OutputError, TraceError
+            The folder cannot be written.
+        """
+        folder = Path(folder)
+        if self.write_page:
+            return self.write_page(folder)
+        create_folder(folder)
+        for name, result in self.items():
+            result.save(folder / name)
+        return folder
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self.values()))
 
     def _repr_html_(self) -> str:
         return "".join(result._repr_html_() for result in self.values())
-
-
-def save_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV atomically, compressed by the suffix of its name.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
-    try:
-        path.parent.stat()  # raises if the folder is missing
-        with atomic_write(path) as partial:
-            write_csv(table, partial, compression=_PACKED.get(path.suffix))
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None

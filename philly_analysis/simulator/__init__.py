@@ -6,7 +6,7 @@ from philly_analysis.simulator.engine.outages import Failures, Outage
 from philly_analysis.simulator.engine.prerun import Prerun
 from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.ensembles import WhatIf
-from philly_analysis.simulator.jobs.job import runs_of
+from philly_analysis.simulator.jobs.job import Job, runs_of
 from philly_analysis.simulator.jobs.run_failures import (
     fails,
     is_user_error,
@@ -15,6 +15,7 @@ from philly_analysis.simulator.jobs.run_failures import (
 )
 from philly_analysis.simulator.output.samples import Utilisation
 from philly_analysis.simulator.policies import POLICIES, Bounds, Policy, knob, policy_named
+from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.simulation import simulate
 from philly_analysis.simulator.speed.models import (
     SPEEDS,

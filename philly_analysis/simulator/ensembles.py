@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -24,20 +24,19 @@ Simulated = Callable[..., Path]
 """Simulates a workload and returns its trace; takes the folder and the seed by name."""
 
 P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class WhatIf(Protocol[P]):
+class WhatIf(Protocol[P, R_co]):
     """A what-if of one workload, or of the months of an ensemble, with the same parameters."""
 
     @overload
     def __call__(self, workload: Ensemble, *args: P.args, **kwargs: P.kwargs) -> Result: ...
     @overload
-    def __call__(
-        self, workload: Workload | TraceLike, *args: P.args, **kwargs: P.kwargs
-    ) -> Path: ...
+    def __call__(self, workload: Any, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
-def accept_ensembles(one: Callable[Concatenate[Workload | TraceLike, P], Path]) -> WhatIf[P]:
+def accept_ensembles(one: Callable[Concatenate[Workload | TraceLike, P], Path]) -> WhatIf[P, Path]:
     """Let a what-if of one workload accept an ensemble, too: see :func:`simulate_ensemble`.
 
     It must have the parameters ``out``, ``seed``, which is that of each month, and ``executor``.

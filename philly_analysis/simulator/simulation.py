@@ -36,12 +36,12 @@ from philly_analysis.workload import (
     Machine,
     Workload,
     as_single_runs,
-    default_servers,
     demand_of,
     fleet,
     quotas_of,
     rescale_arrivals,
     rescaling_factor,
+    target_cluster,
     with_failure_reasons,
     with_gpu_use,
 )
@@ -51,6 +51,12 @@ WAIT_CAUSES = "wait_causes.parquet"
 
 OUTAGES = "outages.parquet"
 """File beside the tables: failures and repairs, which ``outages`` accepts."""
+
+
+_ASSUMED = (
+    "The jobs have no cluster: one is assumed that holds the largest gang and is offered a load of "
+    "at most 1 as they were submitted."
+)
 
 
 @accept_ensembles
@@ -181,8 +187,10 @@ def simulate(
             )
     if isinstance(machines, str):
         machines = fleet(machines)
+    assumed_cluster = machines is None and gpus is None and not workload.gpus
     if machines is None:
-        machines = workload.servers() if gpus is None else default_servers(gpus)
+        demand = demand_of(workload)
+        machines = target_cluster(workload, demand, gpus=gpus).machines
     servers = [m for m in machines if m.gpus]
     capacity = sum(m.gpus for m in servers)
     if load is not None:
@@ -246,6 +254,7 @@ def simulate(
         *workload.notes,
         f"Simulated under {policy.name} ({knobs_set}) on {len(servers):,} machines with "
         f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
+        *([_ASSUMED] if assumed_cluster else []),
         *placement_notes,
         *_checkpoint_notes(checkpoint_s),
         *([f"Jobs are one run each: {RunPolicy(run_policy).meaning}."] if run_policy else []),

@@ -16,6 +16,7 @@ from philly_analysis.study.terms import (
     DEMAND_BUCKETS,
     END_REASONS,
     FAILED,
+    GANG_BUCKETS,
     GANGS,
     KILLED,
     LARGE_GANGS,

@@ -32,6 +32,15 @@ def connect(
     return con
 
 
+def keep_with(con: duckdb.DuckDBPyConnection, thing: object) -> None:
+    """Keep a reference to a thing until the connection and all its relations are gone."""
+
+    def reference() -> str:
+        return str(id(thing))
+
+    con.create_function("keeps_reference", reference, [], "VARCHAR")
+
+
 def prepare(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
     """Create the package's macros, and the relation of its settings."""
     silence(con)

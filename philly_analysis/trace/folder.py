@@ -28,6 +28,8 @@ class TraceFolder:
         All folders that its files are in.
     manifest
         Its manifest.
+    handle
+        Keeps the files readable until it is closed or no longer referenced.
     """
 
     def __init__(self, trace: str | Path | Frames, quotas: Quotas | None = None) -> None:
@@ -45,9 +47,9 @@ class TraceFolder:
         """
         trace = fetch_trace(trace) if isinstance(trace, str | Path) else write_frames(trace)
         self.path = recover(trace).resolve()
-        self._handle = FolderHandle(self.path)
+        self.handle = FolderHandle(self.path)
         remove_stale_within(self.path / DERIVED)
-        self.files = self._handle.path
+        self.files = self.handle.path
         self.folders: tuple[Path, ...] = (self.path,)
         self.manifest = Manifest.read(self.path)
         if self.manifest.schema > VERSION:
@@ -102,12 +104,12 @@ class TraceFolder:
 
     def check_in_place(self) -> None:
         """Raise TraceError if another trace is at the path."""
-        if not self._handle.in_place:
+        if not self.handle.in_place:
             raise replaced_error(self.path)
 
     def close(self) -> None:
         """Close the folder."""
-        self._handle.close()
+        self.handle.close()
 
 
 def replaced_error(path: Path) -> TraceError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import duckdb
 import pyarrow as pa
@@ -23,8 +23,18 @@ class Frame(Protocol):
         """Return its rows (Arrow's PyCapsule interface)."""
 
 
-Frames: TypeAlias = Frame | Mapping[str, Frame]
-"""Tables of the schema by name; or one table of jobs, with columns of their attempts."""
+@runtime_checkable
+class SavedAsTrace(Protocol):
+    """Jobs in memory that can be written as a trace: a workload."""
+
+    name: str
+
+    def to_trace(self, out: str | Path) -> Path:
+        """Write the trace, and return its folder."""
+
+
+Frames: TypeAlias = Frame | Mapping[str, Frame] | SavedAsTrace
+"""Tables of the schema by name; one table of jobs, with columns of their attempts; a workload."""
 
 
 def write_frames(frames: Frames) -> Path:
@@ -36,7 +46,7 @@ def write_frames(frames: Frames) -> Path:
         Tables of the schema by name (``jobs``, ``attempts``, …). Or one table with the columns of
         ``jobs``, and those of ``attempts`` that are known (``started_at``, ``ended_at``,
         ``run_s``): a row per job, or per attempt if it has the column ``attempt``. Times with a
-        zone are converted to UTC. The trace notes columns that neither table has.
+        zone are converted to UTC. The trace notes columns that neither table has. Or a workload.
 
     Raises
     ------
@@ -46,6 +56,8 @@ def write_frames(frames: Frames) -> Path:
         A name is not that of a table.
     """
     notes: tuple[str, ...] = ()
+    if isinstance(frames, SavedAsTrace):
+        return frames.to_trace(scratch_folder() / "workload")
     if isinstance(frames, Mapping):
         if unknown := frames.keys() - TABLES.keys():
             raise UnknownNameError("table", min(unknown), TABLES)

@@ -6,6 +6,7 @@ import pandas as pd
 from philly_analysis.errors import QueryError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.connection import first_line
+from philly_analysis.trace.description import account_of_tables, dictionary
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import TraceLike, open_trace
 
@@ -26,32 +27,9 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
         rows; null: none were meant for it), why, one row is.
     """
     if trace is None:
-        return pd.DataFrame(
-            [
-                (t.name, c.name, c.type, c.unit, "yes" if c.nullable else "", c.meaning)
-                for t in TABLES.values()
-                for c in t.columns
-            ],
-            columns=["table", "column", "type", "unit", "null", "meaning"],
-        )
+        return dictionary(TABLES)
     with open_trace(trace) as opened:
-        accounts = {account.table: account for account in opened.manifest.accounts}
-        rows = []
-        for name, table in TABLES.items():
-            account = accounts.get(name)
-            reasons = account.rejected.items() if account else ()
-            rows.append(
-                (
-                    name,
-                    opened.manifest.rows.get(name) if name in opened.tables else None,
-                    account.read if account else None,
-                    account.read - account.kept if account else None,
-                    "; ".join(f"{n:,} {reason}" for reason, n in reasons),
-                    table.row,
-                )
-            )
-    columns = ["table", "rows", "read", "rejected", "why", "one row is"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Int64"))
+        return account_of_tables(opened.manifest, opened.tables)
 
 
 def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None) -> pd.DataFrame:

@@ -5,19 +5,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from weakref import finalize
 
 import duckdb
 
-from philly_analysis.atomic import scratch_folder
-from philly_analysis.errors import NoAttributeError, QueryError, TraceError
+from philly_analysis.atomic import FolderHandle, scratch_folder
+from philly_analysis.errors import QueryError, SuggestsNames, TraceError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.checksums import text_digest
-from philly_analysis.trace.connection import connect, first_line, parse_run_policy
+from philly_analysis.trace.connection import connect, first_line, keep_with, parse_run_policy
+from philly_analysis.trace.description import describe, dictionary
 from philly_analysis.trace.folder import TraceFolder
 from philly_analysis.trace.in_memory import Frames
 from philly_analysis.trace.manifest import DERIVED
@@ -30,24 +32,14 @@ from philly_analysis.trace.views import Views
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_FUNCTIONS = {
-    "analyze": 'analyze(trace, "queueing_delay")',
-    "report": "report(trace)",
-    "fit": "fit(trace)",
-    "compare": "compare(trace, other)",
-    "simulate": 'simulate(trace, "fifo", "what-if")',
-    "export": 'export(trace, "swf", "jobs.swf")',
-    "query": 'trace.sql("select …")',
-    "head": "trace.jobs.limit(5).df()",
-    "columns": "trace.jobs.columns",
-    "plot": 'analyze(trace, "queueing_delay").plot()',
-}
-"""What users look for on a trace, and the call that does it."""
+    from matplotlib.figure import Figure
 
 
-class Trace:
+class Trace(SuggestsNames):
     """A folder of tables, opened read-only for queries in SQL.
+
+    Each table and relation is an attribute and an item, a :class:`duckdb.DuckDBPyRelation`:
+    ``trace.jobs.df()``, ``trace["waits"].pl()``, ``trace.jobs.head()``, ``len(trace.jobs)``.
 
     Use it as a context manager, or call :meth:`close`. Relations of the package are created when
     a query first reads them. Those marked ``materialized`` are written into the trace once.
@@ -88,8 +80,10 @@ class Trace:
         self.path, self.manifest = self._folder.path, self._folder.manifest
         self._scratch = scratch_folder()
         self._con = connect(self._folder.folders, self._scratch, self.run_policy)
+        keep_with(self._con, self._folder.handle)  # relations may outlive the trace
         self._materializer = Materializer(self._con, self._folder, self._scratch, executor)
         self._reads: dict[str, None] = {}
+        self._remove: finalize[..., FolderHandle] | None = None
         try:
             self._views = Views(self._con, self._folder, self._materializer)
         except (duckdb.Error, TraceError) as error:
@@ -99,6 +93,16 @@ class Trace:
                 self.close()
             raise TraceError(f"{self.path}: {first_line(error)}. Ingest the trace again.") from None
         self.tables = self._views.tables
+
+    @classmethod
+    def temporary(cls, path: Path) -> Self:
+        """Open a trace whose folder is removed when it is closed.
+
+        Or when neither it nor a relation of it is referenced.
+        """
+        trace = cls(path)
+        trace._remove = finalize(trace._folder.handle, shutil.rmtree, path, ignore_errors=True)
+        return trace
 
     def __enter__(self) -> Self:
         return self
@@ -125,17 +129,116 @@ class Trace:
         rows = ", ".join(f"{t} {self.manifest.rows.get(t, 0):,}" for t in sorted(self.tables))
         return f"Trace({self.path.name!r}: {rows})"
 
+    def _repr_html_(self) -> str:
+        title = f"<p>{escape(repr(self))}<br>{self.start} to {self.end} UTC</p>"
+        return title + str(self.describe().to_html(index=False, border=0, na_rep=""))
+
     def __getattr__(self, name: str) -> duckdb.DuckDBPyRelation:
-        """Return a table or relation by its name: ``trace.waits`` is ``trace.answer("waits")``."""
+        """Return a table or relation by its name: ``trace.waits`` is ``trace["waits"]``."""
         if name.startswith("_") or name not in TABLES.keys() | relations().keys():
-            near = get_close_matches(name, dir(self), 3)
-            hint = f"Did you mean {' or '.join(near)}?" if near else "`trace.relations` lists them."
-            hint = f"It is {_FUNCTIONS[name]}." if name in _FUNCTIONS else hint
-            raise NoAttributeError(f"a trace has no attribute, table or relation {name!r}. {hint}")
+            return cast("duckdb.DuckDBPyRelation", super().__getattr__(name))  # type: ignore[misc]
         return self.answer(name)
+
+    def __getitem__(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return a table or relation by its name.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no table or relation of this name.
+        MissingTableError
+            The trace lacks the table, or one that the relation needs.
+        """
+        return self.answer(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.has(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the tables."""
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def keys(self) -> list[str]:
+        """Return the names of the tables, as ``trace.relations`` does of all relations."""
+        return [name for name in TABLES if name in self.tables]
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.tables, *relations()})
+
+    @property
+    def name(self) -> str:
+        """Name of the trace."""
+        return self.manifest.name
+
+    @property
+    def start(self) -> datetime:
+        """Moment of the first submission, UTC."""
+        return self._log_bounds[0]
+
+    @property
+    def end(self) -> datetime:
+        """Last moment that the scheduler log records, UTC."""
+        return self._log_bounds[1]
+
+    @cached_property
+    def _log_bounds(self) -> tuple[datetime, datetime]:
+        [(start, end)] = self.sql("select began_at, ended_at from snapshot").fetchall()
+        return start, end
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs of the recorded machines.
+
+        Raises
+        ------
+        MissingTableError
+            The trace has no machines.
+        """
+        [(gpus,)] = self.sql("select gpus from cluster_size").fetchall()
+        return int(gpus)
+
+    @property
+    def users(self) -> list[str]:
+        """Names of the users, in order."""
+        return self._names("user")
+
+    @property
+    def vcs(self) -> list[str]:
+        """Names of the virtual clusters, in order."""
+        return self._names("vc")
+
+    def _names(self, column: str) -> list[str]:
+        found = self.sql(f'select distinct "{column}" from jobs where "{column}" is not null')
+        return sorted(name for (name,) in found.fetchall())
+
+    def describe(self) -> "pd.DataFrame":
+        """Describe the tables: their rows, the time that they span, and the account of raw rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per table of the trace: table, rows, start and end (UTC; null: no times), read
+            and rejected (raw rows; null: the source has none for this table), why (reasons of
+            rejection with counts), one row is.
+        """
+        return describe(self.manifest, self.keys(), self.sql)
+
+    @property
+    def schema(self) -> "pd.DataFrame":
+        """The columns of its tables: table, column, type, unit, null, meaning."""
+        return dictionary(self.keys())
+
+    def plot(self) -> "Figure":
+        """Plot an overview: submissions, GPUs in use, and queueing delay by gang size."""
+        from philly_analysis.trace.overview import overview
+
+        return overview(self.name, self.answer, self.has, synthetic=self.manifest.synthetic)
 
     @property
     def relations(self) -> "pd.DataFrame":
@@ -206,6 +309,8 @@ class Trace:
         """Close the connection and remove what it had spilled to disk."""
         self._con.close()
         self._folder.close()
+        if self._remove:
+            self._remove()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def has(self, name: str) -> bool:

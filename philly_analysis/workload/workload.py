@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from html import escape
 from pathlib import Path
 from sys import intern
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from philly_analysis.errors import WorkloadError
+from philly_analysis.errors import SuggestsNames, WorkloadError
+from philly_analysis.results import save_table
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
     ATTEMPTS,
@@ -26,6 +28,10 @@ from philly_analysis.trace import (
 )
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.machines import RECORDED, Machine
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
 
@@ -55,7 +61,7 @@ def _interned(word: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(SuggestsNames):
     """Jobs, their attempts, and machines, as frames with the columns of the schema's tables.
 
     A sampled workload is the trace of an infinite cluster without waits: each attempt starts when
@@ -111,7 +117,7 @@ class Workload:
             **frames,
         )
 
-    def to_trace(self, out: str | Path, *, source: str, force: bool = False) -> Path:
+    def to_trace(self, out: str | Path, *, source: str = "sample", force: bool = False) -> Path:
         """Write the workload as a trace, without its empty optional tables.
 
         Raises
@@ -119,11 +125,73 @@ class Workload:
         TraceError
             A row violates a rule of its table, or the folder cannot be written.
         """
-        present = {n: f for n, f in self.frames.items() if n in ("jobs", "attempts") or f.height}
         manifest = Manifest(
             name=self.name, source=source, synthetic=self.synthetic, notes=self.notes
         )
-        return write_trace(out, present, manifest, force=force)
+        return write_trace(out, self.frames_with_rows, manifest, force=force)
+
+    def df(self) -> "pd.DataFrame":
+        """Return one row per job, with its attempts' first start, last end and run time.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of ``jobs``, and started_at, ended_at (UTC), run_s (seconds, the sum of
+            the attempts) and attempts (their number).
+        """
+        seconds = (pl.col("ended_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
+        runs = self.attempts.group_by("job_id").agg(
+            pl.col("started_at").min(),
+            pl.col("ended_at").max(),
+            pl.coalesce("run_s", seconds).sum().alias("run_s"),
+            pl.len().alias("attempts"),
+        )
+        return self.jobs.join(runs, on="job_id", how="left", maintain_order="left").to_pandas()
+
+    def head(self, n: int = 5) -> "pd.DataFrame":
+        """Return the first `n` rows of :meth:`df`."""
+        return self.df().head(n)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write :meth:`df` as CSV.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        save_table(self.df(), Path(path))
+        return Path(path)
+
+    def plot(self) -> "Figure":
+        """Plot an overview: submissions, GPUs in use, and queueing delay by gang size."""
+        with Trace(self.frames_with_rows) as trace:
+            return trace.plot()
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs of the machines; 0 without machines."""
+        return int(self.machines["gpus"].sum())
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __repr__(self) -> str:
+        cluster = f"{self.gpus:,} GPUs" if self.gpus else "no machines"
+        submitted = self.jobs["submitted_at"]
+        return (
+            f"Workload({self.name!r}: {len(self):,} jobs submitted from {submitted.min()!s} to "
+            f"{submitted.max()!s}, "
+            f"{cluster}{', synthetic' if self.synthetic else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.df().to_html(max_rows=10, border=0, index=False)}"
+
+    @property
+    def frames_with_rows(self) -> dict[str, pl.DataFrame]:
+        """The frames of jobs and attempts, and others that are not empty, by name."""
+        return {n: f for n, f in self.frames.items() if n in ("jobs", "attempts") or f.height}
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:

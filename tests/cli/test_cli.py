@@ -123,7 +123,7 @@ def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], me
 @pytest.mark.parametrize(
     ("words", "among"),
     [
-        ("philly ana", {"analyze"}),
+        ("philly anal", {"analyses", "analyze"}),
         ("philly analyze x queueing_d", {"queueing_delay", "queueing_delay_by_group"}),
         ("philly simulate x fi", {"fifo"}),
         ("philly sample phil", {"philly", "philly-attempts"}),

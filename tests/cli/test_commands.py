@@ -25,6 +25,7 @@ from typer.main import get_command
 
 import philly_analysis as library
 from philly_analysis.cli import app
+from philly_analysis.cli.commands import FOLDERS
 from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.distributions import EMPIRICAL, FAMILIES
 from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
@@ -68,6 +69,7 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
         default = parameters[name].default if name in parameters else False
+        default = FOLDERS.get(f"{verb}.{name}", default)
         if default in (None, (), inspect.Parameter.empty):
             assert parameter.default is None
         else:
@@ -94,9 +96,9 @@ def test_a_verb_has_the_defaults_of_its_implementation(verb: str) -> None:
     inner = inspect.signature(getattr(import_module(f"philly_analysis.{package}"), name)).parameters
     parameters = inspect.signature(getattr(library, verb)).parameters
     assert inner.keys() - parameters.keys() <= {"retries"}
-    assert {n: p.default for n, p in parameters.items()} == {
-        n: inner[n].default for n in parameters
-    }
+    assert parameters.keys() - inner.keys() <= {"jobs", "days"}, "of models, which are drawn first"
+    optional = inner.keys() & parameters.keys() - {"raw", "out"}  # made in the session
+    assert {n: parameters[n].default for n in optional} == {n: inner[n].default for n in optional}
 
 
 @pytest.mark.parametrize("verb", dict.fromkeys(key.partition(".")[0] for key in COMPLETIONS))
@@ -338,8 +340,9 @@ def test_an_experiment_runs_what_is_named_and_on_the_models_named(
     assert quick == [(name, "thetagpu") for name in ran]
     assert str(tmp_path / "typed" / folder) in printed.replace("\n", "")
     quick.clear()
-    page = library.experiment(named, out=tmp_path / "called")
-    assert page == tmp_path / "called" / folder / "report.html"
+    results = library.experiment(named, out=tmp_path / "called")
+    assert [*results] == [f"{name}-{model}" for name, model in quick]
+    page = tmp_path / "called" / folder / "report.html"
     assert quick == [(name, model) for name in ran for model in ("literature", "philly")]
     assert [t.stem for t in sorted((page.parent / "tables").iterdir())] == sorted(
         f"{name}-{model}" for name, model in quick
@@ -360,8 +363,8 @@ def test_an_experiment_draws_as_many_months_as_seeds(
     run("experiment", "amoeba", "--seeds", 4, "--model", "itp-01", "--out", tmp_path / "typed")
     months = library.load_model("itp-01").sample(jobs=9, seeds=(7, 3))
     for seeds, drawn in ((None, [7, 3]), (1, [7])):
-        page = library.experiment(["amoeba"], models=[months], seeds=seeds, out=tmp_path)
-        rows = (page.parent / "tables" / "amoeba-itp-01.csv").read_text().split()
+        library.experiment(["amoeba"], models=[months], seeds=seeds, out=tmp_path)
+        rows = (tmp_path / "amoeba" / "tables" / "amoeba-itp-01.csv").read_text().split()
         assert rows == ["seed", *map(str, drawn)]
     rows = (tmp_path / "typed" / "amoeba" / "tables" / "amoeba-itp-01.csv").read_text().split()
     assert rows == ["seed", "1", "2", "3", "4"]

@@ -120,8 +120,8 @@ def test_the_page_has_a_row_per_headline(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(conclusions, "outcomes", quick)
     months = load_model("itp-01").sample(jobs=20, gpus=64, seeds=(4, 7, 5))
-    page = experiment(["conclusions"], models=[months], seeds=3, out=tmp_path)
-    assert page == tmp_path / "conclusions" / "report.html"
+    experiment(["conclusions"], models=[months], seeds=3, out=tmp_path)
+    page = tmp_path / "conclusions" / "report.html"
     assert [seed for _, seed in asked] == [1, 2, 3, 4, 7, 5]
     assert {n for n, seed in asked[3:]} == {20}
     text = page.read_text("utf-8")

@@ -19,10 +19,9 @@ from philly_analysis.experiments.runs import Assumed, Run, outcome_of, plan_runs
 from philly_analysis.parallel import workers
 from philly_analysis.simulator.engine.outages import Failures
 from philly_analysis.study.terms import RunPolicy
-from philly_analysis.trace.trace import Trace
 from philly_analysis.workload.outcomes import measures
 
-OPTIONS: dict[str, Any] = {"loads": (1.1,), "seeds": 3, "draw": 60, "gpus": 64}
+OPTIONS: dict[str, Any] = {"loads": (1.1,), "seeds": 3, "jobs": 60, "gpus": 64}
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +35,7 @@ def test_a_run_equals_a_single_what_if(swept: Path, tmp_path: Path) -> None:
     table = pd.read_csv(swept / "sweep.csv")
     assert len(table) == 3 * 2 and not table.duplicated(["load", "arm", "seed"]).any()
     drawn = load_model("literature").sample(jobs=60, gpus=64, seed=2)
-    made = simulate(drawn, "las", tmp_path / "t", load=1.1, gpus=64, seed=2)
-    with Trace(made) as trace:
+    with simulate(drawn, "las", tmp_path / "t", load=1.1, gpus=64, seed=2) as trace:
         alone = measures(trace)
     row = table.set_index(["load", "arm", "seed"]).to_dict("index")[1.1, "las", 2]
     assert row["jobs"] == 60
@@ -101,7 +99,7 @@ def test_an_interrupted_sweep_is_resumed(
 
 @pytest.mark.slow
 def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
-    sweep(["literature"], ["fifo", "las"], tmp_path / "two", jobs=2, **OPTIONS)
+    sweep(["literature"], ["fifo", "las"], tmp_path / "two", workers=2, **OPTIONS)
     for file in (*(swept / "runs").iterdir(), swept / "sweep.csv", swept / "changes.csv"):
         other = tmp_path / "two" / file.relative_to(swept)
         assert other.read_bytes() == file.read_bytes()
@@ -134,6 +132,11 @@ def test_invalid_sweeps_raise(tmp_path: Path) -> None:
             plan_runs(sources, policies, **options)
 
 
+def test_the_command_line_names_a_model_as_a_path() -> None:
+    [run] = plan_runs([Path("literature")], ["fifo"])
+    assert run.workload == "literature"
+
+
 def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
@@ -147,7 +150,9 @@ def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
         assert set(json.loads(file.read_text())) <= set(sweeps.MEASURES)
 
 
-VARIED = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force", "executor"}
+VARIED = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force", "executor"} | {
+    *("jobs", "days"),
+}
 """Parameters of a what-if that a sweep varies, or sets itself."""
 
 
@@ -175,8 +180,7 @@ def test_options_reach_each_run(tmp_path: Path) -> None:
     [planned] = plan_runs(["literature"], ["srtf"], jobs=12, assumed=assumed)
     drawn = load_model("literature").sample(jobs=12, gpus=64, seed=0)
     given = {f.name: getattr(assumed, f.name) for f in fields(assumed)}
-    made = simulate(drawn, "srtf", tmp_path / "all", **given)
-    with Trace(made) as trace:
+    with simulate(drawn, "srtf", tmp_path / "all", **given) as trace:
         notes = " ".join(trace.manifest.notes)
         assert outcome_of(planned) == pytest.approx(measures(trace), nan_ok=True)
     words = ("Tables 4", "every 600 s", "to themselves", "within 60 s", "believed", "errors")

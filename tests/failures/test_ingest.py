@@ -67,7 +67,7 @@ def ingested(raw: Path, folder: Path, tmp_path: Path) -> Ingested:
     """Ingest with the failed output, and return the failures, rejects and account."""
 
     def run(**options: Any) -> tuple[Rows, Rows, Account]:
-        manifest = ingest("philly", raw, tmp_path / "trace", failures=folder, **options)
+        manifest = ingest("philly", raw, tmp_path / "trace", failures=folder, **options).manifest
         with Trace(tmp_path / "trace") as trace:
             rows = trace.sql("select * from failures order by all").fetchall()
             rejects = trace.sql(

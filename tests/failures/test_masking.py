@@ -80,7 +80,7 @@ def test_rejected_rows_are_stored_without_secrets(tmp_path: Path) -> None:
     (tmp_path / "sacct.txt").write_text("\n".join((*rows, "")))
     for keep in (False, True):
         out = tmp_path / f"trace-{keep}"
-        manifest = ingest("slurm", tmp_path / "sacct.txt", out, keep_secrets=keep)
+        manifest = ingest("slurm", tmp_path / "sacct.txt", out, keep_secrets=keep).manifest
         for name in ("rejects", "raw/sacct"):
             [file] = manifest.paths(out, name)
             stored = [row["raw"] for row in pq.read_table(file).to_pylist()]

@@ -513,10 +513,10 @@ def _ingest_case(source: str, raw_of: Callable[[Random, float, Path], Path]) -> 
         append = rng.random() < 0.2
         try:
             with unchanged_outside(folder, out):
-                outcome = check_accounts(out, ingest(source, raw, out, **given))  # type: ignore[arg-type]
+                outcome = check_accounts(out, ingest(source, raw, out, **given).manifest)  # type: ignore[arg-type]
             if append and source != "table":
                 more = raw_of(rng, p, folder / "more")
-                outcome = check_accounts(out, ingest(source, more, out, append=True))
+                outcome = check_accounts(out, ingest(source, more, out, append=True).manifest)
         except TraceError as error:
             if "unaccounted for" in str(error):
                 raise AssertionError(str(error)) from None

@@ -58,7 +58,7 @@ def hostile_trace(folder: Path) -> Path:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("hostile")
     trace = hostile_trace(folder)
-    found = [report(trace, folder / "reports")]
+    found = [report(trace, folder / "reports").path]
     compare(trace, trace, out=folder / "compared")
     return found + sorted((folder / "compared").rglob("*.html"))
 

@@ -111,7 +111,7 @@ def ingested(tmp_path: Path, request: pytest.FixtureRequest) -> Ingest:
     """Return a function that ingests raw files of a source and opens the trace."""
 
     def run(source: str, raw: Path, out: Path = tmp_path / "t", **options: Any) -> Ingested:
-        manifest = ingest(source, raw, out, **options)
+        manifest = ingest(source, raw, out, **options).manifest
         trace = Trace(out)
         request.addfinalizer(trace.close)
         return Ingested(trace, manifest)

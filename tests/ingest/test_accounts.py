@@ -133,7 +133,7 @@ def test_every_source_is_tried() -> None:
 
 
 def test_an_extract_says_what_its_rows_were_chosen_by(tmp_path: Path) -> None:
-    manifest = ingest("philly-multigpu", philly_multigpu(tmp_path), tmp_path / "t")
+    manifest = ingest("philly-multigpu", philly_multigpu(tmp_path), tmp_path / "t").manifest
     assert manifest.rows["jobs"] == 2 and manifest.rows["gpu_samples"] == 2
     assert manifest.sample and "attempts" in manifest.sample.by
     assert Manifest.from_json((tmp_path / "t" / "manifest.json").read_text()) == manifest

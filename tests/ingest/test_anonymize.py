@@ -123,7 +123,7 @@ def test_no_name_is_left_of_a_table(queue: Path, tmp_path: Path) -> None:
     plain, without, key = tmp_path / "plain", tmp_path / "without", tmp_path / "key"
     failures = tmp_path / "output.jsonl"
     ingest("table", queue, plain, failures=failures)
-    made = ingest("table", queue, without, failures=failures, anonymize=key)
+    made = ingest("table", queue, without, failures=failures, anonymize=key).manifest
     assert {"alice", "bob jones", "secret-17", "hidden-queue.csv"} <= _told(plain, _NAMES)
     assert not _leaks(plain, without)
     assert made.rows["failures"] == 1 and made.rows["jobs"] == 3

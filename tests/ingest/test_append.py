@@ -64,7 +64,7 @@ def printed(out: Path, files: Iterable[Path]) -> Path:
 
 def grow(source: str, pages: Iterable[Path], out: Path) -> Manifest:
     for page in pages:
-        manifest = ingest(source, page, out, append=True)
+        manifest = ingest(source, page, out, append=True).manifest
     return manifest
 
 
@@ -109,7 +109,7 @@ def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None
     for day in range(4):
         rows = [line(d, d) for d in range(max(0, day - 2), day)] + [line(day, day, "RUNNING")]
         read += len(rows)
-        manifest = ingest("slurm", page(tmp_path / "sacct.txt", rows), out, append=True)
+        manifest = ingest("slurm", page(tmp_path / "sacct.txt", rows), out, append=True).manifest
     counted = account(manifest, "attempts")
     assert (counted.read, counted.kept) == (read, 4)
     assert counted.read == counted.kept + sum(counted.rejected.values())
@@ -129,11 +129,11 @@ def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     page(raw / "1.txt", [line(1, 0), line(2, 1)])
     ingest("slurm", raw, tmp_path / "t", append=True)
     before = contents(tmp_path / "t")
-    manifest = ingest("slurm", raw, tmp_path / "t", append=True)
+    manifest = ingest("slurm", raw, tmp_path / "t", append=True).manifest
     assert manifest.notes[-1] == "Nothing new: raw was read before."
     assert contents(tmp_path / "t") == before
     page(raw / "2.txt", [line(2, 1), line(3, 2)])
-    manifest = ingest("slurm", raw, tmp_path / "t", append=True)
+    manifest = ingest("slurm", raw, tmp_path / "t", append=True).manifest
     assert "Files read before and passed over: 1." in manifest.notes
     assert [i.file for i in manifest.inputs] == ["1.txt", "2.txt"]
     ingest("slurm", raw, tmp_path / "whole")
@@ -146,7 +146,7 @@ def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Pat
     bare.write_text("\n".join([line(3, 1), line(4, 1), ""]), "utf-8")
     with pytest.raises(InputError, match="fit no list of fields"):
         ingest("slurm", bare, tmp_path / "alone")
-    manifest = ingest("slurm", bare, tmp_path / "t", append=True)
+    manifest = ingest("slurm", bare, tmp_path / "t", append=True).manifest
     assert manifest.rows["jobs"] == 4
     bare.write_text("nothing of that kind\n")
     with pytest.raises(InputError, match="no output of sacct"):
@@ -162,7 +162,7 @@ def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     ingest("slurm", page(tmp_path / "1.txt", failed), out, failures=logs, append=True)
     earlier = line(7, 2).replace("COMPLETED", "REQUEUED")
     pages = [earlier, line(1, 2, cluster="b"), line(8, 3).replace("COMPLETED", "FAILED")]
-    manifest = ingest("slurm", page(tmp_path / "2.txt", pages), out, append=True)
+    manifest = ingest("slurm", page(tmp_path / "2.txt", pages), out, append=True).manifest
     rows = "select job_id, attempt, reason from failures order by all"
     with Trace(out) as trace:
         found = [("a:7", 2, "GPU out of memory"), ("a:8", 1, "No signature")]
@@ -172,7 +172,7 @@ def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     # read again once the job has ended, its output is judged again
     (logs / "a:8.out").write_text("Segmentation fault (core dumped)\n")
     more = page(tmp_path / "3.txt", [line(2, 4, cluster="b")])
-    manifest = ingest("slurm", more, out, failures=logs, append=True)
+    manifest = ingest("slurm", more, out, failures=logs, append=True).manifest
     with Trace(out) as trace:
         assert ("a:8", 1, "Invalid memory access") in trace.sql(rows).fetchall()
     counted = account(manifest, "failures")
@@ -206,9 +206,9 @@ def test_a_table_without_job_ids_can_be_appended_to(tmp_path: Path) -> None:
     assert_same(tmp_path / "t", tmp_path / "w")
     # other rows in a file of the same name go on where it ended
     more = table_of(tmp_path / "more", {"jobs-b.csv": range(10, 15)})
-    manifest = ingest("table", more, tmp_path / "t", append=True)
+    manifest = ingest("table", more, tmp_path / "t", append=True).manifest
     assert (manifest.rows["jobs"], manifest.generation) == (15, 3)
-    again = ingest("table", tmp_path / "all", tmp_path / "t", append=True)
+    again = ingest("table", tmp_path / "all", tmp_path / "t", append=True).manifest
     assert (again.rows["jobs"], again.generation) == (15, 3)
     (more / "map.toml").write_text(MAP + "\n", "utf-8")
     with pytest.raises(InputError, match="not the map"):
@@ -257,7 +257,9 @@ def test_an_archive_appended_by_days_equals_one_archive(tmp_path: Path) -> None:
 
 def test_repeated_samples_are_rejected_by_line(tmp_path: Path) -> None:
     ingest("philly", philly_day(tmp_path / "one", [0], ["m1"]), tmp_path / "t")
-    manifest = ingest("philly", philly_day(tmp_path / "two", [0, 1]), tmp_path / "t", append=True)
+    manifest = ingest(
+        "philly", philly_day(tmp_path / "two", [0, 1]), tmp_path / "t", append=True
+    ).manifest
     for table, lines in (("gpu_samples", 48), ("host_samples", 96)):
         counted = account(manifest, table)
         halves = lines // 48
@@ -356,8 +358,8 @@ def test_telemetry_is_appended_with_its_jobs(tmp_path: Path) -> None:
     for i, (rows, span) in enumerate(zip(pages, spans, strict=True)):
         sacct = page(tmp_path / f"{i}.txt", rows)
         told = smi(tmp_path / f"smi-{i}" / "n1.csv", *span).parent
-        grown = ingest("slurm", sacct, tmp_path / "t", telemetry=told, append=True)
-    again = ingest("slurm", sacct, tmp_path / "t", telemetry=told, append=True)
+        grown = ingest("slurm", sacct, tmp_path / "t", telemetry=told, append=True).manifest
+    again = ingest("slurm", sacct, tmp_path / "t", telemetry=told, append=True).manifest
     assert (grown.generation, again.generation) == (3, 3)
     every = smi(tmp_path / "all" / "n1.csv", 0, 240)
     raw = printed(tmp_path / "raw", [tmp_path / f"{i}.txt" for i in range(3)])

@@ -75,7 +75,7 @@ def test_gzipped_files_are_read_and_refused_when_cut_off(raw: Path, tmp_path: Pa
     for name in ("cluster_gpu_util", "cluster_job_log"):
         (raw / f"{name}.gz").write_bytes(gzip.compress((raw / name).read_bytes()))
         (raw / name).unlink()
-    assert ingest("philly", raw, tmp_path / "trace").rows["gpu_samples"] == 1
+    assert ingest("philly", raw, tmp_path / "trace").manifest.rows["gpu_samples"] == 1
     for name in ("cluster_gpu_util", "cluster_job_log"):
         whole = (raw / f"{name}.gz").read_bytes()
         (raw / f"{name}.gz").write_bytes(whole[:-12])
@@ -180,7 +180,7 @@ def test_the_archive_itself_is_read_and_compared_with_the_published_one(
     raw: Path, tmp_path: Path
 ) -> None:
     path = archive(raw, tmp_path / "trace-data.tar.gz")
-    manifest = ingest("philly", path, tmp_path / "trace")
+    manifest = ingest("philly", path, tmp_path / "trace").manifest
     assert [i.file for i in manifest.inputs] == ["trace-data.tar.gz"]
     [warning] = [n for n in manifest.notes if n.startswith("WARNING")]
     assert f"{path.stat().st_size:,} bytes" in warning and "1,055,988,361" in warning
@@ -229,12 +229,12 @@ def test_archives_that_are_ambiguous_cut_off_or_none(raw: Path, tmp_path: Path) 
 
 def test_files_beside_the_five_are_ignored(raw: Path, tmp_path: Path) -> None:
     path = archive(raw, tmp_path / "t.tar.gz", member("trace-data/README.md"))
-    assert ingest("philly", path, tmp_path / "trace").rows["jobs"] == 1
+    assert ingest("philly", path, tmp_path / "trace").manifest.rows["jobs"] == 1
 
 
 def test_synthetic_archives_say_so(raw: Path, tmp_path: Path) -> None:
     (raw / "SYNTHETIC.md").write_text("Drawn with seed 1,\nnothing recorded.\n\nMore.\n")
-    manifest = ingest("philly", raw, tmp_path / "trace")
+    manifest = ingest("philly", raw, tmp_path / "trace").manifest
     assert manifest.synthetic
     assert manifest.notes[0] == "Drawn with seed 1, nothing recorded."
     assert manifest.name == "trace"

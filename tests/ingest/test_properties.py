@@ -53,7 +53,7 @@ def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
             folder / "raw", [job("j", [attempt(m1=8, m2=8)])], cluster_gpu_util=lines
         )
         with patch.object(csv_file, "_BLOCK_BYTES", block_bytes):
-            manifest = ingest("philly", raw, folder / "trace")
+            manifest = ingest("philly", raw, folder / "trace").manifest
         counted = account(manifest, "gpu_samples")
         blank = sum(kind == "blank" for kind, _, _ in given_rows)
         assert (counted.read, counted.kept) == (len(lines) - blank, len(first))
@@ -114,11 +114,11 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
             patch.object(csv_file, "_BLOCK_BYTES", block_bytes),
             patch.object(loading, "_REJECTED_LINES", 3),
         ):
-            manifest = ingest("philly", raw, folder / "trace")
+            manifest = ingest("philly", raw, folder / "trace").manifest
             if grows:  # the same rows again, in files that differ
                 more = {name: ["", *texts] for name, texts in files.items()}
                 more_raw = write_archive(folder / "more", [job("k")], **more)
-                manifest = ingest("philly", more_raw, folder / "trace", append=True)
+                manifest = ingest("philly", more_raw, folder / "trace", append=True).manifest
         if not expected:
             assert sum(a.read for a in manifest.accounts if a.table == "host_samples") == 0
             return

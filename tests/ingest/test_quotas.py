@@ -55,7 +55,7 @@ def test_ingest_records_them_and_keeps_them_as_the_trace_grows(tmp_path: Path) -
     raw = write_archive(tmp_path / "raw", [job("j", [attempt(m1=2)], vc="a")])
     more = write_archive(tmp_path / "more", [job("k", [attempt(m1=2)], vc="b")])
     out = tmp_path / "trace"
-    manifest = ingest("philly", raw, out, quotas=GIVEN)
+    manifest = ingest("philly", raw, out, quotas=GIVEN).manifest
     assert "as they were given" in " ".join(manifest.notes)
     ingest("philly", more, out, append=True)
     with Trace(out) as trace:

@@ -213,7 +213,9 @@ def test_fields_may_stand_in_any_order_with_names_among_them(tmp_path: Path) -> 
 
 
 def test_names_that_hold_the_delimiter_are_taken_apart_or_counted(tmp_path: Path) -> None:
-    manifest = ingest("slurm", folder(tmp_path / "raw", ["name_first.txt"]), tmp_path / "t")
+    manifest = ingest(
+        "slurm", folder(tmp_path / "raw", ["name_first.txt"]), tmp_path / "t"
+    ).manifest
     # JobName|User: whether a piece between them belongs to one or the other cannot be known
     [(reason, n)] = rejected(manifest).items()
     assert reason == "a delimiter within a text, and user could end in two places"
@@ -226,7 +228,9 @@ def test_names_that_hold_the_delimiter_are_taken_apart_or_counted(tmp_path: Path
 
 
 def test_a_delimiter_that_lists_hold_costs_few_records(tmp_path: Path) -> None:
-    manifest = ingest("slurm", folder(tmp_path / "raw", ["wide_D_comma.txt"]), tmp_path / "t")
+    manifest = ingest(
+        "slurm", folder(tmp_path / "raw", ["wide_D_comma.txt"]), tmp_path / "t"
+    ).manifest
     jobs, _ = read(tmp_path / "t")
     assert sum(rejected(manifest).values()) < 10
     for job_id, want in plain_reading()[0].items():
@@ -235,7 +239,7 @@ def test_a_delimiter_that_lists_hold_costs_few_records(tmp_path: Path) -> None:
 
 
 def test_a_run_without_clusters_keeps_its_jobs_apart_by_user_and_time(tmp_path: Path) -> None:
-    manifest = ingest("slurm", PRINTED / "module_docstring_caret_D.txt.gz", tmp_path / "t")
+    manifest = ingest("slurm", PRINTED / "module_docstring_caret_D.txt.gz", tmp_path / "t").manifest
     _, attempts = read(tmp_path / "t")
     [(reason, n)] = rejected(manifest).items()
     assert "of which Cluster?" in reason
@@ -248,7 +252,7 @@ def test_a_run_without_clusters_keeps_its_jobs_apart_by_user_and_time(tmp_path: 
 
 def test_steps_and_files_that_are_none_are_counted(tmp_path: Path) -> None:
     files = ["wide_D_steps.txt", "default_P.txt", "default_columns.txt", "squeue.alpha.json"]
-    manifest = ingest("slurm", folder(tmp_path / "raw", files), tmp_path / "t")
+    manifest = ingest("slurm", folder(tmp_path / "raw", files), tmp_path / "t").manifest
     lines = text("wide_D_steps.txt").split("\n")
     steps = sum(bool(re.match(r"\d+\.\w+\|", line)) for line in lines)
     assert rejected(manifest)["a step of a job, not a job"] == steps
@@ -338,7 +342,7 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
     ingest("slurm", folder(tmp_path / "one", ["wide_D_us.txt"]), tmp_path / "t1")
     twice = folder(tmp_path / "two", ["wide_D_us.txt"])
     (twice / "again.txt.gz").write_bytes((PRINTED / "wide_D_us.txt.gz").read_bytes())
-    manifest = ingest("slurm", twice, tmp_path / "t2")
+    manifest = ingest("slurm", twice, tmp_path / "t2").manifest
     assert rejected(manifest) == {"the same record, printed again": len(records())}
     assert_equal_tables(tmp_path / "t1", tmp_path / "t2", TABLES)
     with Trace(tmp_path / "t2") as trace:
@@ -357,7 +361,7 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
 )
 def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) -> None:
     raw = folder(tmp_path / "raw", ["wide_D.txt", *servers])
-    manifest = ingest("slurm", raw, tmp_path / "t")
+    manifest = ingest("slurm", raw, tmp_path / "t").manifest
     listed = {}
     for cluster in ("alpha", "beta"):
         for line in text(f"scontrol_show_node_o.{cluster}.txt").splitlines():

@@ -158,7 +158,7 @@ def test_whatever_the_text_it_is_accounted_for(lines: list[list[str]], gz: bool)
         raw = write(folder, '[jobs]\nfiles = "t.csv"\nsubmitted_at = "at"\ngpus = "gpus"\n')
         packed = gzip.compress(text.encode()) if gz else text.encode()
         (raw / ("t.csv.gz" if gz else "t.csv")).write_bytes(packed)
-        manifest = ingest("table", raw, folder / "t")
+        manifest = ingest("table", raw, folder / "t").manifest
         [jobs, attempts] = manifest.accounts
         assert jobs.read == attempts.read <= text.count("\n") + text.count("\r")
 
@@ -183,9 +183,9 @@ def test_a_map_beside_its_file_and_one_that_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no map: write .*jobs\.toml, or name one with map=NAME"):
         ingest("table", file, tmp_path / "t")
     (tmp_path / "jobs.toml").write_text('[jobs]\nsubmitted_at = "at"\n')
-    beside = ingest("table", file, tmp_path / "t")
+    beside = ingest("table", file, tmp_path / "t").manifest
     assert {i.file for i in beside.inputs} == {"jobs.csv", "jobs.toml"}
-    named = ingest("table", file, tmp_path / "named", map=tmp_path / "jobs.toml")
+    named = ingest("table", file, tmp_path / "named", map=tmp_path / "jobs.toml").manifest
     assert named.rows == beside.rows == {"jobs": 1, "attempts": 1}
     with pytest.raises(UnknownNameError, match="Did you mean 'helios'"):
         ingest("table", file, tmp_path / "other", map="helos")

@@ -55,7 +55,7 @@ def test_each_seed_is_another_period() -> None:
     drawn = [MODEL.sample(days=14, seed=seed) for seed in range(12)]
     counts = [work.jobs.height for work in drawn]
     assert max(counts) > 1.5 * min(counts)
-    expected = 14 * 24 * MODEL.arrivals.mean_per_h
+    expected = 14 * 24 * MODEL.arrivals.rate
     assert expected / 2 < np.median(counts) < 2 * expected
     assert MODEL.sample(days=14, seed=3).jobs.equals(drawn[3].jobs)
     # a seed is the same period at any load
@@ -229,7 +229,7 @@ def test_dispersion_grows_with_a_power_of_the_jobs(power: float) -> None:
     ratio = []
     for seed in range(40):
         period = next(model.periods(seed)).arrivals
-        more = period.mean_per_h / model.arrivals.mean_per_h
+        more = period.rate / model.arrivals.rate
         if more > 1.3:  # the dispersion of few jobs has a lower bound
             ratio.append(np.log(period.dispersion / model.arrivals.dispersion) / np.log(more))
     assert len(ratio) > 5 and ratio == pytest.approx([power] * len(ratio), abs=1e-3)
@@ -259,5 +259,5 @@ def test_sampled_arrivals_have_the_rate_and_dispersion_of_the_period() -> None:
     for period in itertools.islice(MODEL.periods(4), 3):
         at = period.arrivals.sample(np.random.default_rng(0), days=28)
         hourly = np.bincount((at // 3_600).astype(int), minlength=28 * 24)
-        assert hourly.mean() == pytest.approx(period.arrivals.mean_per_h, rel=0.02)
+        assert hourly.mean() == pytest.approx(period.arrivals.rate, rel=0.02)
         assert hourly.var() / hourly.mean() == pytest.approx(period.arrivals.dispersion, rel=0.3)

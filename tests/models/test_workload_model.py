@@ -146,7 +146,7 @@ def test_a_million_jobs_are_sampled() -> None:
 
 def test_a_summary_has_units_and_intervals() -> None:
     table = MODEL.summary().set_index(["part", "of", "what"])
-    assert table.loc[("arrivals", "", "rate"), "value"] == MODEL.arrivals.mean_per_h
+    assert table.loc[("arrivals", "", "rate"), "value"] == MODEL.arrivals.rate
     median = table.xs(("run time", "1 GPU", "median"))
     assert median["low"] < median["value"] < median["high"] and median["unit"] == "s"
     assert median["value"] == MODEL.duration(1).median()

@@ -40,7 +40,7 @@ def page(folder: Path) -> str:
     hostile = "<script>alert(1)</script>"
     jobs = JOBS.with_columns(vc=pl.lit(hostile), user=pl.lit('"><img src=x onerror=alert(1)>'))
     path = paper_trace(folder / "paper", jobs=jobs)
-    return report(path, folder / "out").read_text("utf-8")
+    return report(path, folder / "out").html
 
 
 def test_each_finding_with_its_tables_has_a_section(page: str, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(trace_page, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
     manifest = Manifest(name="t", source="test", synthetic=True)
     path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, manifest)
-    first = report(path, tmp_path / "out").read_text("utf-8")
+    first = report(path, tmp_path / "out").html
     assert "How well are GPUs used?</h2><p>This trace lacks" in first
 
 
@@ -152,8 +152,8 @@ def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:
 def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
     path = paper_trace(tmp_path / "t")
-    first = report(path, tmp_path / "out")
-    assert report(path, tmp_path / "out") == first
+    first = report(path, tmp_path / "out").path
+    assert report(path, tmp_path / "out").path == first
     assert sorted(f.name for f in first.parent.iterdir()) == ["figures", "report.html", "tables"]
     (tmp_path / "mine" / "t").mkdir(parents=True)
     with pytest.raises(TraceError, match="not a report"):

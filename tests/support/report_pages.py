@@ -59,13 +59,15 @@ class Pages:
             few: dict[str, Any] = {"jobs": 100, "seeds": (1, 2, 3), **_FEW.get(kind, {})}
             small = replace(usual, sweep=replace(usual.sweep, **few))
             patch.setitem(EXPERIMENTS, kind, small)
-            return experiment([kind], out=out)
+            experiment([kind], out=out)
+            return out / kind / "report.html"
         if kind == "conclusions":
             of = ("philly", "itp-04")
             months = [load_model(m).sample(jobs=60, gpus=64, seeds=(1, 2, 3)) for m in of]
-            return experiment([kind], models=months, seeds=3, out=out)
+            experiment([kind], models=months, seeds=3, out=out)
+            return out / kind / "report.html"
         if kind in ("sample", "slurm"):
-            return report(self.trace(kind), out)
+            return report(self.trace(kind), out).path
         two = [self.trace("sample"), self.trace("slurm")]
         if kind == "atlas":
             atlas(two, out / kind)
@@ -79,7 +81,7 @@ class Pages:
             out / kind,
             loads=(0.7, 1.0),
             seeds=3,
-            draw=100,
+            jobs=100,
             gpus=64,
         )
         return out / kind / "page" / "report.html"

@@ -57,7 +57,7 @@ def trace(tmp_path: Path) -> Path:
 def test_a_trace_with_sha256_digests_is_read_and_appended_to(trace: Path, tmp_path: Path) -> None:
     assert set(verify(trace)["state"]) == {"intact"}
     page(tmp_path / "raw" / "2.txt", [line(3, 2)])
-    told = ingest("slurm", tmp_path / "raw", trace, append=True)
+    told = ingest("slurm", tmp_path / "raw", trace, append=True).manifest
     assert "Files read before and passed over: 1." in told.notes
     assert set(verify(trace)["state"]) == {"intact"}
     with Trace(trace) as opened:

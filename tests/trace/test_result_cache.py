@@ -91,10 +91,10 @@ def test_the_next_report_removes_stale_files_of_a_killed_one(
 def test_a_second_report_is_the_first_and_computes_nothing(
     path: Path, tmp_path: Path, computed: list[str]
 ) -> None:
-    first = report(path, tmp_path / "first")
+    first = report(path, tmp_path / "first").path
     assert sorted(set(computed) - {"svg"}) == sorted(ANALYSED)
     computed.clear()
-    second = report(path, tmp_path / "second")
+    second = report(path, tmp_path / "second").path
     results = analyze(path, ANALYSED, out=tmp_path / "tables")
     assert not computed
     assert everything(first.parent) == everything(second.parent)
@@ -110,11 +110,11 @@ def test_figures_are_equal_whichever_process_draws(
     path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
 ) -> None:
     with drawers(1) as executor:
-        first = report(path, tmp_path / "first", executor=executor)
+        first = report(path, tmp_path / "first", executor=executor).path
     if drawers is ThreadPoolExecutor:
         assert computed.count("svg") == len(ANALYSED)
     shutil.rmtree(path / "derived")
-    second = report(path, tmp_path / "second")
+    second = report(path, tmp_path / "second").path
     assert everything(first.parent) == everything(second.parent)
 
 
@@ -188,7 +188,7 @@ def test_damaged_results_are_computed_again(
     damage: Callable[[bytes], bytes],
     renamed: bool,
 ) -> None:
-    first = report(path, tmp_path / "first")
+    first = report(path, tmp_path / "first").path
     for file in cached_files(path):
         data = damage(file.read_bytes())
         if renamed and file.suffix == ".parquet":
@@ -197,7 +197,7 @@ def test_damaged_results_are_computed_again(
             file.write_bytes(data)
     (file.parent / ".killed.partial-1").write_bytes(b"half")
     computed.clear()
-    second = report(path, tmp_path / "second")
+    second = report(path, tmp_path / "second").path
     assert len(computed) == 2 * len(ANALYSED)
     assert everything(first.parent) == everything(second.parent)
     computed.clear()
@@ -220,12 +220,12 @@ def test_damaged_results_are_computed_again(
 def test_a_planted_figure_with_active_content_is_not_embedded(
     path: Path, tmp_path: Path, computed: list[str], planted: bytes
 ) -> None:
-    first = report(path, tmp_path / "first")
+    first = report(path, tmp_path / "first").path
     for file in cached_files(path):
         if file.suffix == ".svg":
             replace_content(file, file.read_bytes().replace(b"</svg>", planted + b"</svg>"))
     computed.clear()
-    second = report(path, tmp_path / "second")
+    second = report(path, tmp_path / "second").path
     assert computed == ["svg"] * len(ANALYSED)
     assert everything(first.parent) == everything(second.parent)
 

@@ -106,7 +106,7 @@ def test_the_same_jobs_are_simulated(sample: Path, counted: Counted, tmp_path: P
     specs = list(workload.specs())
     assert len(specs) == counted.jobs and sum(s.censored for s in specs) == counted.running
     assert sum(s.gpu_s for s in specs) / 3600 == pytest.approx(counted.gpu_h)
-    out = simulate(workload, "fifo", tmp_path / "out")
+    out = simulate(workload, "fifo", tmp_path / "out").path
     with Trace(out, run_policy="sum") as trace:
         assert set(demand_of(workload).account()) <= set(trace.manifest.notes)
         again = demand_of(Workload.from_trace(trace))
@@ -122,6 +122,6 @@ def test_the_same_jobs_are_simulated(sample: Path, counted: Counted, tmp_path: P
 def test_quotas_are_those_of_the_relation(sample: Path, tmp_path: Path) -> None:
     with Trace(sample) as trace:
         rows = trace.sql("select vc, gpus from vc_quotas where method = 'p99'").fetchall()
-    out = simulate(Workload.from_trace(sample), "philly", tmp_path / "out")
+    out = simulate(Workload.from_trace(sample), "philly", tmp_path / "out").path
     given = pl.read_parquet(out / "virtual_clusters.parquet")
     assert dict(given.iter_rows()) == dict(rows)

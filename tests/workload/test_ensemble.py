@@ -60,7 +60,7 @@ def test_draws_offer_the_requested_load(name: str) -> None:
         ran = drawn.attempts.select(
             s=((pl.col("ended_at") - pl.col("started_at")).dt.total_seconds() * pl.col("gpus"))
         )["s"].sum()
-        assert ran / (64 * span_s(drawn)) == pytest.approx(offered, abs=0.005)
+        assert float(ran) / (64 * span_s(drawn)) == pytest.approx(offered, abs=0.005)
         assert size.get("jobs", drawn.jobs.height) == drawn.jobs.height
         if "days" in size and name != "thetagpu":  # where there are days without a job
             assert span_s(drawn) / 86_400 == pytest.approx(7, rel=0.35)
@@ -89,7 +89,7 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
     alone = simulate(months[1], "fifo", tmp_path / "alone", gpus=16, seed=2)
     for table in ("jobs", "attempts", "placements"):
         one, other = (
-            pl.read_parquet(f / f"{table}.parquet") for f in (alone, tmp_path / "all/seed-2")
+            pl.read_parquet(f / f"{table}.parquet") for f in (alone.path, tmp_path / "all/seed-2")
         )
         assert one.equals(other)
     [row] = found.table[found.table["measure"] == "mean_wait_s"].to_dict("records")

@@ -121,7 +121,7 @@ class Arrivals:
         )
 
     @property
-    def mean_per_h(self) -> float:
+    def rate(self) -> float:
         """Mean arrivals per hour."""
         return self.n / self.hours
 
@@ -159,7 +159,7 @@ class Arrivals:
             raise ModelError(f"jobs {jobs}, days {days} and load {load} must be positive")
         if jobs is not None and days is not None and load != 1:
             raise ModelError("jobs and days together determine the load; give two of the three")
-        rate = self.mean_per_h * load
+        rate = self.rate * load
         span_h = days * 24 if days is not None else float(jobs or 0) / rate
         hours = int(np.ceil(span_h))
         expected = self._hourly_counts(rng, hours)
@@ -183,7 +183,7 @@ class Arrivals:
         target = np.asarray(self.autocorrelation)
         rate = np.asarray(self.rate_per_h)
         rhythm = np.resize(rate - rate.mean(), size)
-        share = min(rate.var() / max(self.dispersion * self.mean_per_h, 1e-12), 1.0)
+        share = min(rate.var() / max(self.dispersion * self.rate, 1e-12), 1.0)
         noise = fft.irfft(
             fft.rfft(rng.standard_normal(size)) * fourier_amplitudes(target, size), size
         )

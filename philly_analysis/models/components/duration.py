@@ -1,11 +1,11 @@
 """Run times given gang class, virtual cluster and status, with user and hour effects."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.distributions import (
     Contribution,
@@ -13,16 +13,22 @@ from philly_analysis.distributions import (
     Floats,
     Ints,
     Lifetimes,
+    PooledDistribution,
+    PositiveDistribution,
     fit_distribution,
     intracluster_correlation,
     shift_scores,
     shrink,
 )
-from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
 from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
 from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.components.user_effects import Effects
-from philly_analysis.study import GANGS, STATUSES, gang_class
+from philly_analysis.study import GANG_BUCKETS, GANGS, STATUSES, gang_class
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MIN_VC_JOBS = 200
 MIN_STATUS_JOBS = 60
@@ -33,6 +39,8 @@ _CONDITIONS = (("gang", "vc", ANY), ("gang", ANY, "status"), ("gang", "vc", "sta
 FULL_WEIGHT = 0.995
 MIN_VARIANCE = 0.05
 MAX_SHARE = 0.9
+_SIZE_OF = {bucket.name: bucket.low for bucket in GANG_BUCKETS}
+"""A gang size of each class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,11 @@ class DurationCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
-    """Distributions of run time.
+class Duration(PositiveDistribution, SuggestsNames):
+    """Distributions of run time, in seconds.
+
+    It has the methods of the distribution over all jobs (``duration.ppf(0.9)``); a call returns
+    that of some jobs: ``duration(gpus=8)``.
 
     Attributes
     ----------
@@ -176,6 +187,17 @@ class Duration:
         """Cells of whole gang classes."""
         return tuple(c for c in self.cells if c.vc == c.status == ANY)
 
+    @overload
+    def __call__(
+        self,
+        gpus: None = None,
+        *,
+        vc: str | None = None,
+        user: str | None = None,
+        status: str | None = None,
+        hour: int | None = None,
+    ) -> PooledDistribution: ...
+    @overload
     def __call__(
         self,
         gpus: int,
@@ -184,7 +206,16 @@ class Duration:
         user: str | None = None,
         status: str | None = None,
         hour: int | None = None,
-    ) -> Distribution:
+    ) -> Distribution: ...
+    def __call__(
+        self,
+        gpus: int | None = None,
+        *,
+        vc: str | None = None,
+        user: str | None = None,
+        status: str | None = None,
+        hour: int | None = None,
+    ) -> Distribution | PooledDistribution:
         """Return the distribution of run times in seconds.
 
         Conditional distributions are shrunk towards that of the gang class, by their effective
@@ -194,7 +225,8 @@ class Duration:
         Parameters
         ----------
         gpus
-            Gang size.
+            Gang size; None: the mixture of all gang classes, weighted by the jobs of each that
+            meet the conditions on virtual cluster and status.
         vc, status
             Virtual cluster and final status.
         user
@@ -209,6 +241,32 @@ class Duration:
         UnknownNameError
             No such status.
         """
+        if gpus is None:
+            parts = {
+                c.gang: self._of_gang(_SIZE_OF[c.gang], vc=vc, user=user, status=status, hour=hour)
+                for c in self.by_gang
+            }
+            jobs = self._jobs(vc or ANY, status or ANY)
+            return PooledDistribution(parts, jobs)
+        return self._of_gang(gpus, vc=vc, user=user, status=status, hour=hour)
+
+    def _jobs(self, vc: str, status: str) -> dict[str, float]:
+        """Return the jobs fitted to by gang class, under conditions if any class has such."""
+        found = {c.gang: float(c.distribution.n) for c in self.by_gang}
+        some = {
+            c.gang: float(c.distribution.n) for c in self.cells if (c.vc, c.status) == (vc, status)
+        }
+        return {gang: some.get(gang, 0.0) for gang in found} if some else found
+
+    def _of_gang(
+        self,
+        gpus: int,
+        *,
+        vc: str | None,
+        user: str | None,
+        status: str | None,
+        hour: int | None,
+    ) -> Distribution:
         if gpus < 1:
             raise ModelError(f"a gang has at least one GPU, not {gpus}")
         if status is not None and status not in STATUSES:
@@ -251,6 +309,49 @@ class Duration:
         if not contributions:
             return distribution
         return replace(distribution, contributions=tuple(contributions))
+
+    def __repr__(self) -> str:
+        return f"Duration({self()!r})"
+
+    def pdf(self, x: ArrayLike) -> Floats:
+        """Return the density at `x` seconds, over all jobs."""
+        return self().pdf(x)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Return the share of jobs that run for at most `x` seconds."""
+        return self().cdf(x)
+
+    def sf(self, x: ArrayLike) -> Floats:
+        """Return the share of jobs that run for more than `x` seconds."""
+        return self().sf(x)
+
+    def ppf(self, q: ArrayLike) -> Floats:
+        """Return the quantiles of all run times at probabilities `q`."""
+        return self().ppf(q)
+
+    def isf(self, q: ArrayLike) -> Floats:
+        """Return the quantiles of all run times at probabilities 1 - `q`."""
+        return self().isf(q)
+
+    def moment(self, order: int) -> float:
+        """Return a raw moment of all run times, infinite if a tail is too heavy."""
+        return self().moment(order)
+
+    def entropy(self) -> float:
+        """Return the differential entropy of all run times in nats."""
+        return self().entropy()
+
+    def support(self) -> tuple[float, float]:
+        """Return the smallest and the largest possible run time."""
+        return self().support()
+
+    def fit_summary(self) -> pd.DataFrame:
+        """Return the fit of each gang class: see :meth:`Distribution.fit_summary`."""
+        return self().fit_summary()
+
+    def plot(self, ax: "Axes | None" = None, **line: Any) -> "Figure":
+        """Plot the CDF of all run times and the data: see :meth:`Distribution.plot`."""
+        return self().plot(ax, **line)
 
     def sample(self, u: Floats, leaf: Ints) -> Floats:
         """Return run times in s, multiples of the resolution, at uniform numbers.

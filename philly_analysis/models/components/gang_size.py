@@ -1,17 +1,22 @@
 """Distribution of gang sizes, over all jobs and by virtual cluster."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from philly_analysis.distributions import DiscreteDistribution
-from philly_analysis.errors import ModelError
+from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
-class GangSizeDistribution(DiscreteDistribution):
+class GangSizeDistribution(DiscreteDistribution, SuggestsNames):
     """An observed distribution of gang sizes.
 
     Attributes
@@ -73,10 +78,54 @@ class GangSizeDistribution(DiscreteDistribution):
             g.size,
         )
 
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{g}: {p:.1%}" for g, p in zip(self.sizes, self.shares, strict=True))
+        return f"GangSizeDistribution({shares}; n={self.n:,})"
+
     @property
     def points(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """Sizes, ascending, and the probability of each."""
         return self.sizes, self.shares
+
+    def fit_summary(self) -> "pd.DataFrame":
+        """Return the fitted shares.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per gang size: gpus, share, low, high (95 % interval of the share).
+        """
+        import pandas as pd
+
+        columns = (self.sizes, self.shares, self.low, self.high)
+        return pd.DataFrame(dict(zip(("gpus", "share", "low", "high"), columns, strict=True)))
+
+    def plot(self, ax: "Axes | None" = None, **bar: Any) -> "Figure":
+        """Plot the share of each gang size, with its 95 % interval.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw into; None: a new figure.
+        **bar
+            Passed to ``Axes.bar``: ``label``, ``color`` and others.
+        """
+        from philly_analysis.results import figures
+
+        if ax is None:
+            _, [ax] = figures.canvas()
+        at = np.arange(len(self.sizes))
+        share = 100 * np.asarray(self.shares)
+        error = np.abs(100 * np.asarray([self.low, self.high]) - share)
+        options: dict[str, Any] = {"color": figures.ACCENT, "width": 0.7} | bar
+        ax.bar(at, share, **options)
+        ax.errorbar(at, share, yerr=error, fmt="none", color=figures.MUTED, linewidth=1)
+        ax.set_xticks(at, [str(s) for s in self.sizes], rotation=90 if len(at) > 10 else 0)
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:g} %")
+        ax.set_xlabel("gang size, GPUs (whiskers: 95 % intervals)")
+        ax.set_ylabel("share of jobs")
+        return cast("Figure", ax.get_figure(root=True))
 
     def up_to(self, gpus: int) -> Self:
         """Return the distribution given at most `gpus`.
@@ -110,7 +159,7 @@ class VcGangSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class GangSize(DiscreteDistribution):
+class GangSize(DiscreteDistribution, SuggestsNames):
     """The distribution of gang sizes over all jobs, and in each virtual cluster.
 
     Attributes
@@ -142,19 +191,28 @@ class GangSize(DiscreteDistribution):
         """Sizes over all jobs, ascending, and the probability of each."""
         return self.overall.points
 
-    def of(self, vc: str | None = None) -> GangSizeDistribution:
+    def __call__(self, *, vc: str | None = None) -> GangSizeDistribution:
         """Return the distribution in one virtual cluster, or over all jobs.
 
         Raises
         ------
-        ModelError
+        UnknownNameError
             No job of that virtual cluster was observed.
         """
         if vc is None:
             return self.overall
         known = {entry.vc: entry.gangs for entry in self.by_vc}
         if vc not in known:
-            raise ModelError(
-                f"no job of virtual cluster {vc!r} was observed; there are: {', '.join(known)}"
-            )
+            raise UnknownNameError("virtual cluster", vc, known)
         return known[vc]
+
+    def __repr__(self) -> str:
+        return f"GangSize({self.overall!r}, by_vc of {len(self.by_vc)} virtual clusters)"
+
+    def fit_summary(self) -> "pd.DataFrame":
+        """Return the fitted shares: see :meth:`GangSizeDistribution.fit_summary`."""
+        return self.overall.fit_summary()
+
+    def plot(self, ax: "Axes | None" = None, **bar: Any) -> "Figure":
+        """Plot the share of each gang size: see :meth:`GangSizeDistribution.plot`."""
+        return self.overall.plot(ax, **bar)

@@ -9,10 +9,11 @@ from philly_analysis.results.figures.bar_charts import (
     share_bars,
     stacked_shares,
 )
-from philly_analysis.results.figures.curves import cdf, daily_columns, stacked_steps
-from philly_analysis.results.figures.drawing import canvas
+from philly_analysis.results.figures.curves import capacity_line, cdf, daily_columns, stacked_steps
+from philly_analysis.results.figures.drawing import canvas, drawing_into
 from philly_analysis.results.figures.legends import legend
 from philly_analysis.results.figures.line_labels import label_lines
+from philly_analysis.results.figures.paper import Style, restyle
 from philly_analysis.results.figures.style import (
     ACCENT,
     CYCLE,

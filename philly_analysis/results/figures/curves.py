@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from philly_analysis.results.figures.axes import percent_axis
-from philly_analysis.results.figures.style import CYCLE, ordered
+from philly_analysis.results.figures.style import CYCLE, INK, ordered
 
 
 def cdf(
@@ -42,6 +42,21 @@ def cdf(
         n = f"  n={counts[group]:,}" if counts and group in counts else ""
         ax.plot(rows[value], rows["percentile"], color=color, label=f"{label(group)}{n}")
     percent_axis(ax, "share of observations")
+
+
+def capacity_line(ax: Axes, gpus: int) -> None:
+    """Draw a dotted line at the GPUs of a cluster, and say how many they are."""
+    ax.axhline(gpus, color=INK, linestyle=":", linewidth=1)
+    ax.annotate(
+        f"{gpus:,} GPUs",
+        (1, gpus),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=8,
+    )
 
 
 def daily_columns(ax: Axes, days: Iterable[Any], heights: Iterable[float], *, color: str) -> None:

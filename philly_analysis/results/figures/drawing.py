@@ -13,7 +13,7 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from philly_analysis.results.figures.legends import move_legends
 from philly_analysis.results.figures.line_labels import write_names
-from philly_analysis.results.figures.style import STYLE
+from philly_analysis.results.figures.style import STYLE, TARGET
 
 _PASSES = 3
 """Most layout passes: moving a legend shrinks the axes, which may displace another."""
@@ -55,6 +55,22 @@ def final_layout(fig: Figure, renderer: RendererBase | None = None) -> Iterator[
         fig.set_layout_engine(engine or "none")
 
 
+@contextmanager
+def drawing_into(ax: Axes | None) -> Iterator[None]:
+    """Draw the next figure into given axes, whose space several panels divide; None: as usual."""
+    if ax is None:
+        yield
+        return
+    token = TARGET.set(ax)
+    try:
+        yield
+    finally:
+        TARGET.reset(token)
+    fig = cast("Figure", ax.get_figure(root=True))
+    fig.draw_without_rendering()
+    write_names(fig, cast("RendererBase", fig._get_renderer()))  # type: ignore[attr-defined]
+
+
 def canvas(
     columns: int = 1, rows: int = 1, *, width: float = 7.2, height: float = 3.4, **layout: Any
 ) -> tuple[Figure, list[Axes]]:
@@ -74,7 +90,24 @@ def canvas(
     tuple
         The figure, and its axes row by row.
     """
+    target = TARGET.get()
+    if target is not None:
+        return _divide(target, columns, rows, **layout)
     with mpl.rc_context(STYLE):
         fig = NotebookFigure(figsize=(width, height), layout="constrained")
         axes = fig.subplots(rows, columns, squeeze=False, **layout)
     return fig, list(axes.flat)
+
+
+def _divide(ax: Axes, columns: int, rows: int, **layout: Any) -> tuple[Figure, list[Axes]]:
+    """Return axes of another figure, or so many panels in their place."""
+    fig = cast("Figure", ax.get_figure(root=True))
+    if columns * rows == 1:
+        return fig, [ax]
+    spec = ax.get_subplotspec()
+    if spec is None:  # axes placed by hand
+        box = ax.get_position()
+        spec = fig.add_gridspec(1, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1)[0]
+    ax.set_axis_off()
+    grid = spec.subgridspec(rows, columns, wspace=0.35, hspace=0.5)
+    return fig, list(grid.subplots(squeeze=False, **layout).flat)

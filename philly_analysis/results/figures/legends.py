@@ -119,6 +119,7 @@ def put_below(ax: Axes, renderer: RendererBase) -> None:
         bbox_transform=ax.transAxes + down,
         ncols=columns,
         fontsize=size,
+        title_fontsize=shown.get_title().get_fontsize(),
         frameon=False,
         borderaxespad=0,
     )

@@ -1,6 +1,7 @@
 """Define the common style: colours, fonts, titles and the mark of synthetic data."""
 
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,9 @@ STYLE: dict[RcKeyType, Any] = {
 }
 
 
+TARGET: ContextVar[Axes | None] = ContextVar("axes to draw into", default=None)
+"""Axes of a user's figure to draw into, instead of a figure of its own."""
+
 _MARK_INCHES = 0.17
 _NOTHING, _MARK = "nothing", "synthetic"
 _PALER = 0.5
@@ -107,9 +111,13 @@ def luminance(channels: "np.typing.NDArray[np.float64]") -> float:
 
 def empty(fig: Figure, why: str) -> Figure:
     """Return a figure that only has a reason why there is no data; a page omits it."""
-    for ax in fig.axes:
+    target = TARGET.get()
+    for ax in fig.axes if target is None else [target]:
         ax.set_axis_off()
-    fig.text(0.5, 0.5, why, ha="center", va="center", color=SOFT, gid=_NOTHING)
+    if target is not None:
+        target.text(0.5, 0.5, why, ha="center", va="center", transform=target.transAxes)
+    else:
+        fig.text(0.5, 0.5, why, ha="center", va="center", color=SOFT, gid=_NOTHING)
     return fig
 
 

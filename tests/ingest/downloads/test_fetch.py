@@ -283,7 +283,7 @@ def test_an_archive_of_tables_is_unpacked_beside_its_map_and_read(
     rows = b"job_id,submission_time,duration,num_gpu\n1,0,60,8\n2,30,5,1\n"
     publish_archives(server, publish, {"a.tar.gz": packed(**{"cluster01.csv": rows})})
     folder = fetch("mine", tmp_path / "itp")
-    told = ingest("auto", folder, tmp_path / "trace")
+    told = ingest("auto", folder, tmp_path / "trace").manifest
     assert {a.table: a.kept for a in told.accounts}["jobs"] == 2
 
 

@@ -86,7 +86,7 @@ def test_a_sample_has_the_working_day() -> None:
 
 
 def test_the_mean_of_weekly_rates_is_the_rate() -> None:
-    assert np.mean(MODEL.rate_per_h) == pytest.approx(MODEL.mean_per_h, rel=1e-3)
+    assert np.mean(MODEL.rate_per_h) == pytest.approx(MODEL.rate, rel=1e-3)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7, 100, 12_345])
@@ -100,7 +100,7 @@ def test_days_load_and_both() -> None:
     rng = np.random.default_rng
     week = MODEL.sample(rng(0), days=7)
     assert week[-1] < 7 * 86_400
-    assert week.size == pytest.approx(7 * 24 * MODEL.mean_per_h, rel=0.02)
+    assert week.size == pytest.approx(7 * 24 * MODEL.rate, rel=0.02)
     assert MODEL.sample(rng(0), days=7, load=3).size == pytest.approx(3 * week.size, rel=0.02)
     both = MODEL.sample(rng(0), jobs=500, days=2)
     assert both.size == 500 and both[-1] < 2 * 86_400
@@ -114,10 +114,7 @@ def test_poisson_arrivals_are_poisson() -> None:
     counts = HourlyCounts.of(at)
     assert counts.dispersion == pytest.approx(1, abs=0.25)
     assert abs(counts.autocorrelation(1)[0]) < 0.05
-    assert (
-        sp.kstest(np.diff(at) + 0.5, sp.expon(scale=3_600 / arrivals.mean_per_h).cdf).statistic
-        < 0.02
-    )
+    assert sp.kstest(np.diff(at) + 0.5, sp.expon(scale=3_600 / arrivals.rate).cdf).statistic < 0.02
 
 
 @pytest.mark.parametrize(

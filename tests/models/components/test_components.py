@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from philly_analysis.errors import ModelError, PhillyError
+from philly_analysis.errors import ModelError, PhillyError, UnknownNameError
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import Duration
 from philly_analysis.models.components.failures import Failures
@@ -40,7 +40,9 @@ def test_gang_sizes_by_hand() -> None:
 
 def test_gang_sizes_by_virtual_cluster() -> None:
     model = GangSize.fit([1, 1, 4, 4], ["a", "a", "b", "b"])
-    assert model.of("a").pmf(1) == 1 and model.of("b").pmf(4) == 1 and model.pmf(1) == 0.5
+    assert model(vc="a").pmf(1) == 1 and model(vc="b").pmf(4) == 1 and model.pmf(1) == 0.5
+    with pytest.raises(UnknownNameError, match="no virtual cluster named 'c'"):
+        model(vc="c")
 
 
 def test_statuses_and_retries() -> None:
@@ -194,7 +196,6 @@ GANGS_BY_VC = GangSize.fit([1, 1, 4, 4], ["a", "a", "b", "b"])
         (lambda: GangSizeDistribution.fit([0, 1]), "at least one GPU"),
         (lambda: GangSizeDistribution.fit([np.nan]), "at least one GPU"),
         (lambda: GANGS_BY_VC.overall.up_to(0), "at most 0 GPUs was observed; the smallest has 1"),
-        (lambda: GANGS_BY_VC.of("c"), "'c' was observed; there are: a, b"),
         (lambda: Users.fit(JOBS.head(0)), "users: there are no jobs"),
         (lambda: Duration.fit(JOBS.head(0)), "there are no jobs"),
         (lambda: Duration.fit(JOBS.assign(run_s=0.0)), "all 3000 run times are zero"),

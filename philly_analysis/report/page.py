@@ -1,0 +1,60 @@
+"""A page that was written: show it in a notebook, or save it elsewhere."""
+
+import shutil
+import webbrowser
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from philly_analysis.errors import SuggestsNames
+from philly_analysis.report.rendering import replacing
+
+_HEIGHT = 800
+"""Pixels of the frame in a notebook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(SuggestsNames):
+    """A page with its figures and tables, in a folder.
+
+    Jupyter shows it in a frame. It is a path, so that ``open(page)`` reads it.
+
+    Attributes
+    ----------
+    path
+        The HTML file.
+    """
+
+    path: Path
+
+    @property
+    def html(self) -> str:
+        """The text of the page."""
+        return self.path.read_text("utf-8")
+
+    def save(self, folder: str | Path) -> Path:
+        """Copy the page, its figures and tables to a folder, and return the page there.
+
+        Raises
+        ------
+        TraceError
+            The folder exists and is not a report, or cannot be written.
+        """
+        folder = Path(folder)
+        with replacing(folder, self.path.name) as partial:
+            shutil.copytree(self.path.parent, partial, dirs_exist_ok=True)
+        return folder / self.path.name
+
+    def open(self) -> None:
+        """Open the page in a browser."""
+        webbrowser.open(self.path.absolute().as_uri())
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        frame = f"<iframe srcdoc='{escape(self.html, quote=True)}' width='100%' height='{_HEIGHT}'"
+        return f"{frame} style='border:0'></iframe>"

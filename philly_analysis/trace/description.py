@@ -1,0 +1,75 @@
+"""Describe the tables of a trace: rows, span in time, and the account of raw rows."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.schema import TABLES
+
+
+def dictionary(tables: Iterable[str]) -> pd.DataFrame:
+    """Return a row per column of tables: table, column, type, unit, null, meaning."""
+    return pd.DataFrame(
+        [
+            (name, c.name, c.type, c.unit, "yes" if c.nullable else "", c.meaning)
+            for name in tables
+            for c in TABLES[name].columns
+        ],
+        columns=["table", "column", "type", "unit", "null", "meaning"],
+    )
+
+
+def account_of_tables(manifest: Manifest, present: Iterable[str]) -> pd.DataFrame:
+    """Return a row per table of the schema: its rows and the account of raw rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns table, rows (null: absent), read and rejected (raw rows; null: the source has none
+        for this table), why (reasons of rejection with counts), one row is.
+    """
+    accounts = {account.table: account for account in manifest.accounts}
+    tables = set(present)
+    rows = []
+    for name, table in TABLES.items():
+        account = accounts.get(name)
+        reasons = account.rejected.items() if account else ()
+        rows.append(
+            (
+                name,
+                manifest.rows.get(name) if name in tables else None,
+                account.read if account else None,
+                account.read - account.kept if account else None,
+                "; ".join(f"{n:,} {reason}" for reason, n in reasons),
+                table.row,
+            )
+        )
+    columns = ["table", "rows", "read", "rejected", "why", "one row is"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Int64"))
+
+
+def describe(
+    manifest: Manifest, present: Iterable[str], sql: Callable[[str], duckdb.DuckDBPyRelation]
+) -> pd.DataFrame:
+    """Return a row per table of a trace, with the span of its times: see :meth:`Trace.describe`."""
+    tables = account_of_tables(manifest, present)
+    tables = tables[tables["rows"].notna()].reset_index(drop=True)
+    spans = [_span(name, sql) for name in tables["table"]]
+    tables.insert(2, "start", pd.to_datetime([start for start, _ in spans]))
+    tables.insert(3, "end", pd.to_datetime([end for _, end in spans]))
+    return tables
+
+
+def _span(table: str, sql: Callable[[str], duckdb.DuckDBPyRelation]) -> tuple[Any, Any]:
+    """Return the first and last moment in a table; None without times."""
+    times = [c.name for c in TABLES[table].columns if c.type.startswith("timestamp")]
+    if not times:
+        return None, None
+    earliest = ", ".join(f"min({name})" for name in times)
+    latest = ", ".join(f"max({name})" for name in times)
+    found = sql(f"select least({earliest}), greatest({latest}) from {table}").fetchall()
+    start, end = found[0]
+    return start, end

@@ -1,0 +1,57 @@
+"""Check a hundred calls typed as in pandas, DuckDB, seaborn, SciPy and scikit-learn.
+
+``familiar_calls.txt`` was written before the API was read. A call works, or, after an exclamation
+mark, its error names the call that does. After a question mark the error is Python's own.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+
+import philly_analysis as philly
+
+CALLS = Path(__file__).with_name("familiar_calls.txt").read_text("utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Return the names of a session in a notebook."""
+    out = tmp_path_factory.mktemp("calls")
+    model = philly.load_model("philly")
+    path = out / "trace"
+    trace = philly.simulate(model.sample(300, seed=1), "fifo", path, gpus=64)
+    jobs = trace.sql(
+        "select jobs.*, started_at, ended_at from jobs join attempts using (job_id)"
+    ).df()
+    jobs.to_csv(out / "jobs.csv", index=False)
+    log = out / "job.log"
+    log.write_text("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n")
+    yield {
+        "philly": philly,
+        "trace": trace,
+        "path": path,
+        "jobs": jobs,
+        "csv": out / "jobs.csv",
+        "raw": Path(__file__).parents[1] / "data" / "sample",
+        "log": str(log),
+        "model": model,
+        "work": model.sample(100, seed=2),
+        "result": philly.analyze(trace, "queueing_delay"),
+        "ax": plt.figure().subplots(),
+        "out": out,
+    }
+    plt.close("all")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_familiar_call_works_or_names_the_right_one(call: str, names: dict[str, Any]) -> None:
+    if call[0] not in "!?":
+        eval(call, names)  # noqa: S307 - the file beside this one
+        return
+    with pytest.raises((AttributeError, TypeError)) as raised:
+        eval(call[1:], names)  # noqa: S307
+    assert bool(re.search("Use |Did you mean ", str(raised.value))) == (call[0] == "!")
