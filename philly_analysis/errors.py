@@ -43,7 +43,7 @@ class UnknownNameError(PhillyError):
     def __init__(self, kind: str, word: str, known: Iterable[str]) -> None:
         names = sorted(map(str, known))
         self._arguments = kind, word, names
-        close = get_close_matches(word, names, n=1)
+        close = get_close_matches(word, names, n=1) or get_close_matches(word.lower(), names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         options = f" There are: {', '.join(names)}." if names else " There are none."
         if close and len(names) > _MOST_LISTED:

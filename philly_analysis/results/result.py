@@ -17,6 +17,7 @@ from philly_analysis.errors import (
     SuggestsNames,
     UnknownNameError,
     no_attribute,
+    suggest_arguments,
 )
 from philly_analysis.results.escaping import csv_text
 from philly_analysis.results.formatting import quantity, unit_of
@@ -247,6 +248,7 @@ class Result(SuggestsNames):
 
         return pl.from_pandas(self.table)
 
+    @suggest_arguments
     def plot(
         self,
         ax: "Axes | None" = None,
@@ -271,6 +273,8 @@ class Result(SuggestsNames):
         ------
         OutputError
             The result has no figure.
+        UnknownNameError
+            There is no such style.
         """
         if self.draw is None:
             raise OutputError(f"{self.name} has no figure, only a table.")

@@ -15,7 +15,7 @@ from weakref import finalize
 import duckdb
 
 from philly_analysis.atomic import FolderHandle, scratch_folder
-from philly_analysis.errors import QueryError, SuggestsNames, TraceError
+from philly_analysis.errors import QueryError, SuggestsNames, TraceError, suggest_arguments
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import connect, first_line, keep_with, parse_run_policy
@@ -276,6 +276,7 @@ class Trace(SuggestsNames):
         """
         return self._select(Selection.between(str(start), str(end)))
 
+    @suggest_arguments
     def where(self, condition: str = "", /, **values: object) -> "Trace":
         """Return a trace of the jobs that meet a condition.
 

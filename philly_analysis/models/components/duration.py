@@ -20,7 +20,12 @@ from philly_analysis.distributions import (
     shift_scores,
     shrink,
 )
-from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
+from philly_analysis.errors import (
+    ModelError,
+    SuggestsNames,
+    UnknownNameError,
+    suggest_arguments,
+)
 from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
 from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.components.user_effects import Effects
@@ -207,6 +212,7 @@ class Duration(PositiveDistribution, SuggestsNames):
         status: str | None = None,
         hour: int | None = None,
     ) -> Distribution: ...
+    @suggest_arguments
     def __call__(
         self,
         gpus: int | None = None,

@@ -2,7 +2,7 @@
 
 from itertools import cycle
 from textwrap import fill
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.results.figures.style import INK, luminance
 
 Style = Literal["page", "column", "text"]
@@ -40,6 +41,8 @@ def restyle(fig: Figure, style: Style, *, grey: bool = False) -> Figure:
     grey
         Whether to replace colours by shades of grey, and those of lines by dashes as well.
     """
+    if style not in get_args(Style):
+        raise UnknownNameError("style", style, get_args(Style))
     if style != "page":
         _resize(fig, _WIDTHS[style], stack=style == "column")
         for text in fig.findobj(Text):
