@@ -113,7 +113,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.fit(jobs, family='empirical')": lambda v: v.gang_size,
     "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits,
     "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits,
-    "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: str(v),
+    "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: v.path == v.file and str(v),
 }
 
 EXPLAINED = {
