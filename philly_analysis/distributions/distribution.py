@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-"""Names of other libraries' distributions, and the calls here."""
 
 EMPIRICAL = "empirical"
 OBSERVED_LEVELS = tuple(i / 100 for i in range(1, 100))

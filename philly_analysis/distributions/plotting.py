@@ -43,19 +43,17 @@ def plot_cdf(fitted: Fitted, ax: Axes | None = None, **line: Any) -> Figure:
     **line
         Passed to ``Axes.plot``: ``label``, ``color`` and others.
     """
+    new = ax is None
     if ax is None:
         _, [ax] = figures.canvas()
-        new = True
-    else:
-        new = False
     low, high = (float(fitted.ppf(q)) for q in _ENDS)
     x = np.geomspace(max(low, 1e-3), high, _POINTS)
     label = line.pop("label", f"model  n={fitted.n:,}" if new else None)
     [drawn] = ax.plot(x, 100 * fitted.cdf(x), label=label, **line)
     seen = np.asarray(fitted.observed)[4::5]
     levels = np.arange(1, len(fitted.observed) + 1)[4::5]
-    data = "data" if new else None
-    ax.plot(seen, levels, ".", color=drawn.get_color(), markersize=6, label=data)
+    label = "data" if new else None
+    ax.plot(seen, levels, ".", color=drawn.get_color(), markersize=6, label=label)
     figures.time_axis(ax, min(1.0, x[0]), x[-1])
     figures.percent_axis(ax, "share of jobs")
     ax.set_xlabel("run time")
