@@ -29,11 +29,6 @@ class Profiles:
     table: pl.DataFrame
     source: str
 
-    @property
-    def job_types(self) -> list[str]:
-        """Names of the job types, in the order of the table."""
-        return self.table["job_type"].unique(maintain_order=True).to_list()
-
 
 @cache
 def read_profiles(name: str) -> Profiles:

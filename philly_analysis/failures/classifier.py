@@ -2,10 +2,9 @@
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import polars as pl
 
@@ -185,7 +184,14 @@ def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
 
 
 def _matches(lines: Lines) -> Iterator[_Evidence]:
-    ignored_until, searches, context = -1, _SearchCache(), _Context(lines.pieces)
+    ignored_until, context = -1, _Context(lines.pieces)
+
+    @cache  # lines repeat
+    def matches(rule: Signature, line: str) -> bool:
+        if rule.pattern.search(line) is None:
+            return False
+        return rule.unless is None or rule.unless.search(line) is None
+
     for piece, text, hints in _hinted(lines):
         if _IGNORED_BLOCK in text:
             ignored_until = _end_of_ignored(piece, lines)
@@ -193,10 +199,7 @@ def _matches(lines: Lines) -> Iterator[_Evidence]:
             continue
         stripped = message(text)
         for rule in _rules_of(hints):
-            matches = searches.contains(rule.pattern, stripped) and not (
-                rule.unless and searches.contains(rule.unless, stripped)
-            )
-            if matches and context.near(rule, piece):
+            if matches(rule, stripped) and context.near(rule, piece):
                 recovered = context.recovered(rule, piece)
                 yield _Evidence(rule, _rank_in(text, rule), piece, recovered)
                 break
@@ -211,29 +214,11 @@ def _rank_in(piece: str, rule: Signature) -> int:
     return RANKS["warning"] if quiet else rule.rank
 
 
-class _SearchCache:
-    """Cache of pattern searches by line.
-
-    Keys are identities of patterns, because the hash of a pattern reads all of its code.
-    """
-
-    def __init__(self) -> None:
-        self._found = defaultdict[int, dict[str, bool]](dict)
-
-    def contains(self, pattern: re.Pattern[str], line: str) -> bool:
-        known = self._found[id(pattern)]
-        found = known.get(line)
-        if found is None:
-            found = known[line] = pattern.search(line) is not None
-        return found
-
-
 class _Context:
     """Places of the context patterns, each searched once in all lines."""
 
     def __init__(self, pieces: pl.Series) -> None:
-        self._pieces = pieces
-        self._places: dict[str, pl.Series] = {}
+        self._places = cache(lambda context: pieces.str.contains(context).arg_true())
 
     def near(self, rule: Signature, piece: int) -> bool:
         return not rule.near or self._contains(rule.near, piece - LINES_BEFORE, piece + LINES_AFTER)
@@ -243,9 +228,7 @@ class _Context:
         return bool(rule.recovered) and self._contains(rule.recovered, piece, last)
 
     def _contains(self, context: str, first: int, last: int) -> bool:
-        places = self._places.get(context)
-        if places is None:
-            places = self._places[context] = self._pieces.str.contains(context).arg_true()
+        places = self._places(context)
         at = bisect_left(places, first)
         return at < len(places) and places[at] <= last
 

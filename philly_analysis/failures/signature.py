@@ -7,55 +7,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-# The order of the files is the precedence between reasons that one line may mean:
-# benign lines first, then the specific before the generic.
-PRECEDENCE = (
-    "benign",
-    "gpu_ecc_error",
-    "cuda_version_mismatch",
-    "cannot_load_libraries",
-    "import_error",
-    "output_node_error",
-    "model_checkpoint_error",
-    "model_diverged",
-    "cpu_out_of_memory",
-    "gpu_out_of_memory",
-    "invalid_memory_access",
-    "cuda_initialization_failed",
-    "job_preempted",
-    "permission_error",
-    "semantic_error",
-    "syntax_error",
-    "incorrect_inputs",
-    "cuda_failure",
-    "mpi_error",
-    "mpi_runtime_failure",
-    "core_dump",
-    "no_signature",
-    "traceback_from_crash",
-)
 
-# Ranks of a match by its role: the lowest rank wins, within a rank the earliest line.
-RANKS = {
-    "benign": -1,  # no failure; ends the search in the line
-    "confirmation": 0,  # kernel, driver, scheduler or container runtime names the cause
-    "root": 1,  # the program names the cause
-    "symptom": 2,  # explicit, but often the consequence of another process's failure
-    "verdict": 2,  # the scheduler ends the job for a reason that is no category of the study
-    "implicit": 2,  # an exception that shows where, not why
-    "warning": 3,  # counts only beside other evidence
-    "ending": 4,  # how a process ended
-    "fragment": 5,  # header or frames of a traceback without its end
-    "interruption": 5,  # the process was ended from outside, cause not printed
-    "cascade": 6,  # a launcher or scheduler reports that another process ended
-}
+def _read(name: str) -> dict[str, Any]:
+    path = files("philly_analysis.failures") / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+PRECEDENCE = _read("precedence")
+RANKS: dict[str, int] = PRECEDENCE["ranks"]
+"""Rank of a match by its role: the lowest rank wins, within a rank the earliest line."""
 # Supervisors report an end in any order; for these ranks the order of the table decides.
 BY_TABLE_ORDER = frozenset({RANKS["ending"], RANKS["cascade"]})
 
 _SHORTEST_HINT = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Signature:
     """One rule: a pattern in a line of output, and the reason that it indicates.
 
@@ -137,11 +104,6 @@ def _compiled(pattern: str | None) -> re.Pattern[str] | None:
     return re.compile(pattern, re.IGNORECASE) if pattern else None
 
 
-def _read(name: str) -> dict[str, Any]:
-    path = files("philly_analysis.failures") / "signatures" / f"{name}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
 @cache
 def contexts() -> dict[str, str]:
     """Return the context patterns by name.
@@ -149,7 +111,7 @@ def contexts() -> dict[str, str]:
     They are written for polars' regex engine, which searches many lines in linear time; word
     boundaries are ASCII for any text.
     """
-    found = _read("contexts")
+    found = _read("signatures/contexts")
     return {name: "(?i)" + text.replace(r"\b", r"(?-u:\b)") for name, text in found.items()}
 
 
@@ -157,8 +119,8 @@ def contexts() -> dict[str, str]:
 def signatures() -> tuple[Signature, ...]:
     """Read the table, in order of precedence."""
     table: list[Signature] = []
-    for name in PRECEDENCE:
-        family = _read(name)
+    for name in PRECEDENCE["files"]:
+        family = _read(f"signatures/{name}")
         for entry in family.pop("signature"):
             rule = family | entry
             hints = tuple(rule.get("hints", ())) or (literal_hint(rule["pattern"]),)

@@ -1,7 +1,9 @@
 """Variation of workloads between periods: its parameters and random effects."""
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -225,32 +227,7 @@ def _shortness(days: float) -> float:
     return PERIOD_D / min(days, PERIOD_D)
 
 
-ESTIMATED = Variation(
-    activity_sd=Estimate(0.27, 0.26, 0.34),
-    class_sd=Estimate(0.8, 0.71, 0.9),
-    gpu_time_compensation=Estimate(0.5, 0.44, 0.56),
-    correlation_length=Estimate(0.88, 0.83, 1.1),
-    class_sd_slope=Estimate(-0.088, -0.12, -0.074),
-    dispersion_power=Estimate(0.5, 0.46, 0.9),
-    dispersion_sd=Estimate(0.4, 0.2, 0.4),
-    typical_dispersion_se=Estimate(0.3, 0.24, 0.6),
-    dispersion_reversion=Estimate(0.5, 0.25, 0.71),
-    degrees_of_freedom=Estimate(12.0, 11.0, 13.0),
-    vc_sd=Estimate(0.5, 0.25, 1),
-    user_persistence=Estimate(0.7, 0.63, 0.75),
-    user_sd=Estimate(1.3, 1.2, 1.3),
-    leave_probability=Estimate(0.4, 0.33, 0.48),
-    leave_power=Estimate(0.23, 0.17, 0.28),
-    new_user_ratio=Estimate(1.4, 1.3, 1.6),
-    new_user_sd=Estimate(0.33, 0.19, 0.33),
-    status_sd=Estimate(0.4, 0.2, 0.8),
-    unseen_class_jobs=Estimate(0.33, 0.25, 0.33),
-    learned_on="consecutive windows of 21 lists of jobs of 14 sites: six with GPUs (Philly, ITP, "
-    "openb, the MIT SuperCloud, Helios and ThetaGPU) and eight supercomputers of the Parallel "
-    "Workloads Archive",
-    daily_change_power=Estimate(0.47, 0.37, 0.53),
-    size_sd=Estimate(0.35, 0.31, 0.42),
-    short_window_power=Estimate(0.26, 0.21, 0.29),
-    mean_correction=Estimate(0.32, 0.25, 0.51),
-)
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_VALUES: dict[str, Any] = {k: Estimate(*v) if isinstance(v, list) else v for k, v in _TABLE.items()}
+ESTIMATED = Variation(**_VALUES)
 """Estimated across clusters; `data/README.md` describes how."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import tomllib
 import types
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -11,45 +12,7 @@ from philly_analysis.errors import ModelError
 T = TypeVar("T")
 
 FORMAT = 1
-KEYS = {
-    "activity_sd": "activity",
-    "class_sd": "kinds",
-    "class_sd_slope": "fall",
-    "contributions": "own",
-    "correlation": "alike",
-    "correlation_length": "reach",
-    "daily_change": "unsteadiness",
-    "daily_change_power": "unsteady",
-    "degrees_of_freedom": "freedom",
-    "dispersion_power": "swell",
-    "dispersion_reversion": "settles",
-    "dispersion_sd": "burstiness",
-    "distribution": "law",
-    "effective_n": "worth",
-    "effects": "known",
-    "effects_variance": "apart",
-    "gap_correlation": "spacing_correlation",
-    "gpu_time_compensation": "trade",
-    "hour_effects": "hours",
-    "intrahour_gaps": "spacings",
-    "leave_power": "settled",
-    "leave_probability": "leaving",
-    "load_correlation": "crowding",
-    "log_dispersion_se": "luck",
-    "mean_correction": "centre",
-    "new_user_ratio": "coming",
-    "new_user_sd": "crowd",
-    "prior_size": "pull",
-    "short_window_power": "brief",
-    "size_sd": "sizes",
-    "status_sd": "endings",
-    "typical_dispersion_se": "usual",
-    "unseen_class_jobs": "unseen",
-    "user_effects": "users",
-    "user_persistence": "constancy",
-    "user_sd": "users",
-    "vc_sd": "groups",
-}
+KEYS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """JSON keys of fields that have another name in Python; the format is older than the names."""
 
 

@@ -20,7 +20,7 @@ def throughput_json(path: Path) -> Path:
     """Write a file like Gavel's ``simulation_throughputs.json``."""
     table = {
         f"('{job_type}', {gpus})": {"null": steps_per_s(job_type, gpus), "('A3C', 1)": [1.0, 1.0]}
-        for job_type in read_profiles("gavel").job_types
+        for job_type in read_profiles("gavel").table["job_type"].unique(maintain_order=True)
         for gpus in _GAVEL_SCALES
     }
     path.write_text(json.dumps({"k80": {}, "v100": table}))

@@ -48,7 +48,7 @@ def test_every_format_of_the_folder_is_listed() -> None:
 def test_profiles_name_their_source() -> None:
     for file in (Path(exports.__file__).parent / "profiles").glob("*.csv"):
         assert len(read_profiles(file.stem).source) > 40
-        assert read_profiles(file.stem).job_types
+        assert read_profiles(file.stem).table["job_type"].len()
 
 
 def test_offered_load_is_gpu_seconds_over_gpus_and_span(exported: Exporter) -> None:

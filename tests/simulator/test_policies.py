@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -18,7 +17,7 @@ from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.qssf import predicted_gpu_s
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.tiresias import Tiresias
-from philly_analysis.simulator.speed.profiles import PROFILES, read_profiles
+from philly_analysis.simulator.speed.profiles import PROFILES
 from philly_analysis.workload import AttemptSpec, JobSpec
 from philly_analysis.workload.load import at_load
 from tests.simulator.drawn import ended_in_time, gantt, job, machines
@@ -144,12 +143,3 @@ def test_profiles_are_1_at_a_proportional_share() -> None:
         "alexnet": 2.94, "res18": 2.4, "res50": 1.15, "mobilenet": 1.55, "shufflenet": 2.89,
         "gnmt": 1, "transformer": 1, "lstm": 1, "m5": 2.5, "deepspeech": 1,
     }  # fmt: skip  # the speed-ups that the artifact names
-
-
-def test_profiles_are_read_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text("job_type,task,cpus,mem_gb,at_mem_gb,c1,c4\nmine,image,4,10,10,0.5,2\n")
-    assert read_profiles(file)["mine"].throughput(2.5, 64) == 1.25
-    file.write_text("job_type,task\n")
-    with pytest.raises(SimulationError, match="no column cpus, mem_gb, at_mem_gb"):
-        read_profiles(file)

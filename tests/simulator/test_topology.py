@@ -29,7 +29,7 @@ def test_levels_are_as_drawn() -> None:
 
 def test_machines_that_name_no_rack_share_one() -> None:
     where = Topology(stood(None, None, None))
-    assert (where.top, where.racks, where.level([0, 2])) == (RACK, (0b111,), RACK)
+    assert (where.top, where.domains(RACK), where.level([0, 2])) == (RACK, (0b111,), RACK)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=7))

@@ -1,5 +1,7 @@
 """Pods and nodes in the layout of Alibaba's cluster-trace-gpu-v2023, for FGD's simulator."""
 
+from pathlib import Path
+
 import polars as pl
 
 from philly_analysis.exports.codec import (
@@ -21,25 +23,7 @@ _MODEL = "P100"
 _MIB_PER_GB = 1024
 _PHASES = {PASS: "Succeeded", FAILED: "Failed", KILLED: "Failed"}
 
-_NODE = """apiVersion: v1
-kind: Node
-metadata:
-  labels:
-    alibabacloud.com/gpu-card-model: {model}
-    beta.kubernetes.io/os: linux
-    kubernetes.io/hostname: {sn}
-    kubernetes.io/os: linux
-  name: {sn}
-status:
-  allocatable:
-{resources}  capacity:
-{resources}"""
-_RESOURCES = """    alibabacloud.com/gpu-count: '{gpu}'
-    alibabacloud.com/gpu-milli: '{gpu_milli}'
-    cpu: {cpu_milli}m
-    memory: {memory_mib}Mi
-    pods: '1001'
-"""
+_NODE = Path(__file__).with_name("openb_node.yaml").read_text("utf-8")
 
 
 def _nodes(target: Cluster) -> pl.DataFrame:
@@ -65,11 +49,8 @@ def _nodes(target: Cluster) -> pl.DataFrame:
 
 def _node_yaml(nodes: pl.DataFrame) -> str:
     """Return the nodes as Kubernetes objects in YAML."""
-    documents = []
-    for row in nodes.iter_rows(named=True):
-        resources = _RESOURCES.format(gpu_milli=1000 * row["gpu"], **row)
-        documents.append(_NODE.format(resources=resources, **row))
-    return "\n---\n\n".join(documents)
+    rows = nodes.with_columns(gpu_milli=1000 * pl.col("gpu")).iter_rows(named=True)
+    return "\n---\n\n".join(_NODE.format(**row) for row in rows)
 
 
 def _content(request: Request) -> Content:

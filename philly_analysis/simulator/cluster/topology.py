@@ -43,11 +43,6 @@ class Topology:
         """Return, for each domain of a level from :data:`RACK` on, a bit per machine."""
         return self._domains[min(level, self.top) - RACK]
 
-    @property
-    def racks(self) -> tuple[int, ...]:
-        """A bit per machine of each rack; one rack of all machines if none is named."""
-        return self.domains(RACK)
-
     def level(self, machines: Iterable[int]) -> int:
         """Return the innermost level with a domain that contains all the machines."""
         there = set(machines)

@@ -177,12 +177,8 @@ class Simulation:
         """Advance to the next decision and carry it out; return False when all jobs are done."""
         if not self.advance():
             return False
-        self.decide()
-        return True
-
-    def decide(self) -> None:
-        """Carry out the policy's decision."""
         self.apply(self._policy.decide(self.view))
+        return True
 
     def advance(self) -> bool:
         """Advance to the next decision; return False when all jobs are done.

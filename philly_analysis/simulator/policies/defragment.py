@@ -6,6 +6,7 @@ from itertools import islice
 from philly_analysis.simulator.cluster.allocation import Allocation, lowest_bits
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import pack
+from philly_analysis.simulator.cluster.topology import RACK
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.view import Plan
 
@@ -53,7 +54,7 @@ def _server_sets(plan: Plan, job: Job) -> Iterator[list[int]]:
     """
     cluster = plan.cluster
     count = cluster.fewest_servers(job.gpus)
-    for rack in cluster.topology.racks:
+    for rack in cluster.topology.domains(RACK):
         emptiest = sorted(
             (m for m, free in enumerate(cluster.free_gpus) if free and rack >> m & 1),
             key=lambda m: (-cluster.free_gpus[m].bit_count(), m),

@@ -41,7 +41,7 @@ class RelaxedLocality(NamedTuple):
         """Find free GPUs for a gang that does not fit: of the rack with the most, or anywhere."""
         if step == len(self.multiples):
             return partial_gang(cluster, gpus, servers=gpus)
-        servers, racks = self._servers(cluster, gpus, step), cluster.topology.racks
+        servers, racks = self._servers(cluster, gpus, step), cluster.topology.domains(RACK)
         parts = [partial_gang(cluster, gpus, servers=servers, among=rack) for rack in racks]
         return max(filter(None, parts), key=lambda part: part.gpus, default=None)
 

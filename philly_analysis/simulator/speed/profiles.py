@@ -2,14 +2,10 @@
 
 import csv
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
-
-from philly_analysis.errors import SimulationError
 
 COLUMNS = ("job_type", "task", "cpus", "mem_gb", "at_mem_gb")
 """Columns of a profile table, before those of throughput, which are named ``c<CPUs>``."""
@@ -45,52 +41,23 @@ class Profile:
         return float(np.interp(cpus, self.cpu_grid, self.table[row]))
 
 
-def read_profiles(path: str | Path) -> dict[str, Profile]:
-    """Read profiles from a CSV file with one row per job type and memory.
-
-    Columns: job_type, task, cpus and mem_gb (request per GPU), at_mem_gb (memory per GPU at which
-    the row was measured), and c1, c2, … (throughput at so many CPUs per GPU, relative to a
-    proportional share).
-
-    Raises
-    ------
-    SimulationError
-        The file cannot be read, or has other columns or values.
-    """
-    path = Path(path)
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return _read(file, str(path))
-    except OSError as error:
-        raise SimulationError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _read(lines: Iterable[str], where: str) -> dict[str, Profile]:
-    reader = csv.DictReader(lines)
-    names = tuple(reader.fieldnames or ())
-    grid = tuple(n for n in names if n not in COLUMNS)
-    if missing := [c for c in COLUMNS if c not in names]:
-        raise SimulationError(f"{where} has no column {', '.join(missing)}. It has: {names}.")
+def _read() -> dict[str, Profile]:
+    text = files(__package__).joinpath("profiles.csv").read_text("utf-8")
     profiles: dict[str, Profile] = {}
-    for row in reader:
-        try:
-            name, at_gb = row["job_type"], float(row["at_mem_gb"])
-            old = profiles.get(name)
-            profiles[name] = Profile(
-                job_type=name,
-                task=row["task"],
-                cpus=float(row["cpus"]),
-                mem_gb=float(row["mem_gb"]),
-                cpu_grid=tuple(float(c.removeprefix("c")) for c in grid),
-                mem_grid_gb=(*(old.mem_grid_gb if old else ()), at_gb),
-                table=(*(old.table if old else ()), tuple(float(row[c]) for c in grid)),
-            )
-        except (TypeError, ValueError) as error:
-            raise SimulationError(f"{where}, line {reader.line_num}: {error}.") from None
+    for row in csv.DictReader(text.splitlines()):
+        name, old = row["job_type"], profiles.get(row["job_type"])
+        by_cpus = {float(c[1:]): float(of) for c, of in row.items() if c not in COLUMNS}
+        profiles[name] = Profile(
+            job_type=name,
+            task=row["task"],
+            cpus=float(row["cpus"]),
+            mem_gb=float(row["mem_gb"]),
+            cpu_grid=tuple(by_cpus),
+            mem_grid_gb=(*(old.mem_grid_gb if old else ()), float(row["at_mem_gb"])),
+            table=(*(old.table if old else ()), tuple(by_cpus.values())),
+        )
     return profiles
 
 
-PROFILES = _read(
-    files(__package__).joinpath("profiles.csv").read_text("utf-8").splitlines(), "profiles.csv"
-)
+PROFILES = _read()
 """Ten models: Synergy (OSDI'22), profiles of its artifact, msr-fiddle/synergy at 1bb2bed."""
