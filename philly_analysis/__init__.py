@@ -106,12 +106,21 @@ _PACKAGES = {
 class _Package(ModuleType):
     """Keep functions that share their name with a subpackage (``ingest``, ``models``, ``report``).
 
-    Importing a subpackage would otherwise replace the function by the module.
+    Importing a subpackage would otherwise replace the function by the module. Others are called by
+    mistake (``trace(folder)``); their error names the right call.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
+        if isinstance(value, ModuleType):
+            if name in __all__:
+                return
+            value.__class__ = _Subpackage
+        super().__setattr__(name, value)
+
+
+class _Subpackage(ModuleType):
+    def __call__(self, *_: object, **__: object) -> None:
+        raise no_attribute(sys.modules[__package__], f"{self.__name__.rpartition('.')[2]}()")
 
 
 sys.modules[__name__].__class__ = _Package

@@ -2,13 +2,15 @@
 
 import inspect
 import tomllib
+from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache, update_wrapper
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from types import MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
+_Kind = TypeVar("_Kind")
 _Options = ParamSpec("_Options")
 _Returned = TypeVar("_Returned")
 
@@ -48,7 +50,7 @@ class UnknownNameError(PhillyError):
         options = f" There are: {', '.join(names)}." if names else " There are none."
         if close and len(names) > _MOST_LISTED:
             options = ""
-        super().__init__(f"no {kind} named {word!r}.{hint}{options}")
+        super().__init__(f"no {kind} named {word!r:.200}.{hint}{options}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
         return type(self), self._arguments  # so that it can be pickled
@@ -75,7 +77,16 @@ def familiar_names(owner: str, kind: Literal["works", "instead"]) -> dict[str, s
     return _tables().get(owner, {}).get(kind, {})
 
 
-class SuggestsNames:
+class _ClassSuggestsNames(ABCMeta):
+    """Do for a class what :class:`SuggestsNames` does for its objects: ``Workload.from_df``."""
+
+    if not TYPE_CHECKING:  # which would take every absent attribute for one
+
+        def __getattr__(cls, name: str) -> Any:
+            return _familiar_attribute(cls, name)
+
+
+class SuggestsNames(metaclass=_ClassSuggestsNames):
     """Accept the names of other libraries, or name the right call in the error.
 
     ``familiar_names.toml`` lists them by class. They are not documented: each thing has one name.
@@ -83,13 +94,17 @@ class SuggestsNames:
 
     __slots__ = ()
 
-    if not TYPE_CHECKING:  # which would take every absent attribute for one
+    if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            for kind in _class_names(self):
-                if same := familiar_names(kind, "works").get(name):
-                    return getattr(self, same)
-            raise no_attribute(self, name)
+            return _familiar_attribute(self, name)
+
+
+def _familiar_attribute(owner: object, name: str) -> Any:
+    for kind in _class_names(owner):
+        if same := familiar_names(kind, "works").get(name):
+            return getattr(owner, same)
+    raise no_attribute(owner, name)
 
 
 def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttributeError:
@@ -102,63 +117,113 @@ def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttri
     known
         Names to suggest; by default its public attributes.
     """
-    kinds = [owner.__name__] if isinstance(owner, ModuleType) else _class_names(owner)
+    kinds = _class_names(owner)
     if name.startswith("_"):  # Python's own look-ups
         return NoAttributeError(f"{kinds[0]} has no attribute {name!r}.")
-    calls = [c for kind in kinds if (c := familiar_names(kind, "instead").get(name))]
+    instead: dict[str, str] = {}
+    for kind in reversed(kinds):
+        instead |= familiar_names(kind, "instead")
     public = [n for n in (known or dir(owner)) if not n.startswith("_")]
     near = get_close_matches(name, public, 3)
-    if calls:
-        hint = f"Use {calls[0]}."
+    if name in instead:
+        hint = f"Use {instead[name]}."
+    elif "DataFrame" in instead and _is_of_frames(name):
+        hint = f"Use {instead['DataFrame']}.{name}."
     elif near:
         hint = f"Did you mean {' or '.join(near)}?"
+    elif "*" in instead:
+        hint = f"Use {instead['*']}."
     else:
         hint = f"It has {', '.join(public)}."
     return NoAttributeError(f"{kinds[0]} has no attribute {name!r}. {hint}")
 
 
+def _is_of_frames(name: str) -> bool:
+    """Return whether a DataFrame of pandas has an attribute."""
+    from pandas import DataFrame
+
+    return hasattr(DataFrame, name)
+
+
 def _class_names(owner: object) -> list[str]:
-    return [kind.__name__ for kind in type(owner).__mro__]
+    if isinstance(owner, ModuleType | CheckedFunction):
+        return [owner.__name__]
+    return [kind.__name__ for kind in (owner if isinstance(owner, type) else type(owner)).__mro__]
 
 
 class ArgumentError(PhillyError, TypeError):
     """A call has an argument that the function does not take, or lacks one."""
 
 
+class CheckedFunction:
+    """A function whose errors name the nearest argument, and the call for an absent attribute.
+
+    ``policies.Fifo`` is such an attribute.
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._signature = inspect.signature(function)
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Call the function, or raise an ArgumentError."""
+        parameters = self._signature.parameters
+        known = [n for n, p in parameters.items() if n != "self" and p.kind != p.VAR_KEYWORD]
+        for name in kwargs.keys() - parameters.keys():
+            same = familiar_names("arguments", "works").get(name)
+            if same in known and same not in kwargs:
+                kwargs[same] = kwargs.pop(name)
+        try:
+            self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            owner, _, call = self.__qualname__.removesuffix(".__init__").rpartition(".")
+            unknown = [name for name in kwargs if name not in parameters]
+            hints = [hint for name in unknown if (hint := _near_argument(name, known))]
+            instead = familiar_names(owner or "philly_analysis", "instead").get(f"{call}()")
+            if hints:
+                hint = f"Did you mean {', '.join(hints)}?"
+            elif instead:
+                hint = f"Use {instead}."
+            else:
+                hint = f"It takes: {', '.join(known)}."
+            raise ArgumentError(f"{call}(): {error}. {hint}") from None
+        return self._function(*args, **kwargs)
+
+    def __get__(self, owner: object, kind: type | None = None) -> object:
+        return self if owner is None else MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self, name)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by name, as functions are
+
+
+@overload
+def suggest_arguments(function: type[_Kind]) -> type[_Kind]: ...
+@overload
 def suggest_arguments(
     function: Callable[_Options, _Returned],
-) -> Callable[_Options, _Returned]:
+) -> Callable[_Options, _Returned]: ...
+def suggest_arguments(function: Any) -> Any:
     """Check the arguments of a function before it runs, and name the nearest of an unknown one.
 
-    Some that other libraries have for the same are accepted.
+    Some that other libraries have for the same are accepted. Of a class, those of its constructor
+    are checked.
 
     Raises
     ------
     ArgumentError
         An argument is unknown, missing or given twice.
     """
-    signature = inspect.signature(function)
-    known = [n for n, p in signature.parameters.items() if n != "self" and p.kind != p.VAR_KEYWORD]
-
-    @wraps(function)
-    def call(*args: _Options.args, **kwargs: _Options.kwargs) -> _Returned:
-        for name in kwargs.keys() - signature.parameters.keys():
-            same = familiar_names("arguments", "works").get(name)
-            if same in known and same not in kwargs:
-                kwargs[same] = kwargs.pop(name)
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            unknown = [name for name in kwargs if name not in signature.parameters]
-            hints = [hint for name in unknown if (hint := _near_argument(name, known))]
-            if hints:
-                hint = f"Did you mean {', '.join(hints)}?"
-            else:
-                hint = f"It takes: {', '.join(known)}."
-            raise ArgumentError(f"{function.__name__}(): {error}. {hint}") from None
-        return function(*args, **kwargs)
-
-    return call
+    if not isinstance(function, type):
+        return CheckedFunction(function)
+    function.__init__ = CheckedFunction(function.__init__)  # type: ignore[misc]
+    return function
 
 
 def _near_argument(name: str, known: list[str]) -> str | None:

@@ -1,7 +1,7 @@
-"""Check a hundred calls typed as in pandas, DuckDB, seaborn, SciPy and scikit-learn.
+"""Check calls typed as in pandas, DuckDB, seaborn, SciPy, scikit-learn, networkx and simpy.
 
 ``familiar_calls.txt`` was written before the API was read. A call works, or, after an exclamation
-mark, its error names the call that does. After a question mark the error is Python's own.
+mark, its error names the call that does. After a question mark the error is DuckDB's own.
 """
 
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import philly_analysis as philly
@@ -32,6 +33,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     log.write_text("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n")
     yield {
         "philly": philly,
+        "np": np,
         "trace": trace,
         "path": path,
         "jobs": jobs,
@@ -52,6 +54,6 @@ def test_a_familiar_call_works_or_names_the_right_one(call: str, names: dict[str
     if call[0] not in "!?":
         eval(call, names)  # noqa: S307 - the file beside this one
         return
-    with pytest.raises((AttributeError, TypeError)) as raised:
+    with pytest.raises((philly.PhillyError, AttributeError)) as raised:
         eval(call[1:], names)  # noqa: S307
     assert bool(re.search("Use |Did you mean ", str(raised.value))) == (call[0] == "!")

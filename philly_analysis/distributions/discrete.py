@@ -89,7 +89,7 @@ class DiscreteDistribution(FrozenDistribution):
         possible = [value for value, share in zip(*self.points, strict=True) if share > 0]
         return possible[0], possible[-1]
 
-    def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
-        """Return the mean of a function of the value, which takes arrays."""
+    def expect(self, func: Callable[[Floats], ArrayLike] = np.positive) -> float:
+        """Return the mean of a function, which takes arrays, of the value; by default its own."""
         values, shares = self.points
         return float(np.dot(func(np.asarray(values, float)), shares))

@@ -265,8 +265,8 @@ class Distribution(FrozenDistribution, SuggestsNames):
         half = critical * np.sqrt(p * (1 - p) / n)
         return self.ppf(np.maximum(p - half, 0)), self.ppf(np.minimum(p + half, 1))
 
-    def expect(self, func: Callable[[Floats], ArrayLike]) -> float:
-        """Return the mean of a function of the value, which takes arrays.
+    def expect(self, func: Callable[[Floats], ArrayLike] = np.positive) -> float:
+        """Return the mean of a function, which takes arrays, of the value; by default its own.
 
         By Gauss-Legendre quadrature over the probability, in cells ever finer towards 0 and 1.
         """

@@ -59,7 +59,7 @@ class DrawnJobs:
 def sample_workload(
     model: Parts,
     *,
-    seed: int,
+    seed: int | np.random.Generator,
     start: datetime,
     load: float,
     offered: float | None,
@@ -67,6 +67,8 @@ def sample_workload(
     **size: Any,
 ) -> Workload:
     """Draw a workload from a model; see :meth:`WorkloadModel.sample`."""
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(2**32))
     if gpus is not None and gpus < 1:
         raise ModelError(f"a cluster needs at least one GPU, not {gpus}")
     if start.weekday() or start.time() != datetime.min.time():

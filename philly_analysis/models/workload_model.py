@@ -7,6 +7,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Self, cast, overload
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
@@ -30,12 +31,14 @@ from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.predictive import predictive_models
 from philly_analysis.models.sampling import sample_workload
-from philly_analysis.study import GANGS
+from philly_analysis.study import GANGS, RunPolicy
+from philly_analysis.trace import TraceLike, open_trace
 from philly_analysis.workload import Ensemble, Workload
 
 MONDAY = datetime(2018, 1, 1)
 
 
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class WorkloadModel(Parts, SuggestsNames):
     """The workload of a cluster: arrivals, users, gang sizes, run times and statuses.
@@ -53,7 +56,7 @@ class WorkloadModel(Parts, SuggestsNames):
     @classmethod
     def fit(
         cls,
-        data: Observations,
+        data: Observations | TraceLike,
         *,
         family: str | None = None,
         windows: ArrayLike | None = None,
@@ -64,7 +67,7 @@ class WorkloadModel(Parts, SuggestsNames):
         Parameters
         ----------
         data
-            The observations.
+            The observations, or a trace of them: see :func:`~philly_analysis.fit`.
         windows
             Observed times, if not from the first job to the last: see `Arrivals.fit`.
         family
@@ -77,6 +80,9 @@ class WorkloadModel(Parts, SuggestsNames):
         ModelError
             No jobs, one job, all censored, all durations zero: the message says which.
         """
+        if not isinstance(data, Observations):
+            with open_trace(data, otherwise=RunPolicy.SUM) as trace:
+                data = Observations.of_trace(trace)
         jobs = data.jobs
         if len(jobs) < 2:
             why = f" ({'; '.join(data.exclusions)})" if data.exclusions else ""
@@ -122,7 +128,7 @@ class WorkloadModel(Parts, SuggestsNames):
         load: float = 1.0,
         gpus: int | None = None,
         offered: float | None = None,
-        seed: int = 0,
+        seed: int | np.random.Generator = 0,
         seeds: None = None,
         start: datetime = MONDAY,
         variation: str = "month",
@@ -149,7 +155,7 @@ class WorkloadModel(Parts, SuggestsNames):
         load: float = 1.0,
         gpus: int | None = None,
         offered: float | None = None,
-        seed: int = 0,
+        seed: int | np.random.Generator = 0,
         seeds: Iterable[int] | None = None,
         start: datetime = MONDAY,
         variation: str = "month",
@@ -176,7 +182,7 @@ class WorkloadModel(Parts, SuggestsNames):
             the fitted cluster, by changing the rate. The sample may be a few percent shorter or
             longer than `days`.
         seed
-            The same seed gives the same workload.
+            The same seed gives the same workload. Or a generator, to draw one from.
         seeds
             Several seeds: return an :class:`Ensemble` with a period for each, of 28 days unless
             jobs or days are given.
@@ -217,9 +223,32 @@ class WorkloadModel(Parts, SuggestsNames):
             return repeat(self)
         return cast("Iterator[Self]", predictive_models(self, self.variation, seed))
 
+    @suggest_arguments
     def to_json(self) -> str:
         """Return the model as JSON, as :meth:`save` writes it."""
         return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str, where: str | Path = "the text") -> Self:
+        """Return the model that :meth:`to_json` returned as text.
+
+        Parameters
+        ----------
+        where
+            Name of the text in errors.
+
+        Raises
+        ------
+        ModelError
+            The text is not such a model, or has other gang buckets.
+        """
+        model = from_json(cls, text, where)
+        if not _has_current_gangs(model):
+            raise ModelError(
+                f"{where} was fitted with other gang buckets than the current ones "
+                f"({', '.join(GANGS)}). Fit it again, or restore GANG_BUCKETS."
+            )
+        return model
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.
@@ -250,13 +279,7 @@ class WorkloadModel(Parts, SuggestsNames):
             text = Path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"no workload model can be read from {path}: {error}") from None
-        model = from_json(cls, text, path)
-        if not _has_current_gangs(model):
-            raise ModelError(
-                f"{path} was fitted with other gang buckets than the current ones "
-                f"({', '.join(GANGS)}). Fit it again, or restore GANG_BUCKETS."
-            )
-        return model
+        return cls.from_json(text, path)
 
     def summary(self) -> pd.DataFrame:
         """Return the numbers of the model, with units and intervals.

@@ -164,6 +164,11 @@ def simulate(
     TraceError
         The folder cannot be written.
     """
+    if not isinstance(policy, str | Policy):
+        raise SimulationError(
+            f"a policy is a name or a Policy, not a {type(policy).__name__}; "
+            "sweep(workload, policies) runs several."
+        )
     if isinstance(policy, str):
         policy = policy_named(policy, knobs or {})
     elif knobs:
@@ -185,8 +190,8 @@ def simulate(
                 f"{policy.name} replays attempts as they were recorded, so that {option} has no "
                 "effect. Omit it, or give another policy."
             )
-    if isinstance(machines, str):
-        machines = fleet(machines)
+    if isinstance(machines, str | int):
+        machines = fleet(str(machines))
     assumed_cluster = machines is None and gpus is None and not workload.gpus
     if machines is None:
         demand = demand_of(workload)

@@ -83,7 +83,7 @@ def _read(frame: Frame) -> pa.Table:
     """Read a frame, with its times in UTC."""
     try:
         table = pa.table(frame)
-    except (TypeError, pa.ArrowException) as error:
+    except (TypeError, ValueError) as error:
         raise TraceError(
             f"a {type(frame).__name__} is no table: {error}. Give a frame of pandas, polars, "
             "pyarrow or DuckDB, a dict of them by table, or the folder of a trace."

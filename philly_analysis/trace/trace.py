@@ -256,6 +256,7 @@ class Trace(SuggestsNames):
         ]
         return pd.DataFrame(rows, columns=["name", "here", "row", "question", "reads"])
 
+    @suggest_arguments
     def between(self, start: str | datetime, end: str | datetime) -> "Trace":
         """Return a trace of the jobs submitted from one moment on, and before another.
 

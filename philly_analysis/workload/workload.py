@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from philly_analysis.errors import SuggestsNames, WorkloadError
+from philly_analysis.errors import SuggestsNames, UnknownNameError, WorkloadError, suggest_arguments
 from philly_analysis.results import save_table
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
@@ -60,6 +60,7 @@ def _interned(word: str | None) -> str | None:
     return word and intern(word)
 
 
+@suggest_arguments
 @dataclass(frozen=True, slots=True)
 class Workload(SuggestsNames):
     """Jobs, their attempts, and machines, as frames with the columns of the schema's tables.
@@ -172,6 +173,20 @@ class Workload(SuggestsNames):
     def gpus(self) -> int:
         """Number of GPUs of the machines; 0 without machines."""
         return int(self.machines["gpus"].sum())
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        """Return the frame of a table by its name, as ``workload.jobs`` does.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such table: :meth:`df` has the columns.
+        """
+        if name not in self.frames:
+            raise UnknownNameError(
+                "table of a workload (for columns: .df())", str(name), self.frames
+            )
+        return self.frames[name]
 
     def __len__(self) -> int:
         return len(self.jobs)

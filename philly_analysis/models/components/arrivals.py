@@ -14,7 +14,7 @@ from philly_analysis.distributions import (
     impose_autocorrelation,
     round_significant,
 )
-from philly_analysis.errors import ModelError
+from philly_analysis.errors import ModelError, SuggestsNames
 from philly_analysis.models.components.hourly_counts import (
     HOUR_S,
     WEEK_H,
@@ -32,7 +32,7 @@ MAX_LAG_H = 2 * WEEK_H
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(SuggestsNames):
     """A model of submission times.
 
     Hourly counts have the fitted distribution and autocorrelation and follow the hour of the

@@ -1,7 +1,8 @@
 """Run times given gang class, virtual cluster and status, with user and hour effects."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, overload
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -273,8 +274,8 @@ class Duration(PositiveDistribution, SuggestsNames):
         status: str | None,
         hour: int | None,
     ) -> Distribution:
-        if gpus < 1:
-            raise ModelError(f"a gang has at least one GPU, not {gpus}")
+        if not isinstance(cast("object", gpus), Real) or gpus < 1:
+            raise ModelError(f"a gang has at least one GPU, a number, not {gpus!r}")
         if status is not None and status not in STATUSES:
             raise UnknownNameError("status", status, STATUSES)
         if hour is not None and hour not in range(24):
