@@ -133,7 +133,7 @@ EXPLAINED = {
     "philly.analyze(path, 'run_time').jobs": r"Use \.facts\.jobs",
     "philly.analyze(path, 'run_time').facts['n']": "no fact named 'n'",
     "philly.analyze(path, 'run_time').plot(style='paper')": "no style named 'paper'.*column",
-    "philly.analyze(path, 'run_time').plot(figsize=(4, 3))": "It takes: ax, style, grey",
+    "philly.analyze(path, 'run_time').plot(figsize=(4, 3))": r"Use \.plot\(ax=…\) with axes",
     "philly.load_model('philly').duration(gang=8)": "Did you mean gpus",
     "philly.simulate(path, 'SRTF')": "Did you mean 'srtf'",
     "philly.load_model('phily')": "Did you mean 'philly'",
