@@ -3,9 +3,10 @@
 from philly_analysis.experiments import conclusions, sweeps
 from philly_analysis.experiments.amoeba import AMOEBA
 from philly_analysis.experiments.antman import ANTMAN
-from philly_analysis.experiments.effects import effect_table
+from philly_analysis.experiments.effects import contrast_tables
 from philly_analysis.experiments.experiment import Experiment
 from philly_analysis.experiments.guidelines import GUIDELINES
+from philly_analysis.experiments.increments import choice_table
 from philly_analysis.experiments.job_sources import EnsembleJobs, JobSource, ModelJobs, TraceJobs
 from philly_analysis.experiments.outage_rates import recorded_outages
 from philly_analysis.experiments.runs import Assumed, plan_runs

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.effects import effect, percent
+from philly_analysis.experiments.effects import USUAL, effect
 from philly_analysis.experiments.experiment import (
     PUBLISHED,
-    USUAL,
     Experiment,
     Summary,
     Sweep,
     system_rows,
 )
+from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
 from philly_analysis.results import Fact, Result
 from philly_analysis.results.figures import canvas, label_lines, title
@@ -65,6 +65,15 @@ SETTINGS: dict[str, Setting] = {
 }
 """Settings by name: the usual one, and one for each changed assumption."""
 
+_JCT = ("mean_jct_h", BOTH)
+_PUBLISHED_PCT = -PUBLISHED["amoeba"][0].published
+
+INCREMENTS = (
+    Increment("elasticity", *_JCT, (TIRESIAS, STATIC), published_pct=_PUBLISHED_PCT),
+    Increment("growing", *_JCT, (TIRESIAS, STATIC, SHRINK)),
+    Increment("shrinking", *_JCT, (TIRESIAS, STATIC, GROW)),
+)
+
 SHOWN = {
     "mean_jct_h": (
         (BOTH, STATIC, "elastic"),
@@ -109,7 +118,7 @@ def _outcome(
 def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
     usual = partial(effect, table, "mean_jct_h", setting=USUAL, load=sweep.at)
     both, grow, shrink = (usual(arm, STATIC) for arm in (BOTH, GROW, SHRINK))
-    added, promotion = usual(BOTH, GROW), usual(TIRESIAS, STATIC)
+    added = usual(BOTH, GROW)
     elastic = (table["arm"] == BOTH) & (table["load"] == sweep.at) & (table["setting"] == USUAL)
     lost_pct = float(table.loc[elastic, "lost_pct"].mean())
     return Summary(
@@ -121,10 +130,6 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
             Fact("lost_pct", lost_pct, "allocated GPU time that is lost to changes"),
         ),
         sentences=(
-            f"Elastic jobs change mean JCT by {percent(both)} against static ones; jobs that only "
-            f"grow by {percent(grow)}, jobs that only shrink by {percent(shrink)}.",
-            f"Shrinking in addition to growing changes it by {percent(added)}. Tiresias with "
-            f"promotion changes it by {percent(promotion)} against static jobs.",
             f"Changes of GPUs lose {lost_pct:.2g} % of the allocated GPU time, at "
             f"{SETTINGS[USUAL].policy.restart_s:g} s each.",
         ),
@@ -151,6 +156,11 @@ AMOEBA = Experiment(
     measures=("mean_jct_h", "resizes", "lost_pct"),
     rows=partial(system_rows, SETTINGS, policies, (STATIC, BOTH), _outcome),
     summarize=_summarize,
+    increments=INCREMENTS,
+    choices=(
+        *("at most 1.5 times", "at most 4 times", "at least a half", "shrinks above 1 waiting"),
+        *("queues at 1 GPU hour", "order SRTF", "decides every 60 s"),
+    ),
     shown=SHOWN,
     plot=_plot,
 )

@@ -11,15 +11,15 @@ import polars as pl
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from philly_analysis.experiments.effects import effect, percent
+from philly_analysis.experiments.effects import USUAL, effect
 from philly_analysis.experiments.experiment import (
     PUBLISHED,
-    USUAL,
     Experiment,
     Summary,
     Sweep,
     system_rows,
 )
+from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.experiments.panels import mark_published, over_load, sensitivity
 from philly_analysis.results import Fact, Result
@@ -70,6 +70,17 @@ SETTINGS: dict[str, Setting] = {
 }
 """Settings by name: the usual one, and one for each changed assumption; Beta means are named."""
 
+_WITHOUT_GUESTS = (BLOCKED, BACKFILL, YARN)
+_ALONE = (*_WITHOUT_GUESTS, IDLE)
+_COMPUTE_PCT, _MEMORY_PCT = (row.published for row in PUBLISHED["antman"])
+
+INCREMENTS = (
+    Increment("GPU sharing", "mean_jct_h", SHARED, _ALONE),
+    Increment("GPU sharing", "compute_pct", SHARED, _ALONE, more=True, published_pct=_COMPUTE_PCT),
+    Increment("GPU sharing", "memory_pct", SHARED, _ALONE, more=True, published_pct=_MEMORY_PCT),
+    Increment("guests on idle GPUs", "mean_jct_h", IDLE, _WITHOUT_GUESTS),
+)
+
 SHOWN = {
     "compute_pct": (
         (SHARED, BLOCKED, "AntMan"),
@@ -84,6 +95,7 @@ SHOWN = {
         (GANDIVA, BLOCKED, "Gandiva"),
         (SHARED, IDLE, "sharing alone"),
     ),
+    "wait_h": tuple((arm, BLOCKED, arm) for arm in (BACKFILL, IDLE, SHARED, YARN, GANDIVA)),
 }
 
 
@@ -161,28 +173,13 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
         ("memory", "memory_pct", "memory"),
         ("mean_jct", "mean_jct_h", "mean JCT"),
     ):
-        total, backfill, idle = (usual(measure, a, BLOCKED) for a in (SHARED, BACKFILL, IDLE))
+        total, backfill = (usual(measure, arm, BLOCKED) for arm in (SHARED, BACKFILL))
         own = usual(measure, SHARED, IDLE)
         facts += [
             Fact(f"sharing_{short}_pct", own.effect, f"change of {word} by sharing alone"),
             Fact(f"whole_{short}_pct", total.effect, f"change of {word}, AntMan over blocked"),
             Fact(f"backfill_{short}_pct", backfill.effect, f"change of {word} by backfill alone"),
         ]
-        sentences.append(
-            f"Against a queue that blocks, AntMan changes {word} by {percent(total)}, guests on "
-            f"idle GPUs by {percent(idle)}, backfill by {percent(backfill)}. Sharing alone adds "
-            f"{percent(own)}."
-        )
-    for measure, against, intro, arms in (
-        ("mean_jct_h", SHARED, "Change of mean JCT against AntMan", (UPGRADED, YARN, GANDIVA)),
-        (
-            *("wait_h", BLOCKED, "Change of queueing delay against a queue that blocks"),
-            (BACKFILL, IDLE, SHARED, UPGRADED, YARN, GANDIVA),
-        ),
-    ):
-        changes = {arm: usual(measure, arm, against) for arm in arms}
-        each = "; ".join(f"{arm} {percent(c)}" for arm, c in changes.items() if c.pairs)
-        sentences.append(f"{intro}: {each}.")
     rows = table[(table["setting"] == USUAL) & (table["load"] == sweep.at)]
     fairness = rows.groupby("arm", sort=False)["fairness"].mean()
     if (fairness < 1).any():  # several virtual clusters
@@ -217,6 +214,8 @@ ANTMAN = Experiment(
     ),
     rows=partial(system_rows, SETTINGS, policies, (IDLE, SHARED), _outcome),
     summarize=_summarize,
+    increments=INCREMENTS,
+    choices=("guests after 1 min", "guests after 1 h", "beside holders < 0.5", "tenants' quotas"),
     shown=SHOWN,
     plot=_plot,
 )

@@ -10,6 +10,21 @@ from philly_analysis.results import Paired, paired
 ARM = ["setting", "load", "arm", "seed"]
 """Key of a table of trials: assumptions, offered load, arm, seed of the draw of jobs."""
 
+USUAL = "as assumed"
+"""Name of the setting from which all others differ in one assumption."""
+
+WHAT = {
+    "mean_jct_h": "mean completion time",
+    "p99_jct_h": "99th percentile of completion times",
+    "wait_h": "mean queueing delay",
+    "compute_pct": "GPU compute in use",
+    "memory_pct": "GPU memory in use",
+    "jct_h": "mean completion time of sound jobs",
+    "gang_jct_h": "mean completion time of sound gangs",
+    "gpu_h": "GPU hours allocated",
+}
+"""Measures that arms are compared by, as phrases."""
+
 Pairs = Sequence[tuple[str, str, str]]
 """Arms to compare: (arm, against, label)."""
 
@@ -47,24 +62,31 @@ def effect(
     return Paired(np.nan, np.nan, np.nan, 0) if rows.empty else Paired(*rows[columns].iloc[0])
 
 
-def effect_table(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
-    """Return effects and intervals as text for a page: a row per setting and load."""
-    columns = {
-        f"{label}, {measure}": {
-            (row.setting, row.load): percent(Paired(*row[3:]))
+def contrast_tables(
+    table: pd.DataFrame, shown: Mapping[str, Pairs], setting: str
+) -> dict[str, pd.DataFrame]:
+    """Return effects and intervals under one setting as text, by what changes.
+
+    Returns
+    -------
+    dict of str to pandas.DataFrame
+        A row per contrast: its name, and a column per load.
+    """
+    found = {}
+    for measure, pairs in shown.items():
+        rows = [
+            (f"{arm}, over {against}", row.load, percent(Paired(*row[3:])))
+            for arm, against, _ in pairs
             for row in effects(table, measure, arm, against).itertuples()
-        }
-        for measure, pairs in shown.items()
-        for arm, against, label in pairs
-    }
-    keys = list(dict.fromkeys(key for column in columns.values() for key in column))
-    return pd.DataFrame(
-        {
-            "setting": [setting for setting, _ in keys],
-            "load": [load for _, load in keys],
-            **{name: [texts.get(key) for key in keys] for name, texts in columns.items()},
-        }
-    )
+            if row.setting == setting
+        ]
+        long = pd.DataFrame(rows, columns=["contrast", "load", "change"])
+        wide = long.pivot_table(
+            index="contrast", columns="load", values="change", aggfunc="first", sort=False
+        )
+        wide = wide.sort_index(axis=1).rename(columns="load {:g}".format)
+        found[f"change of {WHAT[measure]}"] = wide.rename_axis(columns=None).reset_index()
+    return found
 
 
 def percent(change: Paired) -> str:
@@ -75,17 +97,20 @@ def percent(change: Paired) -> str:
     return f"{text} ({_signed(change.low)} to {_signed(change.high)})"
 
 
+def size(change: Paired) -> str:
+    """Return a percent change and its interval as text without signs: by how much it differs."""
+    if change.effect < 0:
+        change = Paired(-change.effect, -change.high, -change.low, change.pairs)
+    return percent(change).replace("+", "")
+
+
+def clear(change: Paired) -> bool:
+    """Return whether the interval of a change excludes zero."""
+    return change.low > 0 or change.high < 0
+
+
 def _signed(value: float) -> str:
     """Return a percentage with two digits; values just above −100 are not rounded to it."""
     digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
     rounded = round(value, digits)
     return f"{rounded:+.{digits}f}".replace("-", "\N{MINUS SIGN}") if rounded else "0"
-
-
-def significant(changes: Mapping[str, Paired]) -> str:
-    """Return the changes whose interval excludes zero, and the names of the other arms."""
-    clear = {arm: change for arm, change in changes.items() if change.low > 0 or change.high < 0}
-    parts = [f"{arm} {percent(change)}" for arm, change in clear.items()]
-    if others := [arm for arm in changes if arm not in clear]:
-        parts.append(f"no significant change: {', '.join(others)}")
-    return "; ".join(parts)

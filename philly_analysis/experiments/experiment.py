@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.effects import ARM, Pairs
+from philly_analysis.experiments import increments
+from philly_analysis.experiments.effects import ARM, USUAL, Pairs
+from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import DrawJobs
 from philly_analysis.parallel import InlineExecutor, map_ordered
 from philly_analysis.results import Comparison, Fact, Result, count
 from philly_analysis.workload import JobSpec, at_load
-
-USUAL = "as assumed"
-"""Name of the setting from which all others differ in one assumption."""
 
 Row = tuple[object, ...]
 """One trial: its key :data:`ARM`, and its measures."""
@@ -92,12 +91,16 @@ class Experiment:
         Yields the trials of a seed, from a source of jobs, its name, a sweep and the seed.
     summarize
         Returns the summary of a table of trials.
+    increments
+        What its mechanisms add; the first one is the headline.
+    choices
+        Settings that change a choice which the system's publication leaves open.
     shown
-        By measure, the arms that its page compares.
+        By measure, the arms that its page contrasts.
     plot
-        Draws its figure.
-    one_load
-        Whether its sentences refer to the load of all settings.
+        Draws the contrasts and their sensitivity.
+    usual
+        Name of the setting from which all others differ in one assumption.
     """
 
     name: str
@@ -106,9 +109,11 @@ class Experiment:
     measures: Sequence[str]
     rows: Callable[[DrawJobs, str, Any, int], Iterator[Row]]
     summarize: Callable[[pd.DataFrame, Any], Summary]
+    increments: Sequence[Increment]
+    choices: Sequence[str]
     shown: Mapping[str, Pairs]
     plot: Callable[[Result], Figure]
-    one_load: bool = True
+    usual: str = USUAL
 
     def compute(
         self,
@@ -144,17 +149,19 @@ class Experiment:
     def result(self, table: pd.DataFrame, source: str, sweep: Sweep) -> Result:
         """Return a table of trials with its facts and sentences."""
         summary = self.summarize(table, sweep)
-        load = f" at a load of {sweep.at:g}" if self.one_load else ""
-        draws = f"On jobs of “{source}”{load}, {count(len(sweep.seeds), 'draw')}."
+        draws = f"On jobs of “{source}”, {count(len(sweep.seeds), 'draw')}."
         published = PUBLISHED.get(self.name, ())
+        of = (self.increments, table, self.usual)
         return Result(
             name=f"{self.name}_{source}",
             table=table,
-            facts=tuple(summary.facts),
-            sentences=(*summary.sentences, draws),
+            facts=(*increments.facts(*of), *summary.facts),
+            sentences=(*increments.sentences(*of, sweep.at), *summary.sentences, draws),
             caveats=CAVEATS[self.name],
             comparisons=published if summary.comparisons is None else tuple(summary.comparisons),
             synthetic=True,
+            question=self.question,
+            draw=partial(increments.draw, self.increments, self.usual),
         )
 
 

@@ -10,9 +10,8 @@ import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.effects import effect, effects, significant
+from philly_analysis.experiments.effects import USUAL, WHAT, effect, effects
 from philly_analysis.experiments.experiment import (
-    USUAL,
     Arms,
     Experiment,
     Row,
@@ -20,6 +19,7 @@ from philly_analysis.experiments.experiment import (
     Sweep,
     trial_rows,
 )
+from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import DrawJobs, quotas_by_use
 from philly_analysis.experiments.panels import forest, other_load, symlog_percent
 from philly_analysis.experiments.study_failures import with_study_failures
@@ -105,6 +105,26 @@ SETTINGS: dict[str, Setting] = {
 ARMS = tuple(Setting().arms())
 """Names of the arms."""
 
+_MEASURED = ("jct_h", "gang_jct_h", "gpu_h")
+"""Measures that guidelines change."""
+
+_WITHOUT = (BASELINE, "anywhere")
+"""Arms that follow no guideline: Philly, and a scheduler without locality."""
+
+INCREMENTS = (
+    Increment("following all guidelines", "jct_h", "all", _WITHOUT),
+    *(
+        Increment(phrase, "gang_jct_h", arm, _WITHOUT)
+        for arm, phrase in (
+            ("patient", "waiting for locality"),
+            ("apart", "dedicated servers"),
+            ("migration", "migration"),
+            ("pre-run", "a pre-run pool"),
+            ("by reason", "retries by reason"),
+        )
+    ),
+)
+
 _COLORS = {"jct_h": INK, "gang_jct_h": CYCLE[0]}
 """Completion times in the figure, and their colours."""
 
@@ -169,16 +189,11 @@ def _mean_h(seconds: pl.Series) -> float:
 def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
     usual = partial(effect, table, against=BASELINE, setting=USUAL, load=sweep.at)
     facts, sentences = [], []
-    for measure, what in (
-        ("jct_h", "Mean completion time of sound jobs"),
-        ("gang_jct_h", "Mean completion time of sound gangs"),
-        ("gpu_h", "GPU hours allocated to all jobs"),
-    ):
-        changes = {arm: usual(measure, arm) for arm in ARMS[1:]}
-        sentences.append(f"{what}, change against Philly as it was: {significant(changes)}.")
-        for arm, change in changes.items():
+    for measure in _MEASURED:
+        for arm in ARMS[1:]:
+            change = usual(measure, arm)
             name = f"{arm}_{measure.removesuffix('_h')}_pct".replace(" ", "_").replace("-", "_")
-            facts.append(Fact(name, change.effect, f"{what}, changed by “{arm}”"))
+            facts.append(Fact(name, change.effect, f"{WHAT[measure]}: change by “{arm}”"))
     rows = table[(table["setting"] == USUAL) & (table["load"] == sweep.at)]
     passed = rows.pivot_table(index="seed", columns="arm", values="passed")
     lost = -paired(passed["by reason"], passed[BASELINE], relative=True).effect
@@ -248,7 +263,9 @@ GUIDELINES = Experiment(
     measures=("jct_h", "gang_jct_h", "gang_wait_h", "gpu_h", "passed"),
     rows=_rows,
     summarize=_summarize,
-    shown={"gang_jct_h": tuple((arm, BASELINE, arm) for arm in ARMS[1:])},
+    increments=INCREMENTS,
+    choices=("asks 3 times", "asks 24 times", "at once", "after 1 h", "on 2 servers", "for 2 min"),
+    shown={measure: tuple((arm, BASELINE, arm) for arm in ARMS[1:]) for measure in _MEASURED},
     plot=_plot,
 )
 """Table: jct_h and gang_jct_h of sound jobs and of the gangs among them; gang_wait_h: to their

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from philly_analysis.experiments import amoeba, antman, synergy_arms
-from philly_analysis.experiments.experiment import USUAL, read_table
+from philly_analysis.experiments.effects import USUAL
+from philly_analysis.experiments.experiment import read_table
 from philly_analysis.simulator import AS_RECORDED, HostResources, Speed, run
 from philly_analysis.simulator.policies import Fifo, Las, Policy, Srtf
 from philly_analysis.workload import JobSpec, fleet

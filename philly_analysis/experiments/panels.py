@@ -8,8 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
-from philly_analysis.experiments.effects import Pairs, effects
-from philly_analysis.experiments.experiment import USUAL
+from philly_analysis.experiments.effects import USUAL, Pairs, effects, percent
 from philly_analysis.results import Paired
 from philly_analysis.results.figures import CYCLE, INK, MUTED, title
 
@@ -99,11 +98,20 @@ def sensitivity(
     title(ax, f"sensitivity, at a load of {load:g}")
 
 
-def forest(ax: Axes, rows: Sequence[tuple[str, Paired, str]]) -> None:
-    """Draw a forest plot: one row per (label, effect, colour), with its interval."""
+def forest(ax: Axes, rows: Sequence[tuple[str, Paired, str]], *, values: bool = False) -> None:
+    """Draw a forest plot: one row per (label, effect, colour), with its interval.
+
+    Parameters
+    ----------
+    values
+        Write the effects and intervals beside the panel.
+    """
     for at, (_, found, color) in enumerate(reversed(rows)):
         error = [[found.effect - found.low], [found.high - found.effect]]
         ax.errorbar(found.effect, at, xerr=error, fmt="o", ms=3.5, color=color, elinewidth=1.2)
+        if values:
+            across = ax.get_yaxis_transform()
+            ax.text(1.02, at, percent(found), transform=across, va="center", fontsize=8)
     ax.axvline(0, color=MUTED, lw=0.8)
     ax.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
     ax.tick_params(axis="y", length=0)

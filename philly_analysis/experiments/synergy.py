@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.experiments.effects import effect, percent
 from philly_analysis.experiments.experiment import PUBLISHED, Experiment, Row, Summary, Sweep
+from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import DrawJobs, at_rate, one_gpu_each
 from philly_analysis.experiments.panels import (
     forest,
@@ -45,6 +46,14 @@ STATIC = "100 jobs at once"
 """Setting of the paper's static trace."""
 
 MEASURES = ("mean_jct_h", "p99_jct_h", "throughput", "makespan_h", "gpu_pct", "cpu_pct")
+
+_FASTEST_PCT = 100 * (1 / PUBLISHED["synergy"][0].published - 1)
+_UNTUNED = (PROPORTIONAL, GREEDY, *BIG_DATA)
+
+INCREMENTS = (
+    Increment("tuning shares", "mean_jct_h", TUNE, _UNTUNED, published_pct=_FASTEST_PCT),
+    Increment("tuning shares", "p99_jct_h", TUNE, _UNTUNED),
+)
 
 SHOWN = {
     "mean_jct_h": (
@@ -117,20 +126,7 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
         for load, found in tuned.items()
         if found.pairs
     ]
-    greedy = {load: change(GREEDY, load) for load in sweep.loads}
-    rivals = {arm: change(arm, sweep.at) for arm in BIG_DATA}
-    sentences = [
-        f"{intro}: {'; '.join(parts)}."
-        for intro, parts in (
-            ("Change of mean JCT by tuned against proportional shares", _by_load(tuned)),
-            ("By tuned against greedy shares", _by_load(greedy)),
-            (
-                f"By tuned shares against schedulers of data clusters at a load of {sweep.at:g}",
-                [f"{arm} {percent(found)}" for arm, found in rivals.items() if found.pairs],
-            ),
-        )
-        if parts
-    ]
+    sentences = []
     static = table[table["setting"] == STATIC].pivot_table(
         index="seed", columns="arm", values=["makespan_h", "cpu_pct"]
     )
@@ -158,10 +154,6 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
             f"tune differs from it by {percent(gap)}."
         )
     return Summary(facts, sentences, list(_comparisons(table)))
-
-
-def _by_load(changes: dict[float, Paired]) -> list[str]:
-    return [f"{percent(found)} at a load of {at:g}" for at, found in changes.items() if found.pairs]
 
 
 def _comparisons(table: pd.DataFrame) -> Iterator[Comparison]:
@@ -248,9 +240,11 @@ SYNERGY = Experiment(
     measures=MEASURES,
     rows=_rows,
     summarize=_summarize,
+    increments=INCREMENTS,
+    choices=(),
     shown=SHOWN,
     plot=_plot,
-    one_load=False,
+    usual=USUAL,
 )
 """Table: arm optimum is the integer program; throughput of 16 jobs at once, relative to
 proportional shares; of 100 jobs at once makespan_h, gpu_pct and cpu_pct (allocated until the last

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from philly_analysis.errors import TraceError
 from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
-from philly_analysis.report.sections import Chapter, section
+from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, unique_names
 from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, label_lines, time_axis
 from philly_analysis.trace import TABLES, Trace, TraceLike, is_selected, open_trace
@@ -61,10 +61,10 @@ def comparison_page(
         names = list(dict.fromkeys(result.table["trace"]))
         table = in_words(result)
         part = section("comparison", result.question, result, result.plot(), shown=table)
-        chapters = [Chapter("Comparison", (part,))]
-        chapters += [_finding_chapter(each, names, name) for name, each in shown.items()]
+        chapters = [_finding_chapter(each, names, name) for name, each in shown.items()]
         lede = f"The same questions, computed on {', '.join(names)}."
-        return results_page("Traces side by side", lede, chapters, folder)
+        cards = [Card(part.name, result.question, part)]
+        return results_page("Traces side by side", lede, chapters, folder, cards=cards)
 
     result = replace(result, write_page=write)
     if out is not None:

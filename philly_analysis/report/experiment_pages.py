@@ -15,13 +15,13 @@ from philly_analysis.models import Work, model_of
 from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
-from philly_analysis.report.sections import Chapter, section
+from philly_analysis.report.sections import Card, Chapter, Section, section
 from philly_analysis.results import Result, Results, save_table
 from philly_analysis.study import published_figures
 from philly_analysis.workload import Ensemble, Workload
 
 if TYPE_CHECKING:
-    from philly_analysis.experiments import JobSource
+    from philly_analysis.experiments import Experiment, JobSource
     from philly_analysis.trace import TraceLike
 
 ALL = "seeds"
@@ -71,41 +71,57 @@ def _decompositions(
     cluster: str | None,
 ) -> Results:
     """Run experiments on each model: a Result of each, and the page of all."""
-    from philly_analysis.experiments import EXPERIMENTS, effect_table
+    from philly_analysis.experiments import EXPERIMENTS
 
     workloads = [_workload(model, seeds) for model in models or ("literature", "philly")]
     printed = published_figures()
     titles = {system.lower(): system for system in printed["system"]}
     printed = printed[printed["system"].str.lower().isin(chosen or EXPERIMENTS)]
     results = Results()
-    chapters = []
+    cards, chapters = [], []
     with executor_of(processes, cluster) as executor:
         for name in chosen or EXPERIMENTS:
             experiment = EXPERIMENTS[name]
+            system = titles.get(name, name.capitalize())
             sections = []
             for model, source, seeds_of in workloads:
+                sweep = _with_seeds(experiment.sweep, seeds_of)
                 with step(f"{name} on {model}"):
-                    result = experiment.compute(
-                        source, model, _with_seeds(experiment.sweep, seeds_of), executor=executor
-                    )
-                question = f"{experiment.question} On the jobs of “{model}”"
-                shown = effect_table(result.table, experiment.shown)
-                figure = experiment.plot(result)
-                sections.append(section(f"{name}-{model}", question, result, figure, shown=shown))
-                results[f"{name}-{model}"] = replace(result, draw=experiment.plot)
-            chapters.append(Chapter(titles.get(name, name.capitalize()), tuple(sections)))
+                    result = experiment.compute(source, model, sweep, executor=executor)
+                results[f"{name}-{model}"] = result
+                question = f"{system} on the jobs of “{model}”"
+                answer = section(f"{name}-{model}", question, result, result.plot())
+                cards.append(Card(answer.name, question, answer))
+                sections.append(_contrasts(experiment, result, model, sweep.at))
+            chapters.append(Chapter(f"{system}: {experiment.question}", tuple(sections)))
     results.write_page = partial(
         results_page,
-        "Philly's guidelines, and the systems that followed",
-        "What would the study's guidelines have gained? Synergy, Amoeba and AntMan each follow one "
-        "of them. Each published gain is decomposed into the contributions of its parts, against "
-        "suitable baselines, over offered load and over the assumptions that matter, on the "
-        "workload that papers assume and on models of real clusters. Changes are paired by draw of "
-        "jobs; intervals are 95 % over draws.",
+        "What does each mechanism add?",
+        "Each mechanism is credited with its gain over the strongest arm that lacks it. All arms "
+        "run the same jobs; intervals are 95 % over draws of jobs.",
         chapters,
+        cards=cards,
         closing=printed if len(printed) else None,
     )
     return results
+
+
+def _contrasts(experiment: "Experiment", result: Result, model: Work, at: float) -> Section:
+    """Return the section that explains an answer: contrasts of one mechanism, free choices."""
+    from philly_analysis.experiments import choice_table, contrast_tables
+
+    explained = replace(result, sentences=(), facts=(), caveats=(), draw=experiment.plot)
+    given = (experiment.increments, result.table, experiment.usual, experiment.choices)
+    return section(
+        f"{experiment.name}-{model}-contrasts",
+        f"On the jobs of “{model}”: one mechanism at a time",
+        explained,
+        explained.plot(),
+        tables={
+            f"Choices that the paper leaves open, at a load of {at:g}": choice_table(*given, at),
+            **contrast_tables(result.table, experiment.shown, experiment.usual),
+        },
+    )
 
 
 def _conclusions(
@@ -132,8 +148,9 @@ def _conclusions(
             "main results are simulated on its jobs, and on months of models fitted to real "
             "clusters: all arms of a result on the same jobs, all months at the same offered load, "
             "intervals over months.",
-            [Chapter("Headlines", (part,))],
+            [],
             folder,
+            cards=[Card(part.name, result.question, part)],
             closing=conclusions.verdict_table(verdicts),
             closing_title="Headline by headline",
         )
@@ -222,8 +239,9 @@ def _write_sweep(result: Result, folder: Path) -> Path:
     page = results_page(
         "A sweep of what-ifs",
         "Every policy runs the same jobs at each load and seed, so that differences are its own.",
-        [Chapter("Policies", (part,))],
+        [],
         folder / "page",
+        cards=[Card(part.name, result.question, part)],
     )
     result.to_csv(folder / "sweep.csv")
     save_table(sweeps.changes(result.table), folder / "changes.csv")

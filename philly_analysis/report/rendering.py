@@ -14,7 +14,7 @@ import pandas as pd
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
-from philly_analysis.report.sections import Chapter
+from philly_analysis.report.sections import Card, Chapter
 from philly_analysis.results import NOT_KNOWN, bind_units, number, write_csv
 from philly_analysis.trace import MACROS, with_dependencies
 
@@ -30,6 +30,7 @@ def results_page(
     chapters: Sequence[Chapter],
     out: str | Path,
     *,
+    cards: Sequence[Card],
     closing: pd.DataFrame | None = None,
     closing_title: str = "Figure by figure",
 ) -> Path:
@@ -38,9 +39,11 @@ def results_page(
     Parameters
     ----------
     lede
-        What was done, in a sentence.
+        What was done, below the cards.
     out
         Folder of the page, its figures and tables; an earlier page there is replaced.
+    cards
+        Answers at the top of the page.
     closing
         Table at the end of the page; None: none.
     closing_title
@@ -51,19 +54,23 @@ def results_page(
     Path
         The page.
     """
-    synthetic = [s.result.synthetic for c in chapters for s in c.sections]
+    front = [Chapter(title, tuple(card.section for card in cards if card.section))]
+    every = [*front, *chapters]
+    synthetic = [s.result.synthetic for c in every for s in c.sections]
     text = template("results.html").render(
         title=title,
         lede=lede,
+        cards=cards,
+        front=front,
         chapters=chapters,
         synthetic="all" if all(synthetic) else "some" if any(synthetic) else "",
         tables_open=True,
         closing=closing,
         closing_title=closing_title,
-        **sql_of(chapters),
+        **sql_of(every),
         made_at=now(),
     )
-    return write_page(Path(out), chapters, text)
+    return write_page(Path(out), every, text)
 
 
 def write_page(out: Path, chapters: Iterable[Chapter], text: str) -> Path:

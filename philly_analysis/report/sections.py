@@ -1,7 +1,8 @@
 """Define the parts of a page: chapters of findings, cards at the top, and gaps."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -26,6 +27,8 @@ class Section:
         Figure as SVG text; empty: none.
     shown
         Summary that the page shows in place of the table's first rows; None: none.
+    tables
+        Other tables below the figure, by heading.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Section:
     result: Result
     svg: str
     shown: pd.DataFrame | None = None
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -164,6 +168,7 @@ def section(
     drawn: Figure,
     *,
     shown: pd.DataFrame | None = None,
+    tables: Mapping[str, pd.DataFrame] | None = None,
 ) -> Section:
     """Make a section of a page from a result and its figure; see :class:`Section`."""
     return Section(
@@ -174,4 +179,5 @@ def section(
         if figures.is_empty(drawn)
         else figures.svg(figures.mark_synthetic(drawn, synthetic=result.synthetic)),
         shown=shown,
+        tables=tables or {},
     )

@@ -25,8 +25,8 @@ from philly_analysis.experiments import (
     synergy,
     synergy_arms,
 )
-from philly_analysis.experiments.effects import effect, effect_table, effects
-from philly_analysis.experiments.experiment import CAVEATS, USUAL, Experiment
+from philly_analysis.experiments.effects import USUAL, contrast_tables, effect, effects
+from philly_analysis.experiments.experiment import CAVEATS, Experiment
 from philly_analysis.experiments.job_sources import (
     EnsembleJobs,
     ModelJobs,
@@ -104,19 +104,22 @@ def at(result: Result, measure: str, arm: str, against: str, setting: str, load:
     return effect(result.table, measure, arm, against, setting=setting, load=load)
 
 
-def test_effect_tables_have_intervals() -> None:
+def test_contrasts_have_intervals_by_load() -> None:
     rows = [
         (setting, load, arm, seed, jct_h * (1 + seed / 10))
-        for setting, load in (("as assumed", 0.5), ("as assumed", 1.0), ("other", 1.0))
+        for setting, load in ((USUAL, 1.0), (USUAL, 0.5), ("other", 2.0))
         for seed in range(3)
         for arm, jct_h in (("rigid", 10.0), ("elastic", 8.0))
-        if (setting, arm) != ("other", "elastic")
     ]
     table = pd.DataFrame(rows, columns=["setting", "load", "arm", "seed", "mean_jct_h"])
-    found = effect_table(table, {"mean_jct_h": (("elastic", "rigid", "grown"),)})
-    assert list(found.columns) == ["setting", "load", "grown, mean_jct_h"]
-    assert list(found["load"]) == [0.5, 1.0]
-    assert list(found["grown, mean_jct_h"]) == ["−20 % (−20 to −20)"] * 2
+    pairs = (("elastic", "rigid", "grown"), ("rigid", "elastic", "shrunk"))
+    [(title, found)] = contrast_tables(table, {"mean_jct_h": pairs}, USUAL).items()
+    assert title == "change of mean completion time"
+    assert found.to_numpy().tolist() == [
+        ["elastic, over rigid", *["−20 % (−20 to −20)"] * 2],
+        ["rigid, over elastic", *["+25 % (+25 to +25)"] * 2],
+    ]
+    assert list(found.columns) == ["contrast", "load 0.5", "load 1"]
 
 
 @pytest.mark.parametrize(("along", "other"), ["xy", "yx"])

@@ -1,0 +1,219 @@
+"""Credit each mechanism of a system with its gain over the strongest arm that lacks it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.transforms import blended_transform_factory
+
+from philly_analysis.experiments.effects import WHAT, clear, effects, percent, size
+from philly_analysis.experiments.panels import forest
+from philly_analysis.results import Fact, Paired, Result, count, interval_facts, paired
+from philly_analysis.results.figures import CYCLE, MUTED, canvas, empty, title
+
+HELPS, HARMS, UNCLEAR = CYCLE[2], CYCLE[4], MUTED
+"""Colours of an increment: its interval is on the side of a gain, of a loss, or has zero."""
+
+_ROW, _HEADING = 0.185, 0.27
+"""Inches of a row of the figure, and of a panel's title."""
+_NARROWEST, _WIDEST = 2.0, 150.0
+"""Percent to which the axis extends at least on both sides, and at most on the right."""
+
+
+class AtLoad(NamedTuple):
+    """A change in percent against the strongest rival at one load."""
+
+    load: float
+    against: str
+    change: Paired
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """What a mechanism adds to a measure.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism, as a phrase.
+    measure
+        Column of the table of trials.
+    arm
+        Arm that has the mechanism.
+    rivals
+        Arms that lack it.
+    more
+        Whether more of the measure is better.
+    published_pct
+        Published change; None: none.
+    """
+
+    mechanism: str
+    measure: str
+    arm: str
+    rivals: Sequence[str]
+    more: bool = False
+    published_pct: float | None = None
+
+    @property
+    def what(self) -> str:
+        """The measure, as a phrase."""
+        return WHAT[self.measure]
+
+    def by_load(self, table: pd.DataFrame, setting: str) -> list[AtLoad]:
+        """Return the change against the strongest rival at each load, in order.
+
+        The strongest rival is the one that leaves the smallest gain. It is chosen by the draws
+        that the gain is estimated from, so that the gain is rather too small than too large.
+        """
+        found = [
+            AtLoad(float(row[2]), rival, Paired(*row[3:]))
+            for rival in self.rivals
+            for row in effects(table, self.measure, self.arm, rival).itertuples()
+            if row.setting == setting
+        ]
+        best = 1 if self.more else -1
+        found.sort(key=lambda at: (at.load, best * at.change.effect))
+        return [next(rivals) for _, rivals in groupby(found, attrgetter("load"))]
+
+    def color(self, change: Paired) -> str:
+        """Return the colour of a change: a gain, a loss, or neither."""
+        if not clear(change):
+            return UNCLEAR
+        return HELPS if (change.effect > 0) == self.more else HARMS
+
+
+def sentences(
+    increments: Sequence[Increment], table: pd.DataFrame, setting: str, at: float
+) -> Iterator[str]:
+    """Yield the first increment at one load, as the headline, and at the other loads."""
+    first = increments[0]
+    changes = first.by_load(table, setting)
+    here = [row for row in changes if np.isclose(row.load, at)]
+    for row in here:
+        over = f"over “{row.against}”, the strongest arm without it"
+        mechanism = _capital(first.mechanism)
+        if clear(row.change):
+            verb = "raises" if row.change.effect > 0 else "lowers"
+            change = f"{verb} {first.what} by {size(row.change)}"
+            yield f"{mechanism} {change} at a load of {at:g}, {over}."
+        elif np.isnan(row.change.low):
+            change = f"changes {first.what} by {percent(row.change)} at a load of {at:g}"
+            yield f"{mechanism} {change}, {over}; {count(row.change.pairs, 'draw')}: no interval."
+        else:
+            yield (
+                f"The effect of {first.mechanism} on {first.what} at a load of {at:g} cannot be "
+                f"told from zero: {percent(row.change)} {over}."
+            )
+    if others := [row for row in changes if row not in here]:
+        each = "; ".join(f"{percent(row.change)} at {row.load:g}" for row in others)
+        yield f"At other loads: {each}."
+
+
+def _capital(phrase: str) -> str:
+    return phrase[0].upper() + phrase[1:]
+
+
+def facts(increments: Sequence[Increment], table: pd.DataFrame, setting: str) -> Iterator[Fact]:
+    """Yield every increment at every load, with its interval."""
+    for one in increments:
+        for row in one.by_load(table, setting):
+            load = f"{row.load:g}".replace(".", "_")
+            mechanism = one.mechanism.replace(" ", "_").replace("-", "_").lower()
+            name = f"{mechanism}_{one.measure.removesuffix('_h').removesuffix('_pct')}"
+            yield from interval_facts(
+                f"{name}_at_{load}{{}}_pct",
+                (row.change.effect, row.change.low, row.change.high),
+                f"{one.mechanism}: change of {one.what} at a load of {row.load:g}, over "
+                f"{row.against}, the strongest arm without it",
+            )
+
+
+def draw(increments: Sequence[Increment], setting: str, result: Result) -> Figure:
+    """Draw a forest plot: a panel per increment, a row per load."""
+    shown = [(one, one.by_load(result.table, setting)) for one in increments]
+    shown = [(one, changes) for one, changes in shown if len(changes)]
+    if not shown:
+        return empty(canvas()[0], "no load has two arms")
+    heights = [_HEADING + _ROW * len(changes) for _, changes in shown]
+    fig, axes = canvas(
+        *(1, len(shown)),
+        width=4.8,
+        height=sum(heights) + 0.45,
+        sharex=True,
+        gridspec_kw={"height_ratios": heights},
+    )
+    for ax, (one, changes) in zip(axes, shown, strict=True):
+        forest(
+            ax,
+            [
+                (f"{row.load:g}, over {row.against}", row.change, one.color(row.change))
+                for row in changes
+            ],
+            values=True,
+        )
+        dotted = " (dotted: published)"
+        if one.published_pct is None:
+            dotted = ""
+        else:
+            ax.axvline(one.published_pct, color=CYCLE[3], ls=":", lw=1.6)
+        title(ax, " ")  # makes room for one that begins at the figure's edge
+        edge = blended_transform_factory(fig.transFigure, ax.transAxes)
+        heading = f"{_capital(one.mechanism)}: {one.what}{dotted}"
+        ax.text(
+            *(0.01, 1.02, heading), transform=edge, fontsize=9, fontweight="bold", va="bottom"
+        ).set_in_layout(False)
+    low, high = axes[-1].get_xlim()
+    axes[-1].set_xlim(max(min(low, -_NARROWEST), -100), min(max(high, _NARROWEST), _WIDEST))
+    axes[-1].set_xlabel("change, %, by load and strongest arm without it")
+    return fig
+
+
+def choice_table(
+    increments: Sequence[Increment],
+    table: pd.DataFrame,
+    usual: str,
+    choices: Sequence[str],
+    at: float,
+) -> pd.DataFrame:
+    """Return how much each free choice of a policy moves its completion time, as text.
+
+    Parameters
+    ----------
+    choices
+        Settings that change a choice which the policy's publication leaves open.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per choice: what is chosen, the arm, the change of its measure against the usual
+        setting, paired by draw with 95 % interval, and the largest on a single draw.
+    """
+    here = table[np.isclose(table["load"], at)]
+    rows = []
+    for choice in choices:
+        own = here[here["setting"] == choice]
+        one = next((i for i in increments if i.arm in set(own["arm"])), None)
+        if one is None:
+            continue
+        wide = (
+            here[here["arm"] == one.arm]
+            .pivot_table(index="seed", columns="setting", values=one.measure)
+            .reindex(columns=[usual, choice])
+            .dropna()
+        )
+        if wide.empty:
+            continue
+        moved = paired(wide[choice], wide[usual], relative=True)
+        single = 100 * (wide[choice] / wide[usual] - 1)
+        largest = single.iloc[int(single.abs().argmax())]
+        rows.append(
+            (choice, one.arm, one.what, percent(moved), percent(Paired(largest, *(np.nan,) * 2, 1)))
+        )
+    columns = ["choice", "arm", "measure", "moves it by", "at most, on one draw"]
+    return pd.DataFrame(rows, columns=columns)
