@@ -12,8 +12,9 @@ from philly_analysis.distributions.distribution import (
 )
 from philly_analysis.distributions.exponential_tilting import tilt
 from philly_analysis.distributions.families import FAMILIES
+from philly_analysis.distributions.fitted import FittedDistribution
 from philly_analysis.distributions.fitting import fit_distribution
-from philly_analysis.distributions.frozen import PositiveDistribution, probabilities
+from philly_analysis.distributions.frozen import probabilities
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.distributions.pooled import PooledDistribution
 from philly_analysis.distributions.series import fourier_amplitudes, impose_autocorrelation

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.special as special
@@ -13,15 +13,14 @@ from numpy.typing import ArrayLike
 from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.design_effect import indicator_correlation
 from philly_analysis.distributions.families import FAMILIES
-from philly_analysis.distributions.frozen import Continuous, FrozenDistribution, probabilities
+from philly_analysis.distributions.fitted import FittedDistribution
+from philly_analysis.distributions.frozen import Continuous, probabilities
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.distributions.quantile_grid import QuantileGrid, separate_ties
-from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
+from philly_analysis.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 EMPIRICAL = "empirical"
@@ -83,7 +82,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution(FrozenDistribution, SuggestsNames):
+class Distribution(FittedDistribution):
     """A fitted distribution of a positive quantity, with the methods of a frozen SciPy one.
 
     Attributes
@@ -170,7 +169,7 @@ class Distribution(FrozenDistribution, SuggestsNames):
         )
 
     def frozen(self) -> Continuous:
-        """Return the frozen distribution that the methods below call."""
+        """Return the frozen distribution that the methods call (cached)."""
         return _frozen(self.family, tuple(p.value for p in self.parameters), self.knots)
 
     @property
@@ -187,59 +186,6 @@ class Distribution(FrozenDistribution, SuggestsNames):
         """Number of free parameters: the weights of a mixture have sum 1."""
         mixed = self.family in FAMILIES and FAMILIES[self.family].sizes != (1,)
         return len(self.parameters) - mixed
-
-    def pdf(self, x: ArrayLike) -> Floats:
-        """Return the density at `x`."""
-        return np.asarray(self.frozen().pdf(x))
-
-    def logpdf(self, x: ArrayLike) -> Floats:
-        """Return the natural logarithm of the density at `x`."""
-        return np.asarray(self.frozen().logpdf(x))
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Return the probability of at most `x`."""
-        return np.asarray(self.frozen().cdf(x))
-
-    def logcdf(self, x: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of at most `x`."""
-        return np.asarray(self.frozen().logcdf(x))
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the probability of more than `x`."""
-        return np.asarray(self.frozen().sf(x))
-
-    def logsf(self, x: ArrayLike) -> Floats:
-        """Return the natural logarithm of the probability of more than `x`."""
-        return np.asarray(self.frozen().logsf(x))
-
-    def ppf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles at probabilities `q`; a ModelError outside of 0 to 1."""
-        return np.asarray(self.frozen().ppf(probabilities(q)))
-
-    def isf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles at probabilities 1 - `q`, exact for the smallest `q`."""
-        return np.asarray(self.frozen().isf(probabilities(q)))
-
-    def moment(self, order: int) -> float:
-        """Return a raw moment, infinite if the tail is too heavy."""
-        return float(self.frozen().moment(order))
-
-    def mean(self) -> float:
-        """Return the mean, infinite if the tail is too heavy."""
-        return float(self.frozen().mean())
-
-    def var(self) -> float:
-        """Return the variance, infinite if the tail is too heavy."""
-        return float(self.frozen().var())
-
-    def entropy(self) -> float:
-        """Return the differential entropy in nats."""
-        return float(self.frozen().entropy())
-
-    def support(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible value."""
-        low, high = self.frozen().support()
-        return float(low), float(high)
 
     def quantile_interval(self, q: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return confidence intervals of the quantiles.
@@ -293,20 +239,6 @@ class Distribution(FrozenDistribution, SuggestsNames):
         fit = {"n": self.n, "censored": self.censored, "ks": self.ks, "p": self.p}
         table = table.assign(**fit, aic=self.aic, bic=self.bic)
         return table.astype(dict.fromkeys(("low", "high", "ks", "p", "aic", "bic"), float))
-
-    def plot(self, ax: "Axes | None" = None, **line: Any) -> "Figure":
-        """Plot the CDF as a line and percentiles of the data as points.
-
-        Parameters
-        ----------
-        ax
-            Axes to draw into; None: a new figure.
-        **line
-            Passed to ``Axes.plot``: ``label``, ``color`` and others.
-        """
-        from philly_analysis.distributions.plotting import plot_cdf
-
-        return plot_cdf(self, ax, **line)
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{p.name}={p.value:.4g}" for p in self.parameters)

@@ -6,23 +6,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.distribution import OBSERVED_LEVELS, Distribution
-from philly_analysis.distributions.frozen import PositiveDistribution, probabilities
+from philly_analysis.distributions.fitted import FittedDistribution
 from philly_analysis.distributions.mixture import Components, Mixture
-from philly_analysis.errors import SuggestsNames
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _NEGLIGIBLE = 1e-12
 
 
-class PooledDistribution(PositiveDistribution, SuggestsNames):
+class PooledDistribution(FittedDistribution):
     """The mixture of the distributions of groups, with the methods of a frozen SciPy one.
 
     Attributes
@@ -72,37 +68,9 @@ class PooledDistribution(PositiveDistribution, SuggestsNames):
         at = np.searchsorted(below, levels[levels <= below[-1] + 1e-9] - 1e-9)
         return np.asarray(values[order][at])
 
-    def pdf(self, x: ArrayLike) -> Floats:
-        """Return the density at `x`."""
-        return self._mixture.pdf(x)
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Return the probability of at most `x`."""
-        return self._mixture.cdf(x)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the probability of more than `x`."""
-        return self._mixture.sf(x)
-
-    def ppf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles at probabilities `q`; a ModelError outside of 0 to 1."""
-        return self._mixture.ppf(probabilities(q))
-
-    def isf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles at probabilities 1 - `q`, exact for the smallest `q`."""
-        return self._mixture.isf(probabilities(q))
-
-    def moment(self, order: int) -> float:
-        """Return a raw moment, infinite if a tail is too heavy."""
-        return self._mixture.moment(order)
-
-    def entropy(self) -> float:
-        """Return the differential entropy in nats."""
-        return self._mixture.entropy()
-
-    def support(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible value."""
-        return self._mixture.support()
+    def frozen(self) -> Mixture:
+        """Return the mixture that the methods call."""
+        return self._mixture
 
     def fit_summary(self) -> "pd.DataFrame":
         """Return the fit of each group: see :meth:`Distribution.fit_summary`."""
@@ -119,12 +87,6 @@ class PooledDistribution(PositiveDistribution, SuggestsNames):
         """Return all fitted numbers as JSON: weights, and the distribution of each group."""
         parts = {name: asdict(d) for name, d in self.parts.items()}
         return json.dumps({"weights": self.weights, "parts": parts})
-
-    def plot(self, ax: "Axes | None" = None, **line: Any) -> "Figure":
-        """Plot the CDF and the data: see :meth:`Distribution.plot`."""
-        from philly_analysis.distributions.plotting import plot_cdf
-
-        return plot_cdf(self, ax, **line)
 
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {100 * w:.0f} %" for name, w in self.weights.items())

@@ -2,39 +2,30 @@
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, cast, overload
+from typing import Self, TypedDict, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from philly_analysis.distributions import (
     Contribution,
     Distribution,
+    FittedDistribution,
     Floats,
     Ints,
     Lifetimes,
     PooledDistribution,
-    PositiveDistribution,
     fit_distribution,
     intracluster_correlation,
     shift_scores,
     shrink,
 )
-from philly_analysis.errors import (
-    ModelError,
-    SuggestsNames,
-    UnknownNameError,
-    suggest_arguments,
-)
+from philly_analysis.errors import ModelError, UnknownNameError, suggest_arguments
 from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
 from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.components.user_effects import Effects
 from philly_analysis.study import GANG_BUCKETS, GANGS, STATUSES, gang_class
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MIN_VC_JOBS = 200
 MIN_STATUS_JOBS = 60
@@ -59,8 +50,17 @@ class DurationCell:
     distribution: Distribution
 
 
+class Conditions(TypedDict, total=False):
+    """Conditions on jobs: see :meth:`Duration.__call__`."""
+
+    vc: str | None
+    user: str | None
+    status: str | None
+    hour: int | None
+
+
 @dataclass(frozen=True, slots=True)
-class Duration(PositiveDistribution, SuggestsNames):
+class Duration(FittedDistribution):
     """Distributions of run time, in seconds.
 
     It has the methods of the distribution over all jobs (``duration.ppf(0.9)``); a call returns
@@ -195,24 +195,10 @@ class Duration(PositiveDistribution, SuggestsNames):
 
     @overload
     def __call__(
-        self,
-        gpus: None = None,
-        *,
-        vc: str | None = None,
-        user: str | None = None,
-        status: str | None = None,
-        hour: int | None = None,
+        self, gpus: None = None, **conditions: Unpack[Conditions]
     ) -> PooledDistribution: ...
     @overload
-    def __call__(
-        self,
-        gpus: int,
-        *,
-        vc: str | None = None,
-        user: str | None = None,
-        status: str | None = None,
-        hour: int | None = None,
-    ) -> Distribution: ...
+    def __call__(self, gpus: int, **conditions: Unpack[Conditions]) -> Distribution: ...
     @suggest_arguments
     def __call__(
         self,
@@ -250,30 +236,10 @@ class Duration(PositiveDistribution, SuggestsNames):
         """
         if gpus is None:
             parts = {
-                c.gang: self._of_gang(_SIZE_OF[c.gang], vc=vc, user=user, status=status, hour=hour)
+                c.gang: self(_SIZE_OF[c.gang], vc=vc, user=user, status=status, hour=hour)
                 for c in self.by_gang
             }
-            jobs = self._jobs(vc or ANY, status or ANY)
-            return PooledDistribution(parts, jobs)
-        return self._of_gang(gpus, vc=vc, user=user, status=status, hour=hour)
-
-    def _jobs(self, vc: str, status: str) -> dict[str, float]:
-        """Return the jobs fitted to by gang class, under conditions if any class has such."""
-        found = {c.gang: float(c.distribution.n) for c in self.by_gang}
-        some = {
-            c.gang: float(c.distribution.n) for c in self.cells if (c.vc, c.status) == (vc, status)
-        }
-        return {gang: some.get(gang, 0.0) for gang in found} if some else found
-
-    def _of_gang(
-        self,
-        gpus: int,
-        *,
-        vc: str | None,
-        user: str | None,
-        status: str | None,
-        hour: int | None,
-    ) -> Distribution:
+            return PooledDistribution(parts, self._jobs(vc or ANY, status or ANY))
         if not isinstance(cast("object", gpus), Real) or gpus < 1:
             raise ModelError(f"a gang has at least one GPU, a number, not {gpus!r}")
         if status is not None and status not in STATUSES:
@@ -317,48 +283,34 @@ class Duration(PositiveDistribution, SuggestsNames):
             return distribution
         return replace(distribution, contributions=tuple(contributions))
 
+    def _jobs(self, vc: str, status: str) -> dict[str, float]:
+        """Return the jobs fitted to by gang class, under conditions if any class has such."""
+        found = {c.gang: float(c.distribution.n) for c in self.by_gang}
+        some = {
+            c.gang: float(c.distribution.n) for c in self.cells if (c.vc, c.status) == (vc, status)
+        }
+        return {gang: some.get(gang, 0.0) for gang in found} if some else found
+
     def __repr__(self) -> str:
         return f"Duration({self()!r})"
 
-    def pdf(self, x: ArrayLike) -> Floats:
-        """Return the density at `x` seconds, over all jobs."""
-        return self().pdf(x)
+    def frozen(self) -> PooledDistribution:
+        """Return the distribution over all jobs."""
+        return self()
 
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Return the share of jobs that run for at most `x` seconds."""
-        return self().cdf(x)
+    @property
+    def n(self) -> int:
+        """Number of jobs fitted to."""
+        return self().n
 
-    def sf(self, x: ArrayLike) -> Floats:
-        """Return the share of jobs that run for more than `x` seconds."""
-        return self().sf(x)
-
-    def ppf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles of all run times at probabilities `q`."""
-        return self().ppf(q)
-
-    def isf(self, q: ArrayLike) -> Floats:
-        """Return the quantiles of all run times at probabilities 1 - `q`."""
-        return self().isf(q)
-
-    def moment(self, order: int) -> float:
-        """Return a raw moment of all run times, infinite if a tail is too heavy."""
-        return self().moment(order)
-
-    def entropy(self) -> float:
-        """Return the differential entropy of all run times in nats."""
-        return self().entropy()
-
-    def support(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible run time."""
-        return self().support()
+    @property
+    def observed(self) -> Floats:
+        """Percentiles of the jobs' run times: see :class:`PooledDistribution`."""
+        return self().observed
 
     def fit_summary(self) -> pd.DataFrame:
         """Return the fit of each gang class: see :meth:`Distribution.fit_summary`."""
         return self().fit_summary()
-
-    def plot(self, ax: "Axes | None" = None, **line: Any) -> "Figure":
-        """Plot the CDF of all run times and the data: see :meth:`Distribution.plot`."""
-        return self().plot(ax, **line)
 
     def sample(self, u: Floats, leaf: Ints) -> Floats:
         """Return run times in s, multiples of the resolution, at uniform numbers.
