@@ -1,6 +1,6 @@
 """Compose SQL fragments, and exchange rows with the database."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import duckdb
@@ -36,17 +36,9 @@ def parquet_scan(files: Iterable[Path], options: str = "union_by_name = false") 
     return f"read_parquet([{listed}], {options})"
 
 
-def typed_columns(table: Table, present: Collection[str]) -> str:
-    """Return the select list of a table's columns: cast to their types, null where absent."""
-    return ", ".join(
-        f"{quoted([c.name]) if c.name in present else 'null'}::{c.type} as {quoted([c.name])}"
-        for c in table.columns
-    )
-
-
 def create_empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Create an empty view of a table that the raw files did not fill, for SELECTs that read it."""
-    empty = f"select {typed_columns(table, ())} where false"
+    empty = f"select {table.typed_columns(())} where false"
     con.execute(f"create view if not exists {table.name} as {empty}")
 
 

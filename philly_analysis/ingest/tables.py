@@ -15,7 +15,6 @@ from philly_analysis.ingest.sql import (
     parquet_scan,
     path_literal,
     quoted,
-    typed_columns,
 )
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.progress import step
@@ -101,7 +100,7 @@ def _fill_table(
     them that are no longer stored, by reject reason.
     """
     con = builder.con
-    columns = typed_columns(table, con.sql(sql).columns)
+    columns = table.typed_columns(con.sql(sql).columns)
     key = quoted(table.key)
     con.execute(
         f"create temp table checked_rows as with given as ({sql}), typed as ("

@@ -14,7 +14,6 @@ from philly_analysis.ingest.sql import (
     parquet_scan,
     path_literal,
     quoted,
-    typed_columns,
 )
 from philly_analysis.trace import REJECTS, Account, Table
 
@@ -60,7 +59,7 @@ class TraceBuilder:
 
     def write_table(self, table: Table, select: str) -> int:
         """Write the rows of a SELECT as a table, in the order of its key; return their number."""
-        columns = typed_columns(table, self.con.sql(select).columns)
+        columns = table.typed_columns(self.con.sql(select).columns)
         file = self.folder / f"{table.name}.parquet"
         new = file.with_suffix(".new")
         [(rows,)] = self.con.execute(
@@ -105,7 +104,7 @@ class TraceBuilder:
     def merge_rejects(self) -> None:
         """Write all rejected rows as the table of rejects."""
         files = parquet_scan(self.rejects.rglob("*.parquet"))
-        rows = f"select {typed_columns(REJECTS, REJECTS.column_names)} from {files}"
+        rows = f"select {REJECTS.typed_columns(REJECTS.column_names)} from {files}"
         rows = masked_raw(self.con, rows) if self.masked else rows
         self.con.execute(
             f"copy (from ({rows}) order by all) "

@@ -96,13 +96,15 @@ class Table:
         """The table as an Arrow schema."""
         return pa.schema([c.arrow for c in self.columns])
 
-    @property
-    def typed_columns(self) -> str:
-        """The select list that casts each column to its declared type."""
-        return ", ".join(f'"{c.name}"::{c.type} as "{c.name}"' for c in self.columns)
+    def typed_columns(self, present: Collection[str]) -> str:
+        """Return the select list of all columns: cast to their types, null unless present."""
+        return ", ".join(
+            (f'"{c.name}"' if c.name in present else "null") + f'::{c.type} as "{c.name}"'
+            for c in self.columns
+        )
 
     def completed(self, present: Collection[str]) -> str:
-        """Return the select list that reads a file with some of the columns: absent ones are null.
+        """Return the select list of all columns for rows that have the required ones.
 
         Raises
         ------
@@ -111,10 +113,7 @@ class Table:
         """
         if absent := [c.name for c in self.columns if not c.nullable and c.name not in present]:
             raise TraceError(f"the table {self.name} lacks the column {', '.join(absent)}")
-        return ", ".join(
-            f'"{c.name}"' if c.name in present else f'null::{c.type} as "{c.name}"'
-            for c in self.columns
-        )
+        return self.typed_columns(present)
 
     @property
     def fault_sql(self) -> str:

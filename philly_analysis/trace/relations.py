@@ -171,21 +171,11 @@ def required_relations(names: Iterable[str]) -> tuple[list[Relation], frozenset[
 
     The other names are tables, or unknown.
     """
-    known = relations()
-    graph: dict[str, frozenset[str]] = {}
-    others: set[str] = set()
-    open_names = [name.lower() for name in names]
-    while open_names:
-        name = open_names.pop()
-        if name in graph:
-            continue
-        if name not in known:
-            others.add(name)
-            continue
-        graph[name] = known[name].reads
-        open_names.extend(known[name].reads)
+    wanted = [name.lower() for name in names]
+    graph = {relation.name: relation.reads for relation in with_dependencies(wanted)}
+    others = frozenset(wanted).union(*graph.values()) - graph.keys()
     try:
         order = TopologicalSorter(graph).static_order()
-        return [known[name] for name in order if name in known], frozenset(others)
+        return [relations()[name] for name in order if name in graph], others
     except CycleError as error:
         raise QueryError(f"relations read each other in a cycle: {error.args[1]}") from error

@@ -238,7 +238,7 @@ class Trace(SuggestsNames):
         """Plot an overview: submissions, GPUs in use, and queueing delay by gang size."""
         from philly_analysis.trace.overview import overview
 
-        return overview(self.name, self.answer, self.has, synthetic=self.manifest.synthetic)
+        return overview(self)
 
     @property
     def relations(self) -> "pd.DataFrame":

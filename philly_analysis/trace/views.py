@@ -98,12 +98,9 @@ class Views:
 def _create_optional(con: duckdb.DuckDBPyConnection, present: Collection[str]) -> None:
     """Create the relations of :data:`OPTIONAL`, beside the tables that are present."""
     for name, table in OPTIONAL.items():
-        columns = ", ".join(f'null::{c.type} as "{c.name}"' for c in table.columns)
-        con.execute(
-            f"create view {name} as from {table.name}"
-            if table.name in present
-            else f"create view {name} as select {columns} where false"
-        )
+        none = f"select {table.typed_columns(())} where false"
+        rows = f"from {table.name}" if table.name in present else none
+        con.execute(f"create view {name} as {rows}")
 
 
 def evaluate(

@@ -208,11 +208,9 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame | pa.Table]) ->
         for name in rows:
             table, data = TABLES[name], tables[name]
             arrow = data.to_arrow() if isinstance(data, pl.DataFrame) else data
-            for column in table.columns:
-                if column.nullable and column.name not in arrow.column_names:
-                    arrow = arrow.append_column(column.name, pa.nulls(arrow.num_rows))
             con.register("rows", arrow)
-            con.execute(f"create table {name} as select {table.typed_columns} from rows")
+            columns = table.completed(arrow.column_names)
+            con.execute(f"create table {name} as select {columns} from rows")
             con.unregister("rows")
             if wrong := violations(con, table):
                 raise TraceError(f"{name} is not valid: {'; '.join(wrong)}")

@@ -1,110 +1,27 @@
-"""Describe the fields that sacct prints: their patterns, common lists, and the list to request.
+"""Read the fields that sacct prints from ``fields.toml``: patterns, and common lists of them.
 
 The patterns split lines whose free text contains the delimiter or a line break, and detect files
 without a header by one of :data:`LISTS`.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Collection
 from datetime import date
+from pathlib import Path
 
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(names.split(","))
-
-
-REQUESTED = _listed(
-    "JobIDRaw,JobID,Cluster,Partition,QOS,Account,User,UID,State,ExitCode,DerivedExitCode,Submit,"
-    "Eligible,Start,End,ElapsedRaw,TimelimitRaw,Suspended,NNodes,NCPUS,ReqTRES,AllocTRES,NodeList,"
-    "Reason,Flags,Priority,AdminComment"
+_DECLARED = tomllib.loads(Path(__file__).with_name("fields.toml").read_text("utf-8"))
+REQUESTED, READ, NEEDED, DELIMITERS, NOTHING, STATES = (
+    tuple(_DECLARED[name])
+    for name in ("requested", "read", "needed", "delimiters", "nothing", "states")
 )
-"""Fields that :func:`slurm_command` requests: every release since 20.11 has them."""
+LISTS = (REQUESTED, *map(tuple, _DECLARED["lists"]))
+LONG, FREE = frozenset(_DECLARED["long"]), frozenset(_DECLARED["free"])
 
-LISTS = (
-    REQUESTED,
-    # an earlier version of slurm_command
-    _listed(
-        "JobIDRaw,JobID,Partition,User,State,ExitCode,Submit,Eligible,Start,End,TimelimitRaw,"
-        "NNodes,NCPUS,ReqTRES,AllocTRES,NodeList"
-    ),
-    # the manual of XDMoD
-    _listed(
-        "JobID,JobIDRaw,Cluster,Partition,QOS,Account,Group,GID,User,UID,Submit,Eligible,Start,"
-        "End,Elapsed,ExitCode,State,NNodes,NCPUS,ReqCPUS,ReqMem,ReqTRES,AllocTRES,Timelimit,"
-        "NodeList,JobName"
-    ),
-)
-"""Lists of fields by which a file without a header is detected."""
-
-READ = _listed(
-    "jobidraw,jobid,cluster,partition,qos,account,user,uid,state,exitcode,submit,eligible,start,"
-    "end,elapsedraw,elapsed,timelimitraw,timelimit,suspended,ncpus,reqmem,reqtres,alloctres,"
-    "nodelist,reason,admincomment"
-)
-"""Fields that are read where they are present; others are ignored."""
-
-NEEDED = ("State", "Submit", "Start", "End")
-"""Fields that a file must have, beside JobIDRaw or JobID."""
-
-DELIMITER = "^|^"
-"""Delimiter that :func:`slurm_command` requests: no name contains it."""
-
-DELIMITERS = (DELIMITER, ";|;", "|#", "\x1f", "\t", ";", "|", ",")
-"""Delimiters tried on a file without a header, those that contain others first."""
-
-NOTHING = ("", "Unknown", "None", "None assigned", "N/A", "INVALID")
-"""Texts for a missing value."""
-
-STATES = _listed(
-    "BOOT_FAIL,CANCELLED,COMPLETED,COMPLETING,CONFIGURING,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,"
-    "PENDING,PREEMPTED,REQUEUED,REQUEUE_FED,REQUEUE_HOLD,RESIZING,REVOKED,RUNNING,SIGNALING,"
-    "SPECIAL_EXIT,STAGE_OUT,STOPPED,SUSPENDED,TIMEOUT"
-)
-
-LONG = frozenset(("jobid", "partition", "reqtres", "alloctres", "nodelist", "flags"))
-"""Fields of lists, which contain commas even where the delimiter is a comma."""
-
-FREE = frozenset(
-    _listed(
-        "jobname,comment,admincomment,systemcomment,workdir,submitline,extra,container,stdout,"
-        "stderr,stdin,constraints,wckey,mcslabel"
-    )
-)
-"""Fields of free text, which may contain the delimiter and line breaks."""
-
-_ID = r"\d+(_(\d+|\[[^\]\n]*\]))?(\+\d+)?"
-STEP = r"\.(\d+|batch|extern|interactive|TBD|\d+\+\d+)"
-"""Suffix of a step's id after that of its job."""
-_TIME = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{9,11}|Unknown|None|N/A)"
-_SPAN = r"((\d+-)?\d+:\d\d(:\d\d)?(\.\d+)?|UNLIMITED|Partition_Limit|INVALID|)"
-_TRES = r"([\w./:-]+=[^,=|^;\s]*(,[\w./:-]+=[^,=|^;\s]*)*)?"
-_NUMBER = r"-?\d*"
 _NAME = r"[^|^;\x1f\t\n]*"
-
 _PATTERNS: dict[str, str] = {
-    "jobidraw": rf"{_ID}({STEP})?",
-    "jobid": rf"{_ID}({STEP})?",
     "state": rf"({'|'.join(STATES)})( by [^\n]+)?\+?",
-    "exitcode": r"(\d+:\d+)?",
-    "derivedexitcode": r"(\d+:\d+)?",
-    **dict.fromkeys(_listed("submit,eligible,start,end"), _TIME),
-    **dict.fromkeys(_listed("elapsed,timelimit,suspended,reserved,planned"), _SPAN),
-    **dict.fromkeys(
-        _listed(
-            "uid,gid,nnodes,ncpus,reqcpus,alloccpus,allocnodes,elapsedraw,priority,restarts,"
-            "cputimeraw,dbindex,associd"
-        ),
-        _NUMBER,
-    ),
-    "timelimitraw": r"(\d*|UNLIMITED|Partition_Limit)",
-    "reqmem": r"([\d.]+[KMGTPE]?[nc]?)?",
-    "reqtres": _TRES,
-    "alloctres": _TRES,
-    "nodelist": r"(None assigned|(?!None$)[\w.\-]+(\[[\d,\-]+\][\w.\-]*)*"
-    # further hosts need a digit, as the list may be separated by the delimiter
-    r"(,(?=[\w.\-]*[\d\[])[\w.\-]+(\[[\d,\-]+\][\w.\-]*)*)*)",
-    "flags": r"\w*|(?!None,)\w+(,\w+)*",
-    "partition": r"[^|^;\x1f\t\n,]*(,[^|^;\x1f\t\n,]+)*",
+    **{field: one["text"] for one in _DECLARED["pattern"] for field in one["fields"]},
 }
 
 Matcher = Callable[[str], bool]
@@ -156,6 +73,6 @@ def slurm_command(
     """
     at = f" --clusters={cluster}" if cluster else ""
     return (
-        f"TZ=UTC sacct -a -X -D -P --noconvert --delimiter='{DELIMITER}'{at} "
+        f"TZ=UTC sacct -a -X -D -P --noconvert --delimiter='{DELIMITERS[0]}'{at} "
         f"-S {since} -E {until} -o {','.join(REQUESTED)}"
     )

@@ -14,7 +14,6 @@ from philly_analysis.ingest.sql import (
     create_table,
     parquet_scan,
     path_literal,
-    typed_columns,
 )
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
 from philly_analysis.ingest.telemetry.staging import Stage
@@ -137,7 +136,7 @@ def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None
         con.sql(f"from {source}").create_view("batch_readings", replace=True)
         _create(con, "checked_readings")
         _create(con, "sample_readings")
-        columns = typed_columns(GPU_SAMPLES, GPU_SAMPLES.column_names)
+        columns = GPU_SAMPLES.typed_columns(GPU_SAMPLES.column_names)
         con.execute(
             f"copy (select {columns} from ({_select(GPU_SAMPLES.name)})) to "
             f"{path_literal(target / f'{part:04}.parquet')} (format parquet, compression zstd)"
