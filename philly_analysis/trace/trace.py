@@ -238,7 +238,8 @@ class Trace(SuggestsNames):
         """Plot an overview: submissions, GPUs in use, and queueing delay by gang size."""
         from philly_analysis.trace.overview import overview
 
-        return overview(self)
+        gpus = self.gpus if self.has("cluster_size") else None
+        return overview(self.name, self.answer, gpus, synthetic=self.manifest.synthetic)
 
     @property
     def relations(self) -> "pd.DataFrame":
