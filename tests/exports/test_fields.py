@@ -169,7 +169,9 @@ def test_pollux_and_sia(name: str, exported: Exporter) -> None:
 def test_pollux_generator(exported: Exporter) -> None:
     done = exported("pollux", "generator")
     assert (done.jobs_read, done.gpu_h_read) == (5, None)
-    # the generator ignores a job of less than a minute
+    # the generator ignores jobs of less than a minute, and of 1,000 GPU hours or more
+    minute = moved("a", "ended_at", at(5 + 60))
+    assert exported("pollux", "generator", minute, force=True).jobs_read == 5
     short = moved("a", "ended_at", at(5 + 59))
     short = replace(short, attempts=short.attempts.filter(pl.col("job_id") != "d"))
     for workload, message in (
@@ -179,6 +181,7 @@ def test_pollux_generator(exported: Exporter) -> None:
             "1 jobs of 100 to 1000 GPU hours, but none of them",
         ),
         (short, r"would accept 3 of 4 jobs .* of tiny"),
+        (moved("d", "ended_at", at(30 + 125 * 3600)), "would accept 4 of 5 jobs .* of tiny"),
     ):
         with pytest.raises(ExportError, match=message):
             exported("pollux", "generator", workload, force=True)
