@@ -149,20 +149,14 @@ def plan_runs(
                 "model to it (`philly fit`) and sweep that for intervals."
             )
         common = assumed
-        if assumed.gpus is None and assumed.machines is None:
-            common = replace(common, gpus=_assumed_gpus(workload, jobs))
+        if not recorded and assumed.gpus is None and assumed.machines is None:
+            some = load_model(workload).sample(jobs)
+            cluster = target_cluster(some, demand_of(some))
+            common = replace(common, gpus=cluster.gpus if cluster.assumed else None)
         if assumed.outages == "recorded":
             common = replace(common, outages=recorded_outages(workload))
         found += [
-            Run(
-                workload=workload,
-                policy=name,
-                knobs=chosen,
-                load=load,
-                seed=seed,
-                jobs=jobs,
-                assumed=common,
-            )
+            Run(workload, name, chosen, load, seed, jobs, common)
             for load in loads or (None,)
             for seed in range(seeds)
             for name, chosen in arms
@@ -188,20 +182,6 @@ def _stored(work: Work) -> str:
     return str((work if isinstance(work, Trace) else Trace(cast("Frames", work))).path)
 
 
-def _jobs(workload: str, jobs: int, gpus: int | None, seed: int) -> Workload:
-    """Return the jobs of a trace, or draw them from a model."""
-    if (Path(workload) / MANIFEST).is_file():
-        return Workload.from_trace(workload)
-    return load_model(workload).sample(jobs, gpus=gpus, seed=seed)
-
-
-def _assumed_gpus(workload: str, jobs: int) -> int | None:
-    """Return the GPUs to assume for jobs without a cluster; None: they have one."""
-    some = _jobs(workload, jobs, None, 0)
-    cluster = target_cluster(some, demand_of(some))
-    return cluster.gpus if cluster.assumed else None
-
-
 def outcome_of(run: Run) -> dict[str, float]:
     """Simulate one run and return its measures.
 
@@ -214,7 +194,9 @@ def outcome_of(run: Run) -> dict[str, float]:
         require_visible([run.assumed.outages])
     if run.workload not in shipped():
         require_visible([run.workload])
-    workload = _jobs(run.workload, run.jobs, run.assumed.gpus, run.seed)
+    workload: Workload | str = run.workload
+    if not (Path(run.workload) / MANIFEST).is_file():
+        workload = load_model(run.workload).sample(run.jobs, gpus=run.assumed.gpus, seed=run.seed)
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as scratch:
         made = simulate(
             workload,

@@ -30,13 +30,6 @@ class SampleSize:
     days: float | None
     load: float
 
-    @property
-    def feasible(self) -> bool:
-        """Whether arrivals of this size can be drawn; `Arrivals.sample` raises the error if not."""
-        given = [v for v in (self.jobs, self.days) if v is not None]
-        contradictory = len(given) == 2 and self.load != 1
-        return bool(given) and min(*given, self.load) > 0 and not contradictory
-
 
 def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
     """Draw the models of successive periods; see :meth:`Variation.periods`."""

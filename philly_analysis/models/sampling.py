@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.distributions import Floats, Ints, repeated_scores, stratified_uniforms
 from philly_analysis.errors import ModelError, UnknownNameError
+from philly_analysis.models.components.arrivals import check_sample_size
 from philly_analysis.models.components.gang_size import GangSize
 from philly_analysis.models.components.load_dependence import draw_load_dependent
 from philly_analysis.models.components.synthetic_users import assign_users
@@ -141,7 +142,8 @@ def draw_jobs(
     rng = np.random.default_rng(seed)
     scale = gpus / model.gpus if gpus and model.gpus and not (jobs and days) else 1.0
     size = SampleSize(jobs, days, load * scale)
-    if model.variation is None or variation == "none" or not size.feasible:
+    check_sample_size(jobs, days, load * scale)
+    if model.variation is None or variation == "none":
         return _draw_period(model, size, gpus, rng, load_dependent=False), rng
     parts = []
     for period, part, from_d in by_period(model, model.variation, size, seed):

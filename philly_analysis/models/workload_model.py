@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Self, cast, overload
+from typing import Any, Self, TypedDict, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,17 @@ from philly_analysis.trace import TraceLike, open_trace
 from philly_analysis.workload import Ensemble, Workload
 
 MONDAY = datetime(2018, 1, 1)
+
+
+class SampleOptions(TypedDict, total=False):
+    """Options of a sample: see :meth:`WorkloadModel.sample`."""
+
+    days: float | None
+    load: float
+    gpus: int | None
+    offered: float | None
+    start: datetime
+    variation: str
 
 
 @suggest_arguments
@@ -124,27 +135,13 @@ class WorkloadModel(Parts, SuggestsNames):
         self,
         jobs: int | None = None,
         *,
-        days: float | None = None,
-        load: float = 1.0,
-        gpus: int | None = None,
-        offered: float | None = None,
         seed: int | np.random.Generator = 0,
         seeds: None = None,
-        start: datetime = MONDAY,
-        variation: str = "month",
+        **options: Unpack[SampleOptions],
     ) -> Workload: ...
     @overload
     def sample(
-        self,
-        jobs: int | None = None,
-        *,
-        days: float | None = None,
-        load: float = 1.0,
-        gpus: int | None = None,
-        offered: float | None = None,
-        seeds: Iterable[int],
-        start: datetime = MONDAY,
-        variation: str = "month",
+        self, jobs: int | None = None, *, seeds: Iterable[int], **options: Unpack[SampleOptions]
     ) -> Ensemble: ...
     @suggest_arguments
     def sample(

@@ -1,27 +1,14 @@
 """Scheduling measures of a trace: completion times, waits, GPU allocation, fairness."""
 
+import tomllib
+from pathlib import Path
+
 import pandas as pd
 
 from philly_analysis.trace import HOLDS, Trace
 
-SCALARS = (
-    ("jobs", "jobs", "jobs that are compared"),
-    ("mean_jct_s", "s", "job completion time, mean"),
-    ("p50_jct_s", "s", "job completion time, median"),
-    ("p99_jct_s", "s", "job completion time, 99th percentile"),
-    ("mean_wait_s", "s", "queueing delay (wait), mean"),
-    ("p50_wait_s", "s", "queueing delay (wait), median"),
-    ("p99_wait_s", "s", "queueing delay (wait), 99th percentile"),
-    ("makespan_s", "s", "first submission to last end"),
-    ("held_frac", "", "share of GPU time allocated to jobs, while the log is complete"),
-    ("fragmented_frac", "", "share of idle GPU time on partly used servers"),
-    ("vc_fairness", "", "Jain's index of the virtual clusters' mean slowdown; 1: all alike"),
-    ("preemptions", "attempts", "attempts ended by preemption"),
-    ("migrations", "attempts", "attempts ended by migration"),
-    ("resizes", "attempts", "attempts ended by a change of GPUs"),
-    ("lost_gpu_h", "GPU h", "work done and lost to preemption"),
-    ("waiting_gpu_h", "GPU h", "GPUs allocated to gangs that were not complete yet"),
-)
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+SCALARS = tuple((name, str(unit), str(meaning)) for name, (unit, meaning) in _TABLE.items())
 """Measures with one number per trace: name, unit, meaning. The order is the table's."""
 
 CURVES = ("jct_s", "wait_s")

@@ -153,12 +153,7 @@ class Arrivals(SuggestsNames):
         ModelError
             Neither jobs nor days, numbers that are not positive, or a load beside both.
         """
-        if jobs is None and days is None:
-            raise ModelError("a sample needs a number of jobs, or of days, or both")
-        if min(v for v in (jobs, days, load) if v is not None) <= 0:
-            raise ModelError(f"jobs {jobs}, days {days} and load {load} must be positive")
-        if jobs is not None and days is not None and load != 1:
-            raise ModelError("jobs and days together determine the load; give two of the three")
+        check_sample_size(jobs, days, load)
         rate = self.rate * load
         span_h = days * 24 if days is not None else float(jobs or 0) / rate
         hours = int(np.ceil(span_h))
@@ -194,6 +189,22 @@ class Arrivals(SuggestsNames):
         out = np.empty(hours)
         out[np.argsort(score[:hours], kind="stable")] = values
         return out + 1e-9
+
+
+def check_sample_size(jobs: int | None, days: float | None, load: float) -> None:
+    """Check that arrivals of this size can be drawn.
+
+    Raises
+    ------
+    ModelError
+        Neither jobs nor days, numbers that are not positive, or jobs, days and a load.
+    """
+    if jobs is None and days is None:
+        raise ModelError("a sample needs a number of jobs, or of days, or both")
+    if min(v for v in (jobs, days, load) if v is not None) <= 0:
+        raise ModelError(f"jobs {jobs}, days {days} and load {load} must be positive")
+    if jobs is not None and days is not None and load != 1:
+        raise ModelError("jobs and days together determine the load; give two of the three")
 
 
 def _weekly_rate(hour: Ints, count: Ints) -> Floats:
