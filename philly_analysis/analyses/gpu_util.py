@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import sample_gaps
-from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.gang_sizes import TRENDS, trend
 from philly_analysis.analyses.published import is_philly, notebook_gap
 from philly_analysis.results import Comparison, Fact, Result, count, figures, gang_label, percent
 from philly_analysis.study import KILLED, PASS, groups
@@ -46,20 +46,10 @@ def compute(trace: Trace) -> Result:
             f"Mean utilisation is {total['mean_pct']:.1f} % over {total['gpu_h']:,.0f} sampled GPU "
             f"hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of them.",
             _by_size(means),
-            size.sentence(
-                rises="Attempts of larger gangs have a higher mean utilisation",
-                falls="Attempts of larger gangs have a lower mean utilisation",
-                unclear="The mean utilisation of attempts has no clear trend with gang size",
-            ),
+            size.sentence(**TRENDS["gpu_util"]),
         ]
         if len(set(ended["status"])) > 1:
-            sentences.append(
-                killed.sentence(
-                    rises="Attempts of killed jobs have a higher utilisation than of passed jobs",
-                    falls="Attempts of killed jobs have a lower utilisation than of passed jobs",
-                    unclear="The utilisation of killed and of passed jobs does not differ clearly",
-                )
-            )
+            sentences.append(killed.sentence(**TRENDS["gpu_util_killed"]))
     return Result(
         "gpu_util",
         table,

@@ -7,7 +7,7 @@ servers more often. `locality_effect` adjusts for these.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.gang_sizes import TRENDS, trend
 from philly_analysis.analyses.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
@@ -56,11 +56,7 @@ def compute(trace: Trace) -> Result:
             f"Gangs of {size} GPUs have a mean utilisation of {each}."
             if each
             else f"No number of servers has {_FEW_ATTEMPTS} attempts of {size} GPUs.",
-            spread.sentence(
-                rises="Utilisation rises with the number of servers",
-                falls="Utilisation falls with the number of servers",
-                unclear="Utilisation has no clear trend with the number of servers",
-            ),
+            spread.sentence(**TRENDS["gpu_util_by_servers"]),
         ]
     caveat = (
         "Not a like-for-like comparison: spread gangs may have other users and statuses and share "

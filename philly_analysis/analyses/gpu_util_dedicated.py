@@ -5,7 +5,7 @@ Small gangs rarely fill whole servers, and those that do are not typical of smal
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.gang_sizes import TRENDS, trend
 from philly_analysis.analyses.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
@@ -41,12 +41,7 @@ def compute(trace: Trace) -> Result:
     )
     sentences = (
         f"The median utilisation over GPU-minutes of gangs on dedicated servers is {each}.",
-        size.sentence(
-            rises="Larger gangs on dedicated servers have a higher utilisation",
-            falls="Larger gangs on dedicated servers have a lower utilisation, so interference is "
-            "not the cause",
-            unclear="On dedicated servers, utilisation has no clear trend with gang size",
-        ),
+        size.sentence(**TRENDS["gpu_util_dedicated"]),
     )
     caveat = (
         "Dedicated: the attempt held every GPU of each of its servers, and no more servers than "

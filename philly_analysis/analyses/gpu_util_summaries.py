@@ -5,7 +5,7 @@ The mean of an attempt hides its idle hours. Monitors omit attempts too short fo
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.gang_sizes import TRENDS, trend
 from philly_analysis.analyses.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
@@ -38,11 +38,7 @@ def compute(trace: Trace) -> Result:
         )
         sentences = [
             f"The mean utilisation of an attempt has a median of {total.util_pct:.0f} % ({each}).",
-            size.sentence(
-                rises="Utilisation rises with gang size",
-                falls="Utilisation falls with gang size",
-                unclear="Utilisation has no clear trend with gang size",
-            ),
+            size.sentence(**TRENDS["gpu_util_summaries"]),
         ]
     for gpus, mean, median in sizes[["gpus", "mean_pct", "util_pct"]].itertuples(index=False):
         facts += [

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.analyses.gang_sizes import TRENDS, duration_curves, gang_facts, trend
 from philly_analysis.results import Fact, Result, count, duration, figures, rank_association, share
 from philly_analysis.trace import Trace
 
@@ -49,16 +49,8 @@ def compute(trace: Trace) -> Result:
         (
             f"The median wait of {count(n, 'attempt')} is {duration(median)} and the 90th "
             f"percentile {duration(p90)}; {share(zeros / n)} did not wait.",
-            size.sentence(
-                rises="Larger gangs wait longer",
-                falls="Larger gangs wait less",
-                unclear="Waits have no clear trend with gang size",
-            ),
-            retry.sentence(
-                rises="Retries wait longer than first attempts",
-                falls="Retries wait less than first attempts",
-                unclear="The waits of retries and first attempts do not differ clearly",
-            ),
+            size.sentence(**TRENDS["queueing_delay"]),
+            retry.sentence(**TRENDS["queueing_delay_of_retries"]),
         )
         if n
         else ()

@@ -5,7 +5,7 @@ Retries are attempts of one job by the scheduler. Jobs that users submit again a
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import gang_facts, trend
+from philly_analysis.analyses.gang_sizes import TRENDS, gang_facts, trend
 from philly_analysis.results import Facts, Result, count_note, figures, percent
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
@@ -35,20 +35,12 @@ def compute(trace: Trace) -> Result:
         sentences = [
             f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, "
             f"{float(facts['retries_per_job_all'] or 0):.2f} retries per job on average.",
-            retried.sentence(
-                rises="Larger gangs are retried more often",
-                falls="Larger gangs are retried less often",
-                unclear="Retries have no clear trend with gang size",
-            ),
+            retried.sentence(**TRENDS["retries"]),
         ]
         if facts["unsuccessful_all_pct"] is not None:
             sentences += [
                 f"{percent(float(facts['unsuccessful_all_pct']))} of jobs ended unsuccessful.",
-                failed.sentence(
-                    rises="Larger gangs end unsuccessful more often",
-                    falls="Larger gangs end unsuccessful less often",
-                    unclear="The share of unsuccessful jobs has no clear trend with gang size",
-                ),
+                failed.sentence(**TRENDS["unsuccessful"]),
             ]
     [log] = trace.answer("log_totals").df().itertuples(index=False)
     caveats = (

@@ -7,7 +7,7 @@ policy of the trace defines a job's run time, and the report names it.
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.analyses.gang_sizes import TRENDS, duration_curves, gang_facts, trend
 from philly_analysis.results import Fact, Result, count, duration, figures, gang_label, share
 from philly_analysis.trace import Trace
 
@@ -36,11 +36,7 @@ def compute(trace: Trace) -> Result:
         each = (f"{duration(s)} on {gang_label(str(g))}" for g, s in medians.dropna().items())
         sentences = [
             f"The median run time is {', '.join(each)}.",
-            size.sentence(
-                rises="Larger gangs run longer",
-                falls="Larger gangs run shorter",
-                unclear="Run time has no clear trend with gang size",
-            ),
+            size.sentence(**TRENDS["run_time"]),
         ]
     if censored:
         sentences.append(

@@ -5,7 +5,7 @@ The curves are conditional on failure: they do not show how likely a run is to f
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.gang_sizes import TRENDS, trend
 from philly_analysis.results import Fact, Result, duration, figures, gang_label, slug
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace
@@ -36,11 +36,7 @@ def compute(trace: Trace) -> Result:
     if medians:
         sentences = [
             f"The median run time to failure is {duration(medians['all'])}.",
-            size.sentence(
-                rises="Attempts on more GPUs fail later",
-                falls="Attempts on more GPUs fail earlier",
-                unclear="Run time to failure has no clear trend with GPUs",
-            ),
+            size.sentence(**TRENDS["time_to_failure"]),
         ]
     return Result("time_to_failure", table, facts, sentences)
 
