@@ -31,13 +31,14 @@ class ValidatedBlock:
 
     Attributes
     ----------
-    index
-        Numbers and offsets of some of its lines.
+    first, offset
+        Number of its first line, and its offset in the file.
     lines, filled
         Lines of the block, and those that are not blank.
     """
 
-    index: list[tuple[int, int]]
+    first: int
+    offset: int
     lines: int
     filled: int
     rows: list[pa.RecordBatch]
@@ -47,7 +48,7 @@ class ValidatedBlock:
         """Return the block with its line numbers increased."""
         return replace(
             self,
-            index=[(number + by, offset) for number, offset in self.index],
+            first=self.first + by,
             rows=[
                 rows.set_column(2, rows.schema.field(2), pa.array(rows["line"].to_numpy() + by))
                 for rows in self.rows
@@ -125,7 +126,7 @@ class Validator:
             if len(batch):
                 rows.append(batch)
         filled = block.lines - lines.blank
-        return ValidatedBlock(block.index, block.lines, filled, rows, rejected)
+        return ValidatedBlock(0, block.offset, block.lines, filled, rows, rejected)
 
     def _reasons(self, lines: pa.Table, parsed: ParsedRows) -> dict[int, str]:
         """Return the reasons for rejecting rows, by place; run the checks where they may fail."""
