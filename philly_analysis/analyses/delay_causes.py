@@ -163,9 +163,7 @@ def _caveats(trace: Trace, table: pd.DataFrame, method: str) -> tuple[str, ...]:
             "placement",
             " on a GPU that another holds meanwhile: the GPU counts as used once.",
         ),
-        count_note(
-            gaps.unused_machines, "machine", " without any job: counted as free throughout."
-        ),
+        count_note(gaps.unused_machines, "machine", " without any job: not counted as free."),
         "The cause of a wait is that of most of its time. Waits with untrusted times are excluded, "
         "as in the queueing delay.",
     )

@@ -1,6 +1,8 @@
 -- materialized
 -- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
 -- One row per pool, number of machines that a gang may need there (and all of them) and change.
+-- Machines that never ran an attempt are not counted: if they were in service, somebody who waited
+-- would have had them.
 --   pool      as in pools
 --   machines  how many machines: n
 --   moment    as in machine_use; the first row of each n stands for all time before
@@ -45,6 +47,7 @@ slots as (
     pool,
     unnest(range(1, gpus + 1)) as k
   from pool_machines
+  semi join placements using (machine_id)
 ),
 
 all_empty as (

@@ -63,8 +63,11 @@ def machine_use(t: Rows) -> Out:
 
 def free_capacity(t: Rows) -> Out:
     wanted = {(g.pool, n) for g in t.gang_needs for n in (g.machines, g.servers) if n}
+    used = {p.machine_id for p in t.placements}
     for pool, machines in wanted:
-        free = {m.machine_id: m.gpus for m in t.pool_machines if m.pool == pool}
+        there = [m for m in t.pool_machines if m.pool == pool and m.machine_id in used]
+        if not (free := {m.machine_id: m.gpus for m in there}):
+            continue
         moments = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
         known = sum(sorted(free.values())[-machines:])
         yield pool, machines, 0, known

@@ -104,7 +104,9 @@ def wait_causes(t: Rows) -> Out:
             busy = used[w.vc](since) or 0 if quota is not None and w.vc in used else 0
             if quota is not None and busy + w.gpus > quota:
                 parts[0] += spent
-            elif need.machines and free[need.pool, need.machines](since) < w.gpus:
+            elif (need.pool, need.machines) in free and free[need.pool, need.machines](
+                since
+            ) < w.gpus:
                 parts[1] += spent
                 parts[2] += spent * (free[need.pool, need.servers](since) < w.gpus)
         fair, apart, full = parts
