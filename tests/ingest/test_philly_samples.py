@@ -77,6 +77,27 @@ def test_placements_outweigh_values_that_come_in_pairs(
     assert got.rows("select distinct util_pct from gpu_samples") == [(expected,)]
 
 
+@pytest.mark.parametrize(
+    ("times", "every_min", "seconds"), [(100, 5, 300.0), (99, 5, None), (100, 1, None)]
+)
+def test_the_length_of_readings_is_the_usual_time_between_them(
+    made: Ingest, times: int, every_min: int, seconds: float | None
+) -> None:
+    first = datetime(2017, 10, 3)
+    late = (0, *(every_min * i for i in range(1, times)), every_min * times + 1)
+    stamps = [f"{first + timedelta(minutes=m)} PDT" for m in late]
+    got = made(
+        EIGHT,
+        cluster_gpu_util=[f"{at},m1,1,2,3,4,5,6,7,8," for at in (*stamps[1:], "2017-13-03")],
+        cluster_cpu_util=[f"{at},m1,9" for at in stamps[:-1]],
+        cluster_mem_util=[f"{at},m1,8,4" for at in stamps[1:]],
+    )
+    query = "select distinct seconds from {}"
+    assert got.rows(query.format("gpu_samples")) == [(seconds,)]
+    # a row of either file has it
+    assert got.rows(query.format("host_samples")) == [(seconds,)]
+
+
 def test_the_hour_that_came_twice_is_two_hours(made: Ingest) -> None:
     lines = [
         "2017-11-05 00:59:00 PDT,m1,1",

@@ -11,7 +11,7 @@ import pyarrow as pa
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import CsvFile
 from philly_analysis.ingest.philly.archive import OPTIONAL_FILES, SYNTHETIC, find_files, unpack
-from philly_analysis.ingest.philly.utilisation import STREAMS
+from philly_analysis.ingest.philly.utilisation import STREAMS, reading_length_s
 from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
@@ -19,8 +19,11 @@ from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, 
 from philly_analysis.trace import escape_glob
 
 _LINES = pa.schema([("source_line", pa.int64()), ("raw", pa.string())])
+_LENGTHS = pa.schema([("file", pa.string()), ("seconds", pa.float64())])
 _PROBES = 64
 _PROBE_BYTES = 1 << 18
+_TIMED_BYTES = 1 << 23
+"""First bytes of a file from which the time between its readings is estimated."""
 
 
 def prepare(
@@ -52,6 +55,8 @@ def prepare(
     }
     for file in csv.values():
         file.check()
+    lengths = [(name, reading_length_s(_first_times(file))) for name, file in csv.items()]
+    create_table(con, "reading_lengths", arrow_table(lengths, _LENGTHS))
     with ThreadPoolExecutor(1) as beside:
         probe = beside.submit(_probe, con.cursor(), csv.get("cluster_gpu_util"))
         _read_job_log(con, files.get("cluster_job_log"), scratch)
@@ -154,6 +159,13 @@ def _read_machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int
     create_table(con, "machine_list_lines", arrow_table(enumerate(lines[1:], 2), _LINES))
     con.execute(f"create table cluster_machine_list as {_select('cluster_machine_list')}")
     return sum(bool(line.strip()) for line in lines[1:])
+
+
+def _first_times(file: CsvFile) -> pa.StringArray:
+    """Return the distinct times of the first lines of a file."""
+    with gzip_errors(file.path), open_bytes(file.path) as lines:
+        first = lines.readlines(_TIMED_BYTES)[1:]
+    return pa.array({line.partition(b",")[0].decode("utf-8", "replace") for line in first})
 
 
 def _probe(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:

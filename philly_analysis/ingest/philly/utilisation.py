@@ -1,5 +1,6 @@
 """Parse lines of the archive's utilisation files: GPUs, CPU and memory of a machine."""
 
+from collections.abc import Callable
 from functools import partial
 
 import duckdb
@@ -11,6 +12,9 @@ import pyarrow.compute as pc
 from philly_analysis.ingest.source import NO_TIME, ParsedRows, Parser, Stream
 
 _GPUS = 8
+_MINUTE_S = 60.0
+_FEWEST_TIMES = 100
+"""Fewest distinct times from which the length of a reading is estimated."""
 _PLACES = np.uint64(1) << np.arange(0, 64, 8, dtype=np.uint64)
 """Least value of eight flags, read as one number, by the last flag that is set."""
 _FIRST = np.append(np.uint64(0), np.cumsum(_PLACES))
@@ -75,12 +79,15 @@ def _memory(lines: pa.Table) -> ParsedRows:
 def _times(lines: pa.Table) -> _Times:
     """Return the time of each line; each distinct text is parsed once."""
     time = lines["time"].chunk(0)
-    try:
-        distinct = _to_utc_us(time.dictionary)
-    except pa.ArrowInvalid:
-        distinct = np.array([_time_of(text) for text in time.dictionary.to_pylist()])
-    times: _Times = distinct[time.indices.to_numpy()]
+    times: _Times = _distinct_times(time.dictionary)[time.indices.to_numpy()]
     return times
+
+
+def _distinct_times(texts: pa.StringArray) -> _Times:
+    try:
+        return _to_utc_us(texts)
+    except pa.ArrowInvalid:
+        return np.array([_time_of(text) for text in texts.to_pylist()])
 
 
 def _to_utc_us(pacific: pa.StringArray) -> _Times:
@@ -119,10 +126,58 @@ def _between(values: _Values, most: float | _Values) -> _Flags:
     return (values >= 0) & (values <= most)
 
 
-_TIME = "time is not like 2017-10-03 00:00:00 PDT"
+def reading_length_s(times: pa.StringArray) -> float | None:
+    """Return the usual time between readings, in seconds; None: a minute, or too few to tell.
+
+    The archive's readings are a minute each. A thinner copy has means of longer intervals.
+
+    Parameters
+    ----------
+    times
+        Distinct times of a file, as text.
+    """
+    at = _distinct_times(times)
+    at = np.unique(at[at != NO_TIME])
+    if len(at) < _FEWEST_TIMES:
+        return None
+    gaps_us, counts = np.unique(np.diff(at), return_counts=True)
+    usual_s = float(gaps_us[counts.argmax()]) / 1e6
+    return None if usual_s == _MINUTE_S else usual_s
+
+
+def _timed(
+    open_parser: Callable[[duckdb.DuckDBPyConnection], Parser], file: str
+) -> Callable[[duckdb.DuckDBPyConnection], Parser]:
+    """Add the length of a file's readings to a parser's rows."""
+
+    def opened(con: duckdb.DuckDBPyConnection) -> Parser:
+        found = con.execute("select seconds from reading_lengths where file = ?", [file])
+        [(seconds,)] = found.fetchall()
+        return partial(_with_length, open_parser(con), seconds)
+
+    return opened
+
+
+def _with_length(parse: Parser, seconds: float | None, lines: pa.Table) -> ParsedRows:
+    rows = parse(lines)
+    rows.columns["seconds"] = pa.repeat(pa.scalar(seconds, pa.float64()), len(lines))
+    return rows
+
+
+def _stream(
+    file: str,
+    table: str,
+    columns: tuple[str, ...],
+    open_parser: Callable[[duckdb.DuckDBPyConnection], Parser],
+    *relations: str,
+) -> Stream:
+    error = "time is not like 2017-10-03 00:00:00 PDT"
+    return Stream(file, table, (*columns, "seconds"), _timed(open_parser, file), error, relations)
+
+
 STREAMS = (
-    Stream("cluster_gpu_util", "gpu_samples", ("util_pct",), _gpus, _TIME, ("gpu_layout",)),
-    Stream("cluster_cpu_util", "host_samples", ("cpu_pct",), lambda _: _cpu, _TIME),
-    Stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), lambda _: _memory, _TIME),
+    _stream("cluster_gpu_util", "gpu_samples", ("util_pct",), _gpus, "gpu_layout"),
+    _stream("cluster_cpu_util", "host_samples", ("cpu_pct",), lambda _: _cpu),
+    _stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), lambda _: _memory),
 )
 """The files, and the columns that they fill."""

@@ -142,7 +142,8 @@ class SampleFile:
             place[own] = first
             taken = pa.array(place, mask=place < 0)
             for name in rows.column_names[len(KEY) :]:
-                columns[name] = rows[name].combine_chunks().take(taken)
+                values = rows[name].combine_chunks().take(taken)
+                columns[name] = pc.coalesce(columns[name], values) if name in columns else values
         return pa.table(columns)
 
     def _write(self, rows: pa.Table) -> None:
