@@ -51,7 +51,7 @@ INGEST := philly_analysis/trace/schema.py philly_analysis/trace/tables.toml $(wi
 
 data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*) $(INGEST) | $(VENV)/.run
 	@echo "== ingesting the bundled sample (synthetic)"
-	@$(BIN)/philly ingest philly data/sample data/traces/sample --failures data/sample-output --force
+	@$(BIN)/philly ingest philly data/sample data/traces/sample --quotas data/sample/quotas.csv --failures data/sample-output --force
 
 ifneq ($(ATLAS),)
 reports: $(VENV)/.run

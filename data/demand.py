@@ -3,7 +3,7 @@
 The constants are chosen such that the sample resembles the published numbers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -19,10 +19,10 @@ from philly_analysis.trace.columns import Table
 from philly_analysis.trace.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
 
-LOAD = 0.8
-"""Largest offered load of the drawn jobs: a queue without overload."""
+LOAD = 0.75
+"""Largest offered load of the drawn jobs: a third of them wait, as they come in bursts."""
 LARGEST_GANG, LARGEST_SERVER = 32, 8
-LONGEST_H = 48
+LONGEST_H = 96
 """Longer jobs are excluded: a small cluster cannot run jobs of weeks."""
 GANGS = 0.6
 """Weight of the gang sizes of attempts, against those of passed jobs: the mean is then 1.65 GPUs,
@@ -30,10 +30,13 @@ as of the log's jobs of every status."""
 OVERLAYS = 12
 """Number of samples laid over one another and thinned, so that the bursts of a large cluster do not
 overload a small one and the weekly rhythm stays."""
-OVERBOOKED = 2.5
-"""Total quota over total GPUs: most waits of gangs are then fragmentation delays, as in the study's
-Table 2 (70 %)."""
-SURVIVORS = ((6, 4), (13, 8), (24, 2))
+OVERBOOKED = 2.0
+"""Total quota over total GPUs: most waits are then fragmentation delays, as in the study's Table 2
+(70 %), and large gangs wait for their quota as well."""
+NOTEBOOK_USER, NOTEBOOK_GPUS, NOTEBOOK_RUN_H = "1d1e00", 4, (18, 23)
+"""A user who starts a notebook every morning and hardly computes: GPUs, and shortest and longest
+run."""
+SURVIVORS = ((1, 4), (3, 8), (5, 2))
 """Earlier jobs that are still running on the fifth day: days before the warm-up, GPUs."""
 LONG_FROM = 0.85
 STATUS_SHORT, STATUS_LONG = (0.730, 0.100, 0.170), (0.485, 0.333, 0.182)
@@ -105,6 +108,7 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
         jobs += [
             replace(jobs[k], submit_s=restart_s + after_s) for k, after_s in ((0, 12), (1, 34))
         ]
+    jobs += _notebooks(kept["vc"].mode().sort()[0], names, plan, rng)
     for back_days, gpus in SURVIVORS:
         at_s = from_s - back_days * DAY_S
         runs = (AttemptSpec(4 * DAY_S + 3_319 - at_s, LAST_END["Killed"]),)
@@ -151,6 +155,19 @@ def _job(
     return JobSpec("", vc, user, gpus, submit_s, tuple(attempts), status)
 
 
+def _notebooks(
+    vc: str, names: dict[str, str], plan: Plan, rng: np.random.Generator
+) -> list[JobSpec]:
+    """Return one notebook a day of the user who hardly computes, in the virtual cluster `vc`."""
+    notebooks = []
+    for day in range(plan.days):
+        at_s = day * DAY_S + 9 * 3600 + int(rng.integers(3600))
+        run_s = int(3600 * rng.uniform(*NOTEBOOK_RUN_H))
+        runs = (AttemptSpec(run_s, LAST_END[KILLED]),)
+        notebooks.append(JobSpec("", names[vc], NOTEBOOK_USER, NOTEBOOK_GPUS, at_s, runs, KILLED))
+    return notebooks
+
+
 def _named(jobs: Iterable[JobSpec], plan: Plan) -> list[JobSpec]:
     """Name jobs ``application_<epoch ms of the manager's last restart>_<number since>``."""
     sequence = dict.fromkeys(plan.restarts_s, 0)
@@ -164,13 +181,17 @@ def _named(jobs: Iterable[JobSpec], plan: Plan) -> list[JobSpec]:
 
 
 def requests(
-    jobs: Sequence[JobSpec], machines: Sequence[Machine], plan: Plan, rng: np.random.Generator
+    jobs: Sequence[JobSpec],
+    start_ups_s: Mapping[str, int],
+    machines: Sequence[Machine],
+    plan: Plan,
 ) -> Workload:
     """Return the workload of requests to the scheduler, each some time after its submission.
 
-    Jobs without attempts have none. Quotas are in proportion to the GPU time demanded.
+    Jobs without attempts have none. Quotas are in proportion to the GPU time demanded, and
+    hold the largest gang.
     """
-    asking = [replace(j, submit_s=j.submit_s + round(start_up_s(rng))) for j in jobs if j.attempts]
+    asking = [replace(j, submit_s=j.submit_s + start_ups_s[j.job_id]) for j in jobs if j.attempts]
     attempts = []
     for job in asking:
         at = plan.at(job.submit_s)
@@ -182,7 +203,8 @@ def requests(
     for job in jobs:
         gpu_s[job.vc] = gpu_s.get(job.vc, 0.0) + job.gpu_s
     booked = OVERBOOKED * sum(m.gpus for m in machines) / sum(gpu_s.values())
-    quotas = [(vc, max(LARGEST_SERVER, round(booked * asked))) for vc, asked in gpu_s.items()]
+    largest = {vc: max(j.gpus for j in jobs if j.vc == vc) for vc in gpu_s}
+    quotas = [(vc, max(largest[vc], round(booked * asked))) for vc, asked in gpu_s.items()]
     attempt_columns = ("job_id", "attempt", "started_at", "ended_at", "gpus", "end_reason")
     return Workload(
         name="philly-sample",

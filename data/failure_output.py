@@ -3,7 +3,8 @@
 Usage: python data/failure_output.py ARCHIVE OUT.jsonl.gz [--seed N]
 
 The same archive and seed give the same bytes. Reasons are drawn from the study's Table 7, weighted
-by its trials per gang size and by the likelihood of the attempt's run time. The texts are our own
+by its trials per gang size and by the likelihood of the attempt's run time. Those of attempts that
+the scheduler or an outage ended are known from the archive's truth.parquet. The texts are our own
 (failure_texts.py).
 """
 
@@ -11,12 +12,14 @@ import argparse
 import gzip
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
+import polars as pl
 from failure_texts import BANNERS, CASCADES, PROGRESS, ROOTS
 
 from philly_analysis.study.failures import StudyRow, table_7
@@ -29,22 +32,38 @@ REPEATS = 0.6
 """Share of repeated failures of a job with the previous failure's reason."""
 NO_OUTPUT = 0.03
 """Share of failed attempts whose output was lost."""
+OF_CLUSTER = {"preempted": "Job preempted", "node_failure": "GPU ECC error"}
+"""Reasons of attempts that the cluster ended, by their end reason in truth.parquet."""
 BROKEN = 3
 """Deliberately invalid records: an unknown job, a repeated attempt, and no text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failed attempt; `run_s` is None if the log lacks its times."""
+    """A failed attempt.
+
+    Attributes
+    ----------
+    run_s
+        Its run time; None if the log lacks its times.
+    reason
+        Why it failed, if that is known.
+    """
 
     job_id: str
     attempt: int
     gpus: int
     run_s: float | None
+    reason: str | None = None
 
 
-def failed_attempts(log: list[object]) -> Iterator[Failed]:
-    """Yield the failed attempts of a job log: those before a retry, and the last of failed jobs."""
+def failed_attempts(
+    log: list[object], known: Mapping[tuple[str, int], str] = MappingProxyType({})
+) -> Iterator[Failed]:
+    """Yield the failed attempts of a job log: those before a retry, and the last of failed jobs.
+
+    `known` has reasons by job and attempt.
+    """
     for job in log:
         if not isinstance(job, dict) or "jobid" not in job:
             continue
@@ -52,7 +71,15 @@ def failed_attempts(log: list[object]) -> Iterator[Failed]:
         for number, attempt in enumerate(attempts, start=1):
             if number < len(attempts) or job["status"] == "Failed":
                 gpus = sum(len(held["gpus"]) for held in attempt["detail"])
-                yield Failed(job["jobid"], number, gpus, _run_s(attempt))
+                key = job["jobid"], number
+                yield Failed(*key, gpus, _run_s(attempt), known.get(key))
+
+
+def known_reasons(truth: Path) -> dict[tuple[str, int], str]:
+    """Return the reasons of attempts that the cluster ended, by job and attempt."""
+    waits = pl.read_parquet(truth).filter(pl.col("after").is_in(OF_CLUSTER))
+    rows = waits.select("job_id", pl.col("attempt") - 1, "after").iter_rows()
+    return {(job_id, attempt): OF_CLUSTER[after] for job_id, attempt, after in rows}
 
 
 def _run_s(attempt: dict[str, str]) -> float | None:
@@ -81,6 +108,9 @@ def draw_reasons(attempts: Iterable[Failed], rng: np.random.Generator) -> Iterat
     rows = table_7()
     last: dict[str, str] = {}
     for attempt in attempts:
+        if attempt.reason is not None:
+            yield attempt.reason
+            continue
         weights = np.array([likelihood(r, attempt.gpus, attempt.run_s) for r in rows])
         reason = rows[int(rng.choice(len(rows), p=weights / weights.sum()))].reason
         if attempt.job_id in last and rng.random() < REPEATS:
@@ -138,7 +168,8 @@ def write(archive: Path, out: Path, seed: int) -> int:
     log = json.loads(
         gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
     )
-    found = list(records(list(failed_attempts(log)), np.random.default_rng(seed)))
+    failed = list(failed_attempts(log, known_reasons(archive / "truth.parquet")))
+    found = list(records(failed, np.random.default_rng(seed)))
     text = "".join(json.dumps(record) + "\n" for record in found)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

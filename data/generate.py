@@ -10,45 +10,29 @@ and gets the archive's quirks (quirks.py).
 
 import argparse
 import gzip
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import quirks
-from demand import LARGEST_GANG, draw, requests
-from plan import Plan, clock
+from demand import LARGEST_GANG, NOTEBOOK_GPUS, NOTEBOOK_USER, draw, requests, start_up_s
+from plan import READING_S, Plan, clock
 from recording import record
+from servers import DAYS_BETWEEN_OUTAGES, outages, servers
+from utilisation import PlacedUtilisation
 
 from philly_analysis import export
 from philly_analysis.simulator import simulate
-from philly_analysis.simulator.output.samples import PublishedMeans
-from philly_analysis.workload import Machine, fleet
 
-UTILISATION = PublishedMeans(between=4.0, within=0.8)
-"""Spreads between and within jobs that meet the percentiles of the notebook's Figure 5 to within 4
-points on average."""
-
-
-def servers(count: int, rng: np.random.Generator) -> tuple[list[Machine], list[Machine]]:
-    """Return the machines, in racks of equal ones, and the machines that no job uses.
-
-    About half have 8 GPUs, a third have 2, a few have 4.
-    """
-    large, middle, silent = round(count * 0.53), round(count * 0.06), max(1, round(count * 0.06))
-    small = count - large - middle - silent
-    kinds = ((large, 8, 8), (middle, 4, 4), (small, 2, 5))
-    text = ",".join(f"{n}x{gpus}@{rack}" for n, gpus, rack in kinds if n)
-    machines = [*fleet(text), *[Machine("", 0)] * silent]
-    names = rng.permutation(10 * count)[:count]
-    named = [replace(m, machine_id=f"m{n}") for m, n in zip(machines, names, strict=True)]
-    return named[:-silent], named[-silent:]
+ASKS = 6
+"""Requests of a gang before each step of relaxed locality: some gangs wait, some are spread."""
+CHECKPOINT_S = 3_600
+"""Time between two checkpoints of a job, to which it falls back after an outage."""
 
 
 def synthetic(plan: Plan, compress: bool) -> str:
     """Return the text of SYNTHETIC.md; its first paragraph describes the archive."""
     options = f"--seed {plan.seed} --days {plan.days} --jobs {plan.jobs} --machines {plan.machines}"
-    sampled = [plan.at(s) for s in plan.sampled_s]
     command = f"python data/generate.py OUT {options}{' --gzip' if compress else ''}"
     return f"""\
 This archive is synthetic: about {plan.jobs:,} jobs on {plan.machines} machines over {plan.days}
@@ -59,17 +43,21 @@ a real cluster, and nothing computed from it is a finding about Philly.
 
 - Jobs are submitted from {clock(plan.origin)} UTC for {plan.days} days, the daylight-saving
   change of 2017-11-05 among them. As in the public archive, earlier jobs are those that
-  survived until then, and a few of August have the false start 2017-09-02 03:45:02.
+  survived until then.
 - Submission times, virtual clusters, gangs and run times are sampled from the shipped model
   `philly` (passed jobs) and thinned to the gangs of `philly-attempts` (every ending). The longest
   jobs and gangs of more than {LARGEST_GANG} GPUs are left out, so that a small cluster can carry
   the load. How jobs end and how often they are retried follows the study's shares.
-- Waits and placements come from the simulator's policy `philly`: quotas per virtual cluster, a
-  three-minute hold, back-off, and locality relaxed step by step. Between a submission, or the end
-  of a failed attempt, and the request that the scheduler sees lies a drawn start-up time.
-- Utilisation has the means of the study's Tables 3 and 5. It is recorded from
-  {clock(sampled[0])} to {clock(sampled[1])} UTC and written in Pacific time; five hours are
-  missing. CPU and memory follow the curves of its Figure 7.
+- Waits and placements come from the simulator's policy `philly`: quotas per virtual cluster
+  (`quotas.csv`), a three-minute hold, back-off, and locality relaxed a step after {ASKS} requests.
+  Between a submission, or the end of a failed attempt, and the request that the scheduler sees lies
+  a drawn start-up time. `truth.parquet` has the causes of each wait, in seconds, as simulated.
+- One server fails every {DAYS_BETWEEN_OUTAGES} days or so. The user {NOTEBOOK_USER} starts
+  a notebook of {NOTEBOOK_GPUS} GPUs every morning and hardly computes.
+- Utilisation has the means of the study's Table 3, and is lower for gangs on more servers than they
+  need, as in its Tables 4 and 5. There is a reading every {READING_S // 60} minutes of all
+  {plan.days} days, the mean of that time, in Pacific time; five hours are missing. CPU and memory
+  follow the curves of its Figure 7.
 - A handful of rows is wrong on purpose: each should be counted, none should stop a reader.
 """
 
@@ -77,30 +65,40 @@ a real cluster, and nothing computed from it is a finding about Philly.
 def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
     """Write the archive into a new folder."""
     rng = np.random.default_rng(plan.seed)
-    machines, silent = servers(plan.machines, rng)
+    machines, silent = servers(plan)
     jobs = draw(plan, sum(m.gpus for m in machines), rng)
+    start_ups_s = {job.job_id: round(start_up_s(rng)) for job in jobs}
+    workload = requests(jobs, start_ups_s, machines, plan)
+    earlier_s = -min(job.submit_s + start_ups_s[job.job_id] for job in jobs if job.attempts)
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         simulate(
-            requests(jobs, machines, plan, rng),
+            workload,
             "philly",
             folder / "run",
+            knobs={"asks": ASKS},
             machines=machines,
-            samples=UTILISATION,
+            samples=PlacedUtilisation(),
+            outages=outages(plan, earlier_s),
+            checkpoint_s=CHECKPOINT_S,
             seed=plan.seed,
         )
-        trace = record(folder / "run", jobs, silent, plan, folder / "recorded", rng)
+        trace, truth = record(
+            folder / "run", jobs, start_ups_s, silent, plan, folder / "recorded", rng
+        )
         export(trace, "philly", folder / "raw")
         files = {f.name: f.read_text("utf-8") for f in sorted((folder / "raw").iterdir())}
     large = [m.machine_id for m in machines if m.gpus == 8]
     out.mkdir(parents=True)
     (out / "SYNTHETIC.md").write_text(synthetic(plan, compress), "utf-8")
+    workload.virtual_clusters.select("vc", "gpus").write_csv(out / "quotas.csv")
+    truth.write_parquet(out / "truth.parquet", compression_level=19)
     for name, text in files.items():
         if name == "cluster_machine_list":
             (out / name).write_text(text, "utf-8")
             continue
         corrupted = (
-            quirks.job_log(text, large, rng)
+            quirks.job_log(text, rng)
             if name == "cluster_job_log"
             else quirks.utilisation(name, text, large, rng)
         )
@@ -111,12 +109,13 @@ def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
 
 
 if __name__ == "__main__":
+    usual = Plan()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--seed", type=int, default=20171105)
-    parser.add_argument("--days", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=3200)
-    parser.add_argument("--machines", type=int, default=28)
+    parser.add_argument("--seed", type=int, default=usual.seed)
+    parser.add_argument("--days", type=int, default=usual.days)
+    parser.add_argument("--jobs", type=int, default=usual.jobs)
+    parser.add_argument("--machines", type=int, default=usual.machines)
     parser.add_argument("--gzip", action="store_true", help="compress all but the machine list")
     args = parser.parse_args()
     generate(Plan(args.seed, args.days, args.jobs, args.machines), args.out, compress=args.gzip)

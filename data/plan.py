@@ -8,16 +8,19 @@ PACIFIC = ZoneInfo("America/Los_Angeles")
 DAY_S = 86_400
 WARM_UP_S = 7 * DAY_S
 """Simulated time before the first day; jobs that end in it are excluded, as in the archive."""
+READING_S = 300
+"""Interval of utilisation readings: the archive's are one minute, which would be five times as
+large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Size and dates of the sample; its days are centred on 2017-11-05."""
 
-    seed: int
-    days: int
-    jobs: int
-    machines: int
+    seed: int = 20171105
+    days: int = 28
+    jobs: int = 6400
+    machines: int = 24
 
     @property
     def origin(self) -> datetime:
@@ -26,9 +29,9 @@ class Plan:
         return first.replace(tzinfo=PACIFIC).astimezone(UTC).replace(tzinfo=None)
 
     @property
-    def sampled_s(self) -> tuple[int, int]:
-        """Seconds from the origin to the start and end of the samples: the middle half."""
-        return (self.days // 4 * DAY_S, (self.days - self.days // 4) * DAY_S)
+    def end_s(self) -> int:
+        """Seconds from the origin to the end of the log and of the readings."""
+        return self.days * DAY_S
 
     @property
     def restarts_s(self) -> tuple[int, ...]:

@@ -20,8 +20,8 @@ DOUBLED_FRAC = 0.003
 """Share of rows of 8-GPU machines with each value twice."""
 
 
-def job_log(text: str, large: Sequence[str], rng: np.random.Generator) -> str:
-    """Return the job log with its quirks; `large` are 8-GPU machines."""
+def job_log(text: str, rng: np.random.Generator) -> str:
+    """Return the job log with its quirks."""
     entries: list[Any] = json.loads(text)
     for entry in entries:
         for position, attempt in enumerate(entry["attempts"]):
@@ -32,8 +32,6 @@ def job_log(text: str, large: Sequence[str], rng: np.random.Generator) -> str:
     attempts = [attempt for entry in entries for attempt in entry["attempts"]]
     for k in rng.choice(len(attempts), round(NO_START_FRAC * len(attempts)), replace=False):
         attempts[k]["start_time"] = "None"
-    vcs = list(dict.fromkeys(entry["vc"] for entry in entries))[:4]
-    entries += fake_starts(large, vcs)
     corrupt_jobs(entries, rng)
     return "[" + ",\n".join(json.dumps(e) for e in entries) + "]\n"
 
@@ -47,32 +45,6 @@ def _containers(detail: list[Entry], rng: np.random.Generator) -> list[Entry]:
         entries += [
             {"ip": held["ip"], "gpus": gpus[k : k + step]} for k in range(0, len(gpus), step)
         ]
-    return entries
-
-
-def fake_starts(large: Sequence[str], vcs: Sequence[str]) -> list[Entry]:
-    """Return jobs of August that all start in the same second, as in the archive."""
-    entries: list[Entry] = []
-    for k, machine_id in enumerate(large[:8]):
-        submitted = datetime(2017, 8, 14, 20, 11, 7) + timedelta(hours=7.3 * k)
-        started = datetime(2017, 9, 2, 3, 45, 2)
-        gpus = [f"gpu{g}" for g in range((1, 1, 4, 1, 8, 1, 2, 1)[k])]
-        entries.append(
-            {
-                "status": ("Pass", "Killed")[k % 2],
-                "vc": vcs[k % len(vcs)],
-                "jobid": f"application_1501000000472_{k + 1:04d}",
-                "attempts": [
-                    {
-                        "start_time": clock(started),
-                        "end_time": clock(started + timedelta(hours=9 * (k + 1), seconds=17 * k)),
-                        "detail": [{"ip": machine_id, "gpus": gpus}],
-                    }
-                ],
-                "submitted_time": clock(submitted),
-                "user": f"{k % 3 + 161:06x}",
-            }
-        )
     return entries
 
 

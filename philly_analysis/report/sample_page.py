@@ -22,5 +22,13 @@ def demo(out: Path) -> Page:
     trace = out / "sample"
     if not (trace / MANIFEST).is_file():
         out.mkdir(parents=True, exist_ok=True)
-        ingest(IngestOptions("philly", raw, trace, failures=raw.with_name(_OUTPUT)))
+        ingest(
+            IngestOptions(
+                "philly",
+                raw,
+                trace,
+                failures=raw.with_name(_OUTPUT),
+                quotas=raw / "quotas.csv",
+            )
+        )
     return report(trace, out / "reports")

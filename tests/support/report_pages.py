@@ -92,7 +92,8 @@ class Pages:
         if trace.exists():
             return trace
         if kind == "sample":
-            ingest("philly", DATA / "sample", trace, failures=DATA / "sample-output")
+            raw, output = DATA / "sample", DATA / "sample-output"
+            ingest("philly", raw, trace, failures=output, quotas=raw / "quotas.csv")
         else:
             ingest("slurm", PRINTED / "wide_D.txt.gz", trace)
         return trace

@@ -25,7 +25,7 @@ class Case:
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Case:
     """Return the bundled synthetic sample."""
     trace = tmp_path_factory.mktemp("truth") / "sample"
-    ingest("philly", SAMPLE, trace)
+    ingest("philly", SAMPLE, trace, quotas=SAMPLE / "quotas.csv")
     return Case(SAMPLE, trace)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 FAKE_START = datetime(2017, 9, 2, 3, 45, 2)
@@ -233,6 +234,8 @@ def read_gpus(folder: Path) -> dict[str, dict[int, Values]]:
 def read_gpu_use(folder: Path) -> dict[tuple[str, int, str, int], Reading]:
     """Walk minute by minute through each GPU of each attempt whose start and end are known."""
     rows = read_gpus(folder)
+    moments = sorted({at for by_minute in rows.values() for at in by_minute})
+    step = min(b - a for a, b in pairwise(moments))  # minutes that a reading stands for
     found = {}
     for job in read_jobs(folder):
         for a in job.attempts:
@@ -244,7 +247,7 @@ def read_gpu_use(folder: Path) -> dict[tuple[str, int, str, int], Reading]:
                 last = minute(a.end) + (a.end.second > 0)
                 for at in range(minute(a.start), last):
                     seen.expected += 1
-                    values = by_minute.get(at)
+                    values = by_minute.get(at - at % step)
                     if values is not None:
                         value = values[gpu] if gpu < len(values) else None
                         if value is None:
