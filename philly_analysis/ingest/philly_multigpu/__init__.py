@@ -3,18 +3,18 @@
 The extract is converted to the archive's layout and then read as the archive.
 """
 
-import csv
 import gzip
 import json
-import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
+from polars import selectors as cs
+from polars.exceptions import PolarsError
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import philly
@@ -35,12 +35,10 @@ SAMPLE = Sample(
 MEM_TOTAL_KB = 528_272_672.0
 """Memory in the archive's example of a machine; the extract has only the free share."""
 
-_REPEATED = re.compile(r"m\d+\s+(\S+)$", re.MULTILINE)
+_REPEATED = r"(?m)m\d+\s+\S+$"
+_CONVERSION_ERRORS = (OSError, EOFError, ValueError, KeyError, TypeError, PolarsError)
 _PDT_UNTIL = datetime(2017, 11, 5, 2)
 _PST_FROM = datetime(2017, 11, 5, 1)
-
-Minute = tuple[datetime, str]
-"""A minute of local time, and the abbreviation of its zone."""
 
 
 def prepare(
@@ -62,7 +60,7 @@ def prepare(
     archive = scratch / "archive"
     try:
         convert(raw, archive)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except _CONVERSION_ERRORS as error:
         raise InputError(f"{raw} is not the published extract: {error}.") from None
     opened = philly.prepare(con, archive, scratch, raw_store)
     return replace(opened, files=new, sample=SAMPLE)
@@ -87,92 +85,78 @@ def convert(extract: Path, out: Path) -> None:
     jobs: list[dict[str, Any]] = json.loads(gzip.decompress((extract / JOBS).read_bytes()))
     out.mkdir(parents=True)
     log = [
-        {
-            "status": job["status"],
-            "vc": job["vc"],
-            "jobid": job["jobid"],
-            "attempts": [{k: job[k] for k in ("start_time", "end_time", "detail")}],
-            "submitted_time": job["submitted_time"],
-            "user": job["user"],
-        }
+        {key: job[key] for key in ("status", "vc", "jobid")}
+        | {"attempts": [{key: job[key] for key in ("start_time", "end_time", "detail")}]}
+        | {key: job[key] for key in ("submitted_time", "user")}
         for job in jobs
     ]
     (out / "cluster_job_log").write_text(json.dumps(log), "utf-8")
     starts = {job["jobid"]: datetime.fromisoformat(job["start_time"]) for job in jobs}
-
-    gpus: dict[tuple[Minute, str], dict[int, str]] = defaultdict(dict)
-    for minute, name, value in _cells(extract / "gpu_util.csv.gz", starts):
-        machine, gpu = name.split("_gpu")
-        gpus[minute, machine][int(gpu)] = value
-    width: dict[str, int] = defaultdict(int)
+    gpus: dict[str, int] = defaultdict(int)
     for server in (d for job in jobs for d in job["detail"]):
-        gpus_held = (int(gpu.removeprefix("gpu")) + 1 for gpu in server["gpus"])
-        width[server["ip"]] = max(width[server["ip"]], *gpus_held)
-    _write(
-        out / "cluster_gpu_util",
-        "time,machineId," + ",".join(f"gpu{g}_util" for g in range(8)),
-        {
-            (minute, machine): ",".join(
-                by_gpu.get(g, "NA") if g < width[machine] else "" for g in range(8)
-            )
-            + ","
-            for (minute, machine), by_gpu in gpus.items()
-        },
+        held = (int(gpu.removeprefix("gpu")) + 1 for gpu in server["gpus"])
+        gpus[server["ip"]] = max(gpus[server["ip"]], *held)
+    name, value = pl.col("name"), pl.col("value")
+    util = _cells(extract / "gpu_util.csv.gz", starts)
+    util = util.with_columns(name.str.extract("(.*)_gpu"), gpu=name.str.extract(r"_gpu(\d+)$"))
+    util = util.with_columns(gpus=name.replace_strict(gpus, default=0))
+    of_gpu = {
+        f"gpu{g}_util": pl.when(pl.col("gpus").first() > g)
+        .then(value.filter(pl.col("gpu") == str(g)).last().fill_null("NA"))
+        .otherwise(pl.lit(""))
+        for g in range(8)
+    }
+    rows = _rows(util, "machineId", **of_gpu).with_columns(pl.col("gpu7_util") + ",")
+    rows.write_csv(out / "cluster_gpu_util", quote_style="never")
+    cpu = [_cells(extract / file, starts) for file in ("cpu_util.csv.gz", "cpu_util_pm60.csv.gz")]
+    rows = _rows(pl.concat(cpu), "machine_id", cpu_util=value.last())
+    rows.write_csv(out / "cluster_cpu_util", quote_style="never")
+    cells = _cells(extract / "mem_util.csv.gz", starts)
+    total = pl.when(value.last() == "NA").then(value.last()).otherwise(pl.lit(str(MEM_TOTAL_KB)))
+    rows = _rows(cells, "machine_id", mem_total=total, mem_free=value.last())
+    free = [x if x == "NA" else repr(MEM_TOTAL_KB * float(x) / 100) for x in rows["mem_free"]]
+    rows = rows.with_columns(mem_free=pl.Series(free, dtype=pl.String))
+    rows.write_csv(out / "cluster_mem_util", quote_style="never")
+
+
+def _cells(file: Path, starts: dict[str, datetime]) -> pl.DataFrame:
+    """Return the cells with a value for each minute: local, zone, name of the device, value."""
+    cells = pl.read_csv(file, infer_schema=False).with_row_index()
+    cells = cells.unpivot(
+        cs.matches(r"^-?\d+$"),
+        index=["index", "jobid", "name"],
+        variable_name="minute",
+        value_name="cell",
+    )
+    cell, local = pl.col("cell"), pl.col("local")
+    start = pl.col("jobid").replace_strict(starts, return_dtype=pl.Datetime).dt.truncate("1m")
+    zones = [pl.lit([zone], pl.List(pl.String)) for zone in ("PDT", "PST")]
+    twice = cell.str.extract_all(_REPEATED).list.eval(pl.element().str.extract(r"(\S+)$"))
+    return (
+        cells.drop_nulls("cell")
+        .sort("index", maintain_order=True)
+        .with_columns(local=start + pl.duration(minutes=pl.col("minute").cast(pl.Int64)))
+        .with_columns(
+            zone=pl.when(local < _PST_FROM)
+            .then(zones[0])
+            .when(local < _PDT_UNTIL)
+            .then(pl.concat_list(zones))
+            .otherwise(zones[1]),
+            value=pl.when(twice.list.len() > 0).then(twice).otherwise(pl.concat_list(cell)),
+        )
+        .filter(pl.col("zone").list.len() == pl.col("value").list.len())
+        .explode("zone", "value")
+        .select("local", "zone", "name", pl.col("value").replace(["-1", "-1.0"], "NA"))
     )
 
-    cpu = {
-        (minute, machine): value
-        for file in ("cpu_util.csv.gz", "cpu_util_pm60.csv.gz")
-        for minute, machine, value in _cells(extract / file, starts)
-    }
-    _write(out / "cluster_cpu_util", "time,machine_id,cpu_util", cpu)
 
-    mem = {
-        (minute, machine): "NA,NA"
-        if value == "NA"
-        else f"{MEM_TOTAL_KB},{MEM_TOTAL_KB * float(value) / 100!r}"
-        for minute, machine, value in _cells(extract / "mem_util.csv.gz", starts)
-    }
-    _write(out / "cluster_mem_util", "time,machine_id,mem_total,mem_free", mem)
-
-
-def zones(local: datetime) -> tuple[str, ...]:
-    """Return the zones in which a minute of Pacific local time of late 2017 occurred."""
-    if local < _PST_FROM:
-        return ("PDT",)
-    return ("PDT", "PST") if local < _PDT_UNTIL else ("PST",)
-
-
-def _cells(file: Path, starts: dict[str, datetime]) -> Iterator[tuple[Minute, str, str]]:
-    """Yield (minute, machine or machine_gpu, value) of every cell with a value for each minute."""
-    with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines)
-        header = next(rows)
-        first = header.index("trace") + 1
-        offsets = [timedelta(minutes=int(column)) for column in header[first:]]
-        for row in rows:
-            start = starts[row[0]].replace(second=0)
-            for offset, cell in zip(offsets, row[first:], strict=True):
-                if not cell:
-                    continue
-                local = start + offset
-                occurred = zones(local)
-                if len(occurred) == 1 and "m" not in cell:  # nearly all cells
-                    yield (local, occurred[0]), row[1], "NA" if cell in ("-1", "-1.0") else cell
-                    continue
-                values = _REPEATED.findall(cell) or [cell]
-                if len(values) == len(occurred):
-                    for zone, value in zip(occurred, values, strict=True):
-                        yield (local, zone), row[1], "NA" if value in ("-1", "-1.0") else value
-
-
-def _write(file: Path, header: str, values: dict[tuple[Minute, str], str]) -> None:
-    """Write rows in order of time and machine."""
-    ordered = sorted(values, key=lambda k: (k[0][0].date(), k[0][1], k[0][0], k[1]))
-    with file.open("w", encoding="utf-8") as lines:
-        lines.write(header + "\n")
-        for (local, zone), machine in ordered:
-            lines.write(f"{local} {zone},{machine},{values[(local, zone), machine]}\n")
+def _rows(cells: pl.DataFrame, machine: str, **values: pl.Expr) -> pl.DataFrame:
+    """Return a row per minute and machine, in order of time; of repeated cells the last counts."""
+    rows = cells.group_by("local", "zone", pl.col("name").alias(machine)).agg(**values)
+    time = pl.col("local").dt.strftime("%Y-%m-%d %H:%M:%S ") + pl.col("zone")
+    return rows.sort(pl.col("local").dt.date(), "zone", "local", machine).select(
+        time.alias("time"), machine, *values
+    )
 
 
 PHILLY_MULTIGPU = Source(
