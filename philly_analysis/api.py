@@ -1016,13 +1016,15 @@ def compare(
     findings
         Name of a finding to show for each trace on the page, with its facts side by side.
     out
-        Folder of a page with the distributions. By default :meth:`Result.save` writes it.
+        Folder of a page: the verdict, who gains and loses, the queue over time. By default
+        :meth:`Result.save` writes it.
 
     Returns
     -------
     Result
-        Long table: trace, measure, percentile (0-100; null for single numbers), value, unit.
-        :func:`philly_analysis.report.side_by_side` makes it wide.
+        Long table: trace, by and group (null: all jobs), measure, percentile (0-100; null for
+        single numbers), value, unit. Groups are gang sizes, virtual clusters, users, and intervals
+        of time. :func:`philly_analysis.report.side_by_side` makes the numbers of all jobs wide.
 
     Raises
     ------

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from philly_analysis.results import Paired, paired
+from philly_analysis.results import Paired, change_text, paired
 
 ARM = ["setting", "load", "arm", "seed"]
 """Key of a table of trials: assumptions, offered load, arm, seed of the draw of jobs."""
@@ -75,7 +75,7 @@ def contrast_tables(
     found = {}
     for measure, pairs in shown.items():
         rows = [
-            (f"{arm}, over {against}", row.load, percent(Paired(*row[3:])))
+            (f"{arm}, over {against}", row.load, change_text(Paired(*row[3:])))
             for arm, against, _ in pairs
             for row in effects(table, measure, arm, against).itertuples()
             if row.setting == setting
@@ -87,30 +87,3 @@ def contrast_tables(
         wide = wide.sort_index(axis=1).rename(columns="load {:g}".format)
         found[f"change of {WHAT[measure]}"] = wide.rename_axis(columns=None).reset_index()
     return found
-
-
-def percent(change: Paired) -> str:
-    """Return a percent change with its interval as text."""
-    text = f"{_signed(change.effect)} %"
-    if change.low != change.low:
-        return text
-    return f"{text} ({_signed(change.low)} to {_signed(change.high)})"
-
-
-def size(change: Paired) -> str:
-    """Return a percent change and its interval as text without signs: by how much it differs."""
-    if change.effect < 0:
-        change = Paired(-change.effect, -change.high, -change.low, change.pairs)
-    return percent(change).replace("+", "")
-
-
-def clear(change: Paired) -> bool:
-    """Return whether the interval of a change excludes zero."""
-    return change.low > 0 or change.high < 0
-
-
-def _signed(value: float) -> str:
-    """Return a percentage with two digits; values just above −100 are not rounded to it."""
-    digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
-    rounded = round(value, digits)
-    return f"{rounded:+.{digits}f}".replace("-", "\N{MINUS SIGN}") if rounded else "0"

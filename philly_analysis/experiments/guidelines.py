@@ -21,10 +21,10 @@ from philly_analysis.experiments.experiment import (
 )
 from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import DrawJobs, quotas_by_use
-from philly_analysis.experiments.panels import forest, other_load, symlog_percent
+from philly_analysis.experiments.panels import other_load, symlog_percent
 from philly_analysis.experiments.study_failures import with_study_failures
 from philly_analysis.results import Fact, Paired, Result, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lines, title
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, forest, label_lines, title
 from philly_analysis.simulator import (
     Locality,
     Prerun,

@@ -9,20 +9,23 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.transforms import blended_transform_factory
 
-from philly_analysis.experiments.effects import WHAT, clear, effects, percent, size
-from philly_analysis.experiments.panels import forest
-from philly_analysis.results import Fact, Paired, Result, count, interval_facts, paired
-from philly_analysis.results.figures import CYCLE, MUTED, canvas, empty, title
+from philly_analysis.experiments.effects import WHAT, effects
+from philly_analysis.results import (
+    Fact,
+    Paired,
+    Result,
+    change_size,
+    change_text,
+    count,
+    interval_facts,
+    is_clear,
+    paired,
+)
+from philly_analysis.results.figures import CYCLE, MUTED, Panel, canvas, empty, forest_panels
 
 HELPS, HARMS, UNCLEAR = CYCLE[2], CYCLE[4], MUTED
 """Colours of an increment: its interval is on the side of a gain, of a loss, or has zero."""
-
-_ROW, _HEADING = 0.185, 0.27
-"""Inches of a row of the figure, and of a panel's title."""
-_NARROWEST, _WIDEST = 2.0, 150.0
-"""Percent to which the axis extends at least on both sides, and at most on the right."""
 
 
 class AtLoad(NamedTuple):
@@ -83,7 +86,7 @@ class Increment:
 
     def color(self, change: Paired) -> str:
         """Return the colour of a change: a gain, a loss, or neither."""
-        if not clear(change):
+        if not is_clear(change):
             return UNCLEAR
         return HELPS if (change.effect > 0) == self.more else HARMS
 
@@ -98,20 +101,20 @@ def sentences(
     for row in here:
         over = f"over “{row.against}”, the strongest arm without it"
         mechanism = _capital(first.mechanism)
-        if clear(row.change):
+        if is_clear(row.change):
             verb = "raises" if row.change.effect > 0 else "lowers"
-            change = f"{verb} {first.what} by {size(row.change)}"
+            change = f"{verb} {first.what} by {change_size(row.change)}"
             yield f"{mechanism} {change} at a load of {at:g}, {over}."
         elif np.isnan(row.change.low):
-            change = f"changes {first.what} by {percent(row.change)} at a load of {at:g}"
+            change = f"changes {first.what} by {change_text(row.change)} at a load of {at:g}"
             yield f"{mechanism} {change}, {over}; {count(row.change.pairs, 'draw')}: no interval."
         else:
             yield (
                 f"The effect of {first.mechanism} on {first.what} at a load of {at:g} cannot be "
-                f"told from zero: {percent(row.change)} {over}."
+                f"told from zero: {change_text(row.change)} {over}."
             )
     if others := [row for row in changes if row not in here]:
-        each = "; ".join(f"{percent(row.change)} at {row.load:g}" for row in others)
+        each = "; ".join(f"{change_text(row.change)} at {row.load:g}" for row in others)
         yield f"At other loads: {each}."
 
 
@@ -136,42 +139,18 @@ def facts(increments: Sequence[Increment], table: pd.DataFrame, setting: str) ->
 
 def draw(increments: Sequence[Increment], setting: str, result: Result) -> Figure:
     """Draw a forest plot: a panel per increment, a row per load."""
-    shown = [(one, one.by_load(result.table, setting)) for one in increments]
-    shown = [(one, changes) for one, changes in shown if len(changes)]
-    if not shown:
-        return empty(canvas()[0], "no load has two arms")
-    heights = [_HEADING + _ROW * len(changes) for _, changes in shown]
-    fig, axes = canvas(
-        *(1, len(shown)),
-        width=4.8,
-        height=sum(heights) + 0.45,
-        sharex=True,
-        gridspec_kw={"height_ratios": heights},
-    )
-    for ax, (one, changes) in zip(axes, shown, strict=True):
-        forest(
-            ax,
-            [
-                (f"{row.load:g}, over {row.against}", row.change, one.color(row.change))
-                for row in changes
-            ],
-            values=True,
-        )
-        dotted = " (dotted: published)"
-        if one.published_pct is None:
-            dotted = ""
-        else:
-            ax.axvline(one.published_pct, color=CYCLE[3], ls=":", lw=1.6)
-        title(ax, " ")  # makes room for one that begins at the figure's edge
-        edge = blended_transform_factory(fig.transFigure, ax.transAxes)
+    panels = []
+    for one in increments:
+        changes = one.by_load(result.table, setting)
+        rows = [
+            (f"{at.load:g}, over {at.against}", at.change, one.color(at.change)) for at in changes
+        ]
+        dotted = "" if one.published_pct is None else " (dotted: published)"
         heading = f"{_capital(one.mechanism)}: {one.what}{dotted}"
-        ax.text(
-            *(0.01, 1.02, heading), transform=edge, fontsize=9, fontweight="bold", va="bottom"
-        ).set_in_layout(False)
-    low, high = axes[-1].get_xlim()
-    axes[-1].set_xlim(max(min(low, -_NARROWEST), -100), min(max(high, _NARROWEST), _WIDEST))
-    axes[-1].set_xlabel("change, %, by load and strongest arm without it")
-    return fig
+        panels += [Panel(heading, rows, one.published_pct)] if rows else []
+    if not panels:
+        return empty(canvas()[0], "no load has two arms")
+    return forest_panels(panels, "change, %, by load and strongest arm without it")
 
 
 def choice_table(
@@ -213,7 +192,13 @@ def choice_table(
         single = 100 * (wide[choice] / wide[usual] - 1)
         largest = single.iloc[int(single.abs().argmax())]
         rows.append(
-            (choice, one.arm, one.what, percent(moved), percent(Paired(largest, *(np.nan,) * 2, 1)))
+            (
+                choice,
+                one.arm,
+                one.what,
+                change_text(moved),
+                change_text(Paired(largest, *(np.nan,) * 2, 1)),
+            )
         )
     columns = ["choice", "arm", "measure", "moves it by", "at most, on one draw"]
     return pd.DataFrame(rows, columns=columns)

@@ -1,6 +1,6 @@
 """Panels of the experiments' figures: effects over load, sensitivity, forest plots."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Literal
 
 import numpy as np
@@ -8,8 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
-from philly_analysis.experiments.effects import USUAL, Pairs, effects, percent
-from philly_analysis.results import Paired
+from philly_analysis.experiments.effects import USUAL, Pairs, effects
 from philly_analysis.results.figures import CYCLE, INK, MUTED, title
 
 _TICKS = (-90, -50, -10, -5, 0, 5, 10, 50, 100, 300, 1000)
@@ -96,23 +95,3 @@ def sensitivity(
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.set(xlabel=label)
     title(ax, f"sensitivity, at a load of {load:g}")
-
-
-def forest(ax: Axes, rows: Sequence[tuple[str, Paired, str]], *, values: bool = False) -> None:
-    """Draw a forest plot: one row per (label, effect, colour), with its interval.
-
-    Parameters
-    ----------
-    values
-        Write the effects and intervals beside the panel.
-    """
-    for at, (_, found, color) in enumerate(reversed(rows)):
-        error = [[found.effect - found.low], [found.high - found.effect]]
-        ax.errorbar(found.effect, at, xerr=error, fmt="o", ms=3.5, color=color, elinewidth=1.2)
-        if values:
-            across = ax.get_yaxis_transform()
-            ax.text(1.02, at, percent(found), transform=across, va="center", fontsize=8)
-    ax.axvline(0, color=MUTED, lw=0.8)
-    ax.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(-0.6, len(rows) - 0.4)

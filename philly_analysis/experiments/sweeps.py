@@ -12,12 +12,21 @@ from matplotlib.figure import Figure
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import OutputError
-from philly_analysis.experiments.effects import ARM, effects, percent
-from philly_analysis.experiments.panels import forest, over_load
+from philly_analysis.experiments.effects import ARM, effects
+from philly_analysis.experiments.panels import over_load
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import map_ordered
-from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, count, quantity
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, empty, label_lines, title
+from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, change_text, count, quantity
+from philly_analysis.results.figures import (
+    CYCLE,
+    INK,
+    MUTED,
+    canvas,
+    empty,
+    forest,
+    label_lines,
+    title,
+)
 from philly_analysis.workload import SCALARS
 
 MEASURES = tuple(name for name, _, _ in SCALARS)
@@ -130,7 +139,7 @@ def _jct_changes(table: pd.DataFrame) -> pd.DataFrame:
 def policy_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return measures and changes by policy as text: means over the seeds."""
     base, *_ = table["arm"]
-    change = _jct_changes(table).set_index(ARM[:-1])["effect"].map(percent).to_dict()
+    change = _jct_changes(table).set_index(ARM[:-1])["effect"].map(change_text).to_dict()
     rows = []
     runs_of = table.assign(load=table["load"].fillna(0.0)).groupby(ARM[:-1], sort=False)
     for (workload, load, arm), runs in runs_of:
@@ -150,7 +159,7 @@ def _sentences(jct: pd.DataFrame, base: str) -> Iterator[str]:
         highest = rows["load"].max()
         at = f" at a load of {highest:g}" if highest else ""
         shown = rows[rows["load"] == highest]
-        each = "; ".join(shown["arm"] + " " + shown["effect"].map(percent))
+        each = "; ".join(shown["arm"] + " " + shown["effect"].map(change_text))
         yield f"{setting}{at}: the mean completion time changes against {base} by {each}."
 
 

@@ -8,12 +8,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.effects import effect, percent
+from philly_analysis.experiments.effects import effect
 from philly_analysis.experiments.experiment import PUBLISHED, Experiment, Row, Summary, Sweep
 from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import DrawJobs, at_rate, one_gpu_each
 from philly_analysis.experiments.panels import (
-    forest,
     other_load,
     over_load,
     sensitivity,
@@ -32,8 +31,8 @@ from philly_analysis.experiments.synergy_arms import (
     throughputs,
     with_models,
 )
-from philly_analysis.results import Comparison, Fact, Paired, Result, paired
-from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, label_lines, title
+from philly_analysis.results import Comparison, Fact, Paired, Result, change_text, paired
+from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, forest, label_lines, title
 from philly_analysis.simulator import PROFILES
 from philly_analysis.workload import at_load, load_of
 
@@ -135,9 +134,9 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
         facts.append(Fact("static_makespan_pct", ends.effect, "makespan of 100 jobs, by tune"))
         cpus = {arm: float(static["cpu_pct", arm].mean()) for arm in (TUNE, PROPORTIONAL)}
         sentences.append(
-            f"Tuned shares change the makespan of 100 jobs at once on 32 GPUs by {percent(ends)}; "
-            f"they allocate {cpus[TUNE]:.0f} % of the CPUs until the last job ends, proportional "
-            f"shares {cpus[PROPORTIONAL]:.0f} %."
+            "Tuned shares change the makespan of 100 jobs at once on 32 GPUs by "
+            f"{change_text(ends)}; they allocate {cpus[TUNE]:.0f} % of the CPUs until the "
+            f"last job ends, proportional shares {cpus[PROPORTIONAL]:.0f} %."
         )
     once = table[table["throughput"].notna()].pivot_table(
         index="seed", columns="arm", values="throughput"
@@ -150,8 +149,8 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
             Fact("tune_below_optimum_pct", gap.effect, "throughput of tune against the optimum"),
         ]
         sentences.append(
-            f"For 16 jobs at once the optimal allocation changes throughput by {percent(most)}; "
-            f"tune differs from it by {percent(gap)}."
+            "For 16 jobs at once the optimal allocation changes throughput by "
+            f"{change_text(most)}; tune differs from it by {change_text(gap)}."
         )
     return Summary(facts, sentences, list(_comparisons(table)))
 

@@ -1,7 +1,8 @@
 """Compute findings and write pages: of a trace, a comparison, the atlas, experiments, sweeps."""
 
 from philly_analysis.report.atlas_page import atlas_of, atlas_page
-from philly_analysis.report.comparison import comparison_page, side_by_side
+from philly_analysis.report.comparison import side_by_side
+from philly_analysis.report.comparison_page import comparison_page
 from philly_analysis.report.computing import analyze, compute, draw_svg
 from philly_analysis.report.experiment_pages import experiment_folder, experiment_page, sweep_page
 from philly_analysis.report.findings import (

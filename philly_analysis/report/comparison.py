@@ -1,96 +1,77 @@
-"""Compare traces by the jobs that they have in common, and write the page of a comparison."""
+"""Compare traces by the jobs that they have in common."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from functools import reduce
-from pathlib import Path
-from typing import cast
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from philly_analysis.errors import TraceError
-from philly_analysis.report.computing import analyze
-from philly_analysis.report.rendering import results_page
-from philly_analysis.report.sections import Card, Chapter, section
-from philly_analysis.results import NOT_KNOWN, Fact, Result, duration, quantity, share, unique_names
-from philly_analysis.results.figures import CYCLE, bars, canvas, cdf, label_lines, time_axis
-from philly_analysis.trace import TABLES, Trace, TraceLike, is_selected, open_trace
-from philly_analysis.workload import CURVES, SCALARS, measures
+from philly_analysis.report.comparison_figures import plot, single_numbers
+from philly_analysis.report.comparison_groups import (
+    COLUMNS,
+    KEY,
+    UserCount,
+    change_of,
+    changes_in,
+    group_changes,
+    group_table,
+    user_count,
+    with_groups,
+)
+from philly_analysis.report.comparison_names import trace_names
+from philly_analysis.results import (
+    NOT_KNOWN,
+    Fact,
+    Paired,
+    Result,
+    count,
+    duration,
+    gang_label,
+    interval_facts,
+    interval_text,
+    is_clear,
+    number,
+    quantity,
+    share,
+)
+from philly_analysis.trace import Trace
+from philly_analysis.workload import CURVES, SCALARS, activity, measures
 
 QUESTION = "What becomes of the jobs under each?"
+
+_TIMES = 2.0
+"""Ratio from which on a change is given as one."""
 
 _COUNTED = ("jobs", "attempts")
 """Units of measures that are whole numbers."""
 
-_KEY = ["job_id", "submitted_at"]
-"""Columns that identify a job in several traces: two clusters may use an id twice."""
-
-_SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
-"""Note of a what-if on its policy and the policy's knobs."""
 _GRID = np.linspace(0, 100, 101)
 _OF_ALL_JOBS = (
     "Allocated and idle GPU time, and the time from first submission to last end, are of all jobs "
     "of a trace, not of the common ones alone."
 )
+_BLOCKS = (
+    "Intervals are of a bootstrap of blocks: the time of submissions is divided into 30 blocks of "
+    "equal length, which are resampled whole."
+)
 
 
-def comparison_page(
-    traces: Sequence[TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike]],
-    findings: Sequence[str],
-    out: str | Path | None,
-) -> Result:
-    """Compare traces, with a page if a folder is given: see :func:`philly_analysis.compare`."""
-    names: list[str] = []
-    given: list[TraceLike] = []
-    for one in traces:
-        if isinstance(one, Mapping) and not one.keys() <= TABLES.keys():
-            names += one.keys()
-            given += one.values()
-        else:
-            given += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
-    with ExitStack() as stack:
-        sources = [stack.enter_context(open_trace(trace)) for trace in given]
-        result = compare_traces(sources, names)
-        shown = {finding: [analyze(t, [finding])[finding] for t in sources] for finding in findings}
+class Change(NamedTuple):
+    """What a trace changes against the first: mean completion time and wait; counts of users."""
 
-    def write(result: Result, folder: Path) -> Path:
-        names = list(dict.fromkeys(result.table["trace"]))
-        table = in_words(result)
-        part = section("comparison", result.question, result, result.plot(), shown=table)
-        chapters = [_finding_chapter(each, names, name) for name, each in shown.items()]
-        lede = f"The same questions, computed on {', '.join(names)}."
-        cards = [Card(part.name, result.question, part)]
-        return results_page("Traces side by side", lede, chapters, folder, cards=cards)
-
-    result = replace(result, write_page=write)
-    if out is not None:
-        write(result, Path(out))
-    return result
-
-
-def _finding_chapter(results: Sequence[Result], names: Sequence[str], finding: str) -> Chapter:
-    """Return a chapter with one finding on each trace, and its facts side by side."""
-    meanings = {f.name: f.meaning for result in results for f in result.facts}
-    values = [{f.name: f.text for f in result.facts} for result in results]
-    rows = [[text, *(v.get(name, NOT_KNOWN) for v in values)] for name, text in meanings.items()]
-    shown = pd.DataFrame(rows, columns=["fact", *names])
-    sections = [
-        section(f"{finding}-{i + 1}", name, result, result.plot(), shown=None if i else shown)
-        for i, (name, result) in enumerate(zip(names, results, strict=True))
-    ]
-    return Chapter(results[0].question, tuple(sections))
+    jct: Paired
+    wait: Paired
+    users: UserCount | None
 
 
 def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result:
     """Compare the outcomes of the same jobs in several traces.
 
     The jobs compared are those that ended in each trace. Without any, each trace is measured on
-    its own jobs, and the first sentence reports it. Measures of GPUs and the makespan are of all
-    jobs of a trace.
+    its own jobs, and a sentence reports it. Measures of GPUs and the makespan are of all jobs of a
+    trace.
 
     Parameters
     ----------
@@ -102,8 +83,9 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
     Returns
     -------
     Result
-        Long table: trace, measure, percentile (0-100; null for single numbers), value, unit.
-        :func:`side_by_side` makes it wide.
+        Long table: trace, by and group (gang, vc, user: of these jobs alone; time: of an interval
+        that starts then, UTC; null: of all jobs), measure, percentile (0-100; null for single
+        numbers), value, unit. :func:`side_by_side` makes the numbers of all jobs wide.
 
     Raises
     ------
@@ -112,28 +94,51 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
     """
     if len(traces) < 2:
         raise TraceError(f"{len(traces)} trace given; a comparison takes at least two.")
-    names = list(names) or _names(traces)
+    names = list(names) or trace_names(traces)
     reads: dict[str, None] = {}
     completions: list[pd.DataFrame] = []
     for trace in traces:
         with trace.record_reads() as read:
             completions.append(trace.answer("completions").df())
         reads |= read
-    common = reduce(lambda a, b: a.merge(b, on=_KEY), (ended[_KEY] for ended in completions))
+    common = reduce(lambda a, b: a.merge(b, on=KEY), (ended[KEY] for ended in completions))
     excluded = {n: len(ended) - len(common) for n, ended in zip(names, completions, strict=True)}
-    rows: list[tuple[str, str, float | None, float | None, str]] = []
-    for name, trace, all_ended in zip(names, traces, completions, strict=True):
-        ended = all_ended.merge(common, on=_KEY) if len(common) else all_ended
+    same = len(common) > 0
+    if same:
+        completions = [common.merge(ended, on=KEY) for ended in completions]
+    completions = [with_groups(ended) for ended in completions]
+    rows: list[tuple[str, None, None, str, float | None, float | None, str]] = []
+    parts = []
+    for name, trace, ended in zip(names, traces, completions, strict=True):
         with trace.record_reads() as read:
             numbers = measures(trace, ended)
+            parts.append(_activity(name, trace, traces if same else [trace]))
         reads |= read
-        rows += [(name, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
+        rows += [(name, None, None, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
         for curve in CURVES if len(ended) else ():
             at = np.percentile(ended[curve], _GRID)
-            rows += [(name, curve, float(p), float(v), "s") for p, v in zip(_GRID, at, strict=True)]
-    table = pd.DataFrame(rows, columns=["trace", "measure", "percentile", "value", "unit"])
-    which, differences = _which_jobs(len(common), excluded), _sentences(table, names)
-    some_excluded = len(common) and any(excluded.values())
+            rows += [
+                (name, None, None, curve, float(p), float(v), "s")
+                for p, v in zip(_GRID, at, strict=True)
+            ]
+    base, *others = completions
+    found = {
+        name: Change(
+            change_of(base, ended, "jct_s", same=same),
+            change_of(base, ended, "wait_s", same=same),
+            user_count(base, ended) if same else None,
+        )
+        for name, ended in zip(names[1:], others, strict=True)
+    }
+    groups = [
+        change
+        for name, ended in zip(names[1:], others, strict=True)
+        for change in group_changes(name, base, ended, same=same)
+    ]
+    all_jobs = pd.DataFrame(rows, columns=COLUMNS)
+    tables = [all_jobs, group_table(groups, names[0]), *parts]
+    table = pd.concat([t for t in tables if len(t)], ignore_index=True)
+    which = _which_jobs(len(common), excluded)
     return Result(
         name="comparison",
         table=table,
@@ -144,9 +149,10 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 for n, k in excluded.items()
             ),
             *_facts(table, names),
+            *_change_facts(found, names[0]),
         ),
-        sentences=(*differences, which) if len(common) else (which, *differences),
-        caveats=(_OF_ALL_JOBS,) if some_excluded else (),
+        sentences=(*verdicts(table, names, found), which),
+        caveats=(_OF_ALL_JOBS if same and any(excluded.values()) else "", _BLOCKS),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
         reads=tuple(reads),
@@ -154,9 +160,21 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
     )
 
 
+def _activity(name: str, trace: Trace, spanned: Sequence[Trace]) -> pd.DataFrame:
+    """Return the GPUs allocated and waited for as rows of the table, over the time of traces."""
+    bounds = [bound for t in spanned for bound in (t.start, t.end) if bound is not None]
+    if not bounds or min(bounds) == max(bounds):
+        return pd.DataFrame(columns=COLUMNS)
+    long = activity(trace, min(bounds), max(bounds)).melt("at", var_name="measure")
+    return long.assign(
+        trace=name, by="time", group=long["at"].astype(str), percentile=None, unit="GPUs"
+    )[COLUMNS]
+
+
 def side_by_side(result: Result) -> pd.DataFrame:
     """Return the single numbers of a comparison, one row per measure and one column per trace."""
-    single = result.table[result.table["percentile"].isna()]
+    table = result.table
+    single = table[table["percentile"].isna() & table["by"].isna()]
     wide = single.pivot_table(
         index="measure", columns="trace", values="value", sort=False, dropna=False
     )
@@ -182,76 +200,8 @@ def in_words(result: Result) -> pd.DataFrame:
     return pd.DataFrame({"measure": wide["meaning"].to_list(), **columns})
 
 
-def plot(result: Result) -> Figure:
-    """Draw the distributions of completion times and waits, and the use of GPU time."""
-    table = result.table
-    names = list(dict.fromkeys(table["trace"]))
-    colors = {name: CYCLE[i % len(CYCLE)] for i, name in enumerate(names)}
-    single = _single_numbers(table)
-    counts = {n: int(single[n, "jobs"]) for n in names}
-    fig, axes = canvas(3, width=11, height=3.6)
-    for ax, curve, label in (
-        (axes[0], "jct_s", "job completion time"),
-        (axes[1], "wait_s", "queueing delay (wait)"),
-    ):
-        rows = table[table["measure"] == curve]
-        rows = rows.assign(value=rows["value"].clip(lower=1))  # where the axis begins
-        cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
-        time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
-        ax.set(xlabel=label, ylabel="share of jobs")
-    label_lines(axes[:2])
-    parts = {"allocated": "held_frac", "idle on partly\nused servers": "fragmented_frac"}
-    bars(
-        axes[2],
-        list(parts),
-        {n: [100 * single[n, m] for m in parts.values()] for n in names},
-        colors=colors,
-    )
-    axes[2].set(ylabel="share of GPU time, %", ylim=(0, 105))
-    return fig
-
-
-def _single_numbers(table: pd.DataFrame) -> "pd.Series[float]":
-    """Return the single numbers of a comparison by trace and measure; NaN: not known."""
-    rows = table[table["percentile"].isna()]
-    return rows.set_index(["trace", "measure"])["value"].astype(float)
-
-
-def _names(traces: Sequence[Trace]) -> list[str]:
-    """Return a distinct name for each trace: its folder, and of a what-if its policy.
-
-    Knobs are named where what-ifs under one policy differ in them. Equal folder names get the
-    parent folder's, and remaining equal names a number.
-    """
-    folders = [
-        t.manifest.name if is_selected(t.manifest) else t.path.name  # a subset's path is temporary
-        for t in traces
-    ]
-    apart = len({trace.path for trace in traces}) == len(traces)
-    folders = [
-        f"{trace.path.parent.name}/{name}" if apart and folders.count(name) > 1 else name
-        for trace, name in zip(traces, folders, strict=True)
-    ]
-    under = [_policy(trace) for trace in traces]
-    names = []
-    for folder, (policy, knobs) in zip(folders, under, strict=True):
-        rivals = [others for name, others in under if name == policy]
-        differing = [k for k in knobs if any(k not in others for others in rivals)]
-        label = ", ".join([policy, *differing]) if policy else ""
-        names.append(folder if label in ("", folder) else f"{folder} ({label})")
-    return unique_names(names)
-
-
-def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:
-    """Return the policy and the knobs under which a trace was simulated; empty if it was not."""
-    for note in trace.manifest.notes:
-        if found := _SIMULATED.match(note):
-            return found[1], tuple(filter(None, (found[2] or "").split(", ")))
-    return "", ()
-
-
 def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
-    single = _single_numbers(table)
+    single = single_numbers(table)
     for name in names:
         for measure, unit, meaning in SCALARS:
             if not np.isnan(value := single[name, measure]):
@@ -259,21 +209,84 @@ def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
                 yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
 
 
-def _sentences(table: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    single = _single_numbers(table)
+def _change_facts(found: Mapping[str, Change], base: str) -> Iterator[Fact]:
+    for name, change in found.items():
+        for measure, what, of in (
+            ("jct", "completion time", change.jct),
+            ("wait", "queueing delay", change.wait),
+        ):
+            yield from interval_facts(
+                f"{name}_mean_{measure}_change{{}}_pct",
+                (of.effect, of.low, of.high),
+                f"{name}: change of the mean {what} against {base}",
+            )
+        if change.users:
+            longer, users = change.users
+            yield Fact(f"{name}_users", users, f"{name}: users of the common jobs")
+            yield Fact(f"{name}_users_longer", longer, f"{name}: of them, those who take longer")
+
+
+def verdicts(
+    table: pd.DataFrame, names: Sequence[str], found: Mapping[str, Change]
+) -> Iterator[str]:
+    """Yield a sentence per trace on its mean completion time against the first trace."""
+    single = single_numbers(table)
     base = single[names[0], "mean_jct_s"]
     for name in names[1:]:
-        own, allocated = single[name, "mean_jct_s"], single[name, "held_frac"]
-        if base > 0 and own > 0:
-            change = share(abs(own / base - 1))
-            than = f"{change} {'longer' if own > base else 'shorter'} than the {duration(base)}"
-            used = (
-                "" if np.isnan(allocated) else f"; {share(allocated)} of the GPU time is allocated"
+        own, change = single[name, "mean_jct_s"], found[name].jct
+        if not (base > 0 and own > 0):
+            continue
+        ratio = own / base
+        size = share(abs(ratio - 1))
+        than = f"{size} {'longer' if own > base else 'shorter'} than the {duration(base)}"
+        ends = f"{interval_text(change)} %"
+        if ratio >= _TIMES:
+            than = f"{ratio:.1f} times the {duration(base)}"
+            ends = f"{1 + change.low / 100:.1f} to {1 + change.high / 100:.1f} times"
+        chance = "" if is_clear(change) else ", which includes no change"
+        interval = "" if np.isnan(change.low) else f" (95 % interval {ends}{chance})"
+        yield (
+            f"Under {name} the mean job takes {duration(own)}, "
+            f"{'as' if size == '0 %' else than} under {names[0]}{interval}."
+        )
+
+
+def group_sentences(result: Result) -> Iterator[str]:
+    """Yield which gang sizes take longer and shorter, by trace, and how many users."""
+    base, *names = dict.fromkeys(result.table["trace"])
+    changes = [c for c in changes_in(result.table) if c.by == "gang"]
+    for name in names:
+        own = [c for c in changes if c.trace == name]
+        parts = [
+            f"{word} for {', '.join(gang_label(c.group) for c in some)}"
+            for word, some in (
+                ("shorter", [c for c in own if c.change.high < 0]),
+                ("longer", [c for c in own if c.change.low > 0]),
+                ("unclear", [c for c in own if not is_clear(c.change)]),
             )
-            yield (
-                f"Under {name} the mean job takes {duration(own)}, "
-                f"{'as' if change == '0 %' else than} under {names[0]}{used}."
-            )
+            if some
+        ]
+        if parts:
+            yield f"Under {name} the mean completion time is {'; '.join(parts)}."
+        users = dict(result.facts).get(f"{name}_users")
+        if users:
+            longer = result.facts[f"{name}_users_longer"]
+            yield f"{longer:,} of {count(int(users), 'user')} take longer than under {base}."
+
+
+def activity_sentences(result: Result) -> Iterator[str]:
+    """Yield the share of GPU time allocated and the mean queue by trace."""
+    single = single_numbers(result.table)
+    names = list(dict.fromkeys(result.table["trace"]))
+    allocated = {n: float(single[n, "held_frac"]) for n in names}
+    if not any(map(np.isnan, allocated.values())):
+        each = ", ".join(f"{share(frac)} under {name}" for name, frac in allocated.items())
+        yield f"Jobs hold {each} of the GPU time."
+    waiting = result.table[result.table["measure"] == "waiting_gpus"]
+    queue = waiting.groupby("trace", sort=False)["value"].mean()
+    if len(queue):
+        each = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
+        yield f"On average jobs wait for this number of GPUs: {each}."
 
 
 def _which_jobs(common: int, excluded: Mapping[str, int]) -> str:

@@ -1,5 +1,6 @@
 """What an analysis returns: tables, facts, intervals, number formats and escaping."""
 
+from philly_analysis.results.block_bootstrap import mean_change, time_blocks
 from philly_analysis.results.escaping import csv_cell, csv_text, printable, write_csv
 from philly_analysis.results.formatting import (
     NOT_KNOWN,
@@ -18,14 +19,20 @@ from philly_analysis.results.formatting import (
 )
 from philly_analysis.results.intervals import (
     Association,
-    Paired,
     Rate,
     Share,
     clustered_share,
     dispersion,
     interval_facts,
-    paired,
     rank_association,
+)
+from philly_analysis.results.paired import (
+    Paired,
+    change_size,
+    change_text,
+    interval_text,
+    is_clear,
+    paired,
 )
 from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results
 from philly_analysis.results.saving import save_table

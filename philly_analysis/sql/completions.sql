@@ -2,6 +2,7 @@
 -- One row per job that ended and ran for a known time.
 --   job_id        job
 --   vc            virtual cluster
+--   user          who submitted it
 --   gpus          gang size
 --   submitted_at  when it was submitted
 --   jct_s         job completion time: submission to end of the last attempt
@@ -11,6 +12,7 @@
 select
   job_id,
   vc,
+  user,
   gpus,
   submitted_at,
   seconds_between(submitted_at, last_ended_at) as jct_s,

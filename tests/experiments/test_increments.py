@@ -21,7 +21,7 @@ from philly_analysis.experiments.increments import (
     sentences,
 )
 from philly_analysis.results import Result
-from philly_analysis.results.intervals import Paired
+from philly_analysis.results.paired import Paired
 
 LESS = Increment("elasticity", "mean_jct_h", "new", ("old", "older"))
 MORE = Increment("sharing", "compute_pct", "new", ("old", "older"), more=True, published_pct=30.0)

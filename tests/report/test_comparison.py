@@ -10,7 +10,14 @@ import pytest
 
 from philly_analysis import compare
 from philly_analysis.errors import TraceError
-from philly_analysis.report.comparison import in_words, plot, side_by_side
+from philly_analysis.report.comparison import (
+    activity_sentences,
+    group_sentences,
+    in_words,
+    side_by_side,
+)
+from philly_analysis.report.comparison_figures import plot, plot_activity, plot_groups
+from philly_analysis.report.comparison_groups import changes_in, user_table
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
@@ -110,9 +117,10 @@ def test_words_and_curves(result: Result) -> None:
     assert result.fact("two_p50_jct_s") == 37.5 * 60
     [sentence] = result.sentences
     assert "50.0 % longer" in sentence and "Under two" in sentence
-    assert not result.caveats and result.synthetic
+    assert "blocks" in result.caveats[-1] and result.synthetic
     assert {"completions", "snapshot"} <= set(result.reads)
     curve = result.table.query("trace == 'one' and measure == 'jct_s'")["value"]
+    assert not result.table.query("by == 'user'").empty
     assert (curve.iloc[0], curve.iloc[-1]) == (600, 2400)
 
 
@@ -137,8 +145,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
     assert tuple(wide.loc["mean_jct_s", ["one", "two"]]) == (10 * 60, 15 * 60)
     assert wide.loc["preemptions", "one"] == 0  # that was b
     assert wide.loc["makespan_s", "one"] == 40 * 60
-    [caveat] = result.caveats
-    assert "of all jobs of a trace" in caveat
+    assert "of all jobs of a trace" in result.caveats[0]
     with pytest.raises(TraceError, match="at least two"):
         compare([one])
 
@@ -147,7 +154,7 @@ def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     earlier = T - timedelta(minutes=5)
     result = compare([one, trace(tmp_path, "two", [(0, 10)], BOTH[:1], submitted_at=earlier)])
-    assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[0]
+    assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[-1]
     assert result.fact("common_jobs") == 0
     assert result.fact("one_mean_jct_s") == 25 * 60
     assert result.fact("two_mean_jct_s") == 15 * 60
@@ -185,3 +192,119 @@ def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -
     text = (page / "report.html").read_text("utf-8")
     assert text.count('<section id="run_time-') == 3
     assert '<details class="data" open>' in text and "share of jobs" in text
+
+
+def many(tmp_path: Path, name: str, waits_min: Sequence[int], *, since: datetime = T) -> Path:
+    """Write a trace of 60 jobs an hour apart that wait as given and run 10 minutes.
+
+    Every third job has 8 GPUs and is of the user y and cluster v; the others have 1 and are of x
+    and w.
+    """
+    jobs = 60
+    at = [since + timedelta(hours=i) for i in range(jobs)]
+    wait = [timedelta(minutes=waits_min[i % len(waits_min)]) for i in range(jobs)]
+    wide = [i % 3 == 2 for i in range(jobs)]
+    ids = [f"j{i:03d}" for i in range(jobs)]
+    tables = {
+        "jobs": pl.DataFrame(
+            {
+                "job_id": ids,
+                "gpus": [8 if w else 1 for w in wide],
+                "submitted_at": at,
+                "vc": ["v" if w else "w" for w in wide],
+                "user": ["y" if w else "x" for w in wide],
+            }
+        ),
+        "attempts": pl.DataFrame(
+            {
+                "job_id": ids,
+                "attempt": 1,
+                "started_at": [a + w for a, w in zip(at, wait, strict=True)],
+                "ended_at": [a + w + timedelta(minutes=10) for a, w in zip(at, wait, strict=True)],
+            }
+        ),
+    }
+    return write_trace(
+        tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=False)
+    )
+
+
+def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
+    # narrow jobs wait 20 minutes less, wide ones 30 minutes more
+    before, after = many(tmp_path, "before", (30, 30, 10)), many(tmp_path, "after", (10, 10, 40))
+    result = compare([before, after])
+    found = {(c.by, c.group): c for c in changes_in(result.table)}
+    narrow, wide = found["gang", "1"], found["gang", "5-8"]
+    assert (narrow.jobs, narrow.before_s, narrow.after_s) == (40, 40 * 60, 20 * 60)
+    assert (narrow.change.effect, narrow.change.low, narrow.change.high) == pytest.approx(
+        (-50, -50, -50)
+    )
+    assert wide.change.effect == pytest.approx(150)
+    assert found["vc", "w"].change == found["user", "x"].change == narrow.change
+    assert [c.group for c in changes_in(result.table) if c.by == "user"] == ["x", "y"]
+    assert list(group_sentences(result)) == [
+        "Under after the mean completion time is shorter for 1 GPU; longer for 5-8 GPUs.",
+        "1 of 2 users take longer than under before.",
+    ]
+    assert list(user_table(result.table)["change"]) == [
+        "−50 % (−50 to −50)",
+        "+150 % (+150 to +150)",
+    ]
+    first = result.sentences[0]
+    assert first.endswith("%, which includes no change).")
+    # (2 * 20 + 50) / 3 against (2 * 40 + 20) / 3 minutes
+    assert "10.0 % shorter than the 33.3 min" in first
+    assert result.facts.after_mean_jct_change_pct == pytest.approx(-10)
+    assert result.facts.after_mean_jct_change_low_pct < -10 < 0  # type: ignore[operator]
+    gang, vc = plot_groups(result).axes
+    assert [label.get_text() for label in gang.get_yticklabels()] == ["5-8 GPUs", "1 GPU"]
+    assert [label.get_text() for label in vc.get_yticklabels()] == ["v", "w"]
+
+
+def test_twice_as_long_is_a_ratio_and_equal_times_are_no_change(tmp_path: Path) -> None:
+    short, long, other = (
+        many(tmp_path, name, waits) for name, waits in (("a", (0,)), ("b", (10,)), ("c", (9, 11)))
+    )
+    assert (
+        "20 min, 2.0 times the 10 min under a (95 % interval 2.0 to 2.0 times)."
+        in (compare([short, long]).sentences[0])
+    )
+    sentence = compare([long, other]).sentences[0]
+    assert "20 min, as under b (95 % interval" in sentence and "which includes no" in sentence
+
+
+def test_other_jobs_are_compared_by_gang_size(tmp_path: Path) -> None:
+    one, two = many(tmp_path, "a", (0,)), many(tmp_path, "b", (10, 30, 20), since=T.replace(hour=1))
+    result = compare([one, two])
+    changes = {(c.by, c.group): c.change for c in changes_in(result.table)}
+    assert changes.keys() == {("gang", "1"), ("gang", "5-8")}
+    assert changes["gang", "1"].effect == pytest.approx(200)
+    assert changes["gang", "5-8"].effect == pytest.approx(200)
+    assert user_table(result.table).empty and "users" not in " ".join(group_sentences(result))
+
+
+def test_activity_over_time(result: Result) -> None:
+    allocated, waiting = plot_activity(result).axes
+    for ax, gpus in ((allocated, (1, 1)), (waiting, (0.25, 35 / 40))):
+        # a waits for none, b for ten of 40 minutes; then a again from 5 to 35, b for 5
+        means = [float(patch.get_data().values.mean()) for patch in ax.patches]  # type: ignore[attr-defined]
+        assert means == pytest.approx(gpus)
+        edges = ax.patches[0].get_data().edges  # type: ignore[attr-defined]
+        assert (edges[0], edges[-1]) == pytest.approx((0, 40 / 60 / 24), abs=1e-4)
+    allocated_words, waiting_words = activity_sentences(result)
+    assert allocated_words == "Jobs hold 25.0 % under one, 25.0 % under two of the GPU time."
+    assert waiting_words == (
+        "On average jobs wait for this number of GPUs: 0.25 under one, 0.88 under two."
+    )
+
+
+def test_the_page_opens_with_three_answers(tmp_path: Path) -> None:
+    before, after = many(tmp_path, "before", (30, 30, 10)), many(tmp_path, "after", (10, 10, 40))
+    page = compare([before, after]).save(tmp_path / "page")
+    text = page.read_text("utf-8")
+    assert "<h1>after against before</h1>" in text and 'class="cards three"' in text
+    at = [
+        text.index(f'<section class="card" id="{n}"') for n in ("comparison", "groups", "activity")
+    ]
+    assert at == sorted(at) and at[-1] < text.index('<section id="measures"')
+    assert "synthetic" not in text.split("</header>")[0].split("</style>")[1].lower()

@@ -11,9 +11,9 @@ from philly_analysis.results.intervals import (
     Rate,
     clustered_share,
     dispersion,
-    paired,
     rank_association,
 )
+from philly_analysis.results.paired import paired
 
 
 def test_the_correlation_is_spearmans() -> None:

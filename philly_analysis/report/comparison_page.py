@@ -1,0 +1,100 @@
+"""Write the page of a comparison of traces."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pandas as pd
+
+from philly_analysis.report.comparison import (
+    activity_sentences,
+    compare_traces,
+    group_sentences,
+    in_words,
+)
+from philly_analysis.report.comparison_figures import plot_activity, plot_groups, plot_times
+from philly_analysis.report.comparison_groups import user_table
+from philly_analysis.report.computing import analyze
+from philly_analysis.report.rendering import results_page
+from philly_analysis.report.sections import Card, Chapter, Section, section
+from philly_analysis.results import NOT_KNOWN, Result
+from philly_analysis.trace import TABLES, TraceLike, open_trace
+
+
+def comparison_page(
+    traces: Sequence[TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike]],
+    findings: Sequence[str],
+    out: str | Path | None,
+) -> Result:
+    """Compare traces, with a page if a folder is given: see :func:`philly_analysis.compare`."""
+    names: list[str] = []
+    given: list[TraceLike] = []
+    for one in traces:
+        if isinstance(one, Mapping) and not one.keys() <= TABLES.keys():
+            names += one.keys()
+            given += one.values()
+        else:
+            given += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
+    with ExitStack() as stack:
+        sources = [stack.enter_context(open_trace(trace)) for trace in given]
+        result = compare_traces(sources, names)
+        shown = {finding: [analyze(t, [finding])[finding] for t in sources] for finding in findings}
+
+    def write(result: Result, folder: Path) -> Path:
+        names = list(dict.fromkeys(result.table["trace"]))
+        chapters = [_measures(result)]
+        chapters += [_finding_chapter(each, names, name) for name, each in shown.items()]
+        title = f"{', '.join(names[1:])} against {names[0]}"
+        return results_page(title, result.caveats[-1], chapters, folder, cards=_cards(result))
+
+    result = replace(result, write_page=write)
+    if out is not None:
+        write(result, Path(out))
+    return result
+
+
+def _cards(result: Result) -> list[Card]:
+    """Return the answers at the top: the verdict, who gains and loses, activity over time."""
+    answers = (
+        ("comparison", result.question, result.sentences, plot_times),
+        ("groups", "Which jobs gain, and which lose?", group_sentences(result), plot_groups),
+        (
+            "activity",
+            "How full is the cluster, how long the queue?",
+            activity_sentences(result),
+            plot_activity,
+        ),
+    )
+    cards = []
+    for name, question, sentences, draw in answers:
+        answer = replace(result, sentences=tuple(sentences), facts=(), caveats=(), draw=draw)
+        part = section(name, question, answer, answer.plot())
+        if part.svg:
+            cards.append(Card(name, question, part))
+    return cards
+
+
+def _measures(result: Result) -> Chapter:
+    """Return the chapter of all measures, and of the users who gain and lose most."""
+    numbers = replace(result, sentences=(), caveats=result.caveats[:-1], draw=None)
+    tables = {
+        "All measures": in_words(result),
+        "Users who gain and lose the most hours in all": user_table(result.table),
+    }
+    part = Section("measures", "What each trace measures", numbers, "", tables=tables)
+    return Chapter("In numbers", (part,))
+
+
+def _finding_chapter(results: Sequence[Result], names: Sequence[str], finding: str) -> Chapter:
+    """Return a chapter with one finding on each trace, and its facts side by side."""
+    meanings = {f.name: f.meaning for result in results for f in result.facts}
+    values = [{f.name: f.text for f in result.facts} for result in results]
+    rows = [[text, *(v.get(name, NOT_KNOWN) for v in values)] for name, text in meanings.items()]
+    shown = pd.DataFrame(rows, columns=["fact", *names])
+    sections = [
+        section(f"{finding}-{i + 1}", name, result, result.plot(), shown=None if i else shown)
+        for i, (name, result) in enumerate(zip(names, results, strict=True))
+    ]
+    return Chapter(results[0].question, tuple(sections))

@@ -1,0 +1,99 @@
+"""Estimate the effect of a treatment from pairs, and format percent changes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+_FEWEST = 3
+"""Fewest pairs for an interval."""
+_TAIL = 0.025
+"""Probability beyond each end of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Effect of a treatment from paired measurements, with a 95 % interval.
+
+    Attributes
+    ----------
+    effect
+        Mean change; NaN without pairs.
+    low, high
+        Its interval; NaN with fewer than three pairs.
+    pairs
+        Number of pairs.
+    """
+
+    effect: float
+    low: float
+    high: float
+    pairs: int
+
+    def __str__(self) -> str:
+        """Return the effect and its interval as text."""
+        if np.isnan(self.low):
+            return f"{self.effect:+.3g}"
+        return f"{self.effect:+.3g} (95 % interval {self.low:+.3g} to {self.high:+.3g})"
+
+
+def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Paired:
+    """Estimate the effect of a treatment from pairs with and without it.
+
+    The interval is Student's of the differences, in which common causes of a pair cancel, such as
+    the random seed of its jobs.
+
+    Parameters
+    ----------
+    after, before
+        With and without the treatment, shape (n,), in the same order.
+    relative
+        Return the change in percent of `before`, from the mean logarithm of the ratios, so that
+        halving and doubling are symmetric. All values must be positive.
+    """
+    a, b = np.asarray(after, float), np.asarray(before, float)
+    change = np.log(a) - np.log(b) if relative else a - b
+    n = len(change)
+    mean = float(change.mean()) if n else np.nan
+    half = (
+        float(special.stdtrit(n - 1, 1 - _TAIL) * change.std(ddof=1) / np.sqrt(n))
+        if n >= _FEWEST
+        else np.nan
+    )
+    found = (mean, mean - half, mean + half)
+    if relative:
+        found = tuple(100 * float(np.expm1(x)) for x in found)  # type: ignore[assignment]
+    return Paired(*found, pairs=n)
+
+
+def change_text(change: Paired) -> str:
+    """Return a percent change with its interval as text."""
+    text = f"{_signed(change.effect)} %"
+    if change.low != change.low:
+        return text
+    return f"{text} ({interval_text(change)})"
+
+
+def interval_text(change: Paired) -> str:
+    """Return the interval of a percent change as text, without its unit."""
+    return f"{_signed(change.low)} to {_signed(change.high)}"
+
+
+def change_size(change: Paired) -> str:
+    """Return a percent change and its interval as text without signs: by how much it differs."""
+    if change.effect < 0:
+        change = Paired(-change.effect, -change.high, -change.low, change.pairs)
+    return change_text(change).replace("+", "")
+
+
+def is_clear(change: Paired) -> bool:
+    """Return whether the interval of a change excludes zero."""
+    return change.low > 0 or change.high < 0
+
+
+def _signed(value: float) -> str:
+    """Return a percentage with two digits; values just above −100 are not rounded to it."""
+    digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
+    rounded = round(value, digits)
+    return f"{rounded:+.{digits}f}".replace("-", "\N{MINUS SIGN}") if rounded else "0"
