@@ -22,10 +22,7 @@ from philly_analysis.results import (
     is_clear,
     paired,
 )
-from philly_analysis.results.figures import CYCLE, MUTED, Panel, canvas, empty, forest_panels
-
-HELPS, HARMS, UNCLEAR = CYCLE[2], CYCLE[4], MUTED
-"""Colours of an increment: its interval is on the side of a gain, of a loss, or has zero."""
+from philly_analysis.results.figures import Panel, canvas, effect_color, empty, forest_panels
 
 
 class AtLoad(NamedTuple):
@@ -84,12 +81,6 @@ class Increment:
         found.sort(key=lambda at: (at.load, best * at.change.effect))
         return [next(rivals) for _, rivals in groupby(found, attrgetter("load"))]
 
-    def color(self, change: Paired) -> str:
-        """Return the colour of a change: a gain, a loss, or neither."""
-        if not is_clear(change):
-            return UNCLEAR
-        return HELPS if (change.effect > 0) == self.more else HARMS
-
 
 def sentences(
     increments: Sequence[Increment], table: pd.DataFrame, setting: str, at: float
@@ -143,7 +134,8 @@ def draw(increments: Sequence[Increment], setting: str, result: Result) -> Figur
     for one in increments:
         changes = one.by_load(result.table, setting)
         rows = [
-            (f"{at.load:g}, over {at.against}", at.change, one.color(at.change)) for at in changes
+            (f"{at.load:g}, over {at.against}", at.change, effect_color(at.change, more=one.more))
+            for at in changes
         ]
         dotted = "" if one.published_pct is None else " (dotted: published)"
         heading = f"{_capital(one.mechanism)}: {one.what}{dotted}"

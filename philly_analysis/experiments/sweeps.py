@@ -4,28 +4,35 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from itertools import product
+from math import inf
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import OutputError
 from philly_analysis.experiments.effects import ARM, effects
-from philly_analysis.experiments.panels import over_load
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import map_ordered
-from philly_analysis.results import NOT_KNOWN, Fact, Paired, Result, change_text, count, quantity
+from philly_analysis.results import (
+    NOT_KNOWN,
+    Fact,
+    Paired,
+    Result,
+    change_size,
+    change_text,
+    count,
+    is_clear,
+    quantity,
+)
 from philly_analysis.results.figures import (
-    CYCLE,
-    INK,
-    MUTED,
+    Panel,
     canvas,
+    effect_color,
     empty,
-    forest,
-    label_lines,
-    title,
+    forest_panels,
+    literal,
 )
 from philly_analysis.workload import SCALARS
 
@@ -78,10 +85,11 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
         (run.setting, run.load, run.arm, run.seed, *map(json.loads(text).get, MEASURES))
         for run, text in zip(planned, (file.read_text("utf-8") for file in files), strict=True)
     ]
-    return _result(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
+    return result_of(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
 
 
-def _result(table: pd.DataFrame) -> Result:
+def result_of(table: pd.DataFrame) -> Result:
+    """Return a table of runs with its facts and sentences."""
     base, *others = dict.fromkeys(table["arm"])
     seeds = int(table["seed"].nunique())
     each = count(seeds, "seed")
@@ -91,15 +99,21 @@ def _result(table: pd.DataFrame) -> Result:
         table=table,
         facts=(Fact("runs", len(table), "runs"), Fact("seeds", seeds, "seeds of each")),
         sentences=(
-            *_sentences(_jct_changes(table), base),
+            *(sentence for rows in by_workload(table) for sentence in _sentences(rows)),
             f"{count(len(table), 'run')}: {count(table['setting'].nunique(), 'workload')}, "
             f"{count(len(others) + 1, 'policy', 'policies')}, {each}. Policies are compared with "
             f"{base}, on the same jobs.",
         ),
         caveats=(few,) * (seeds < FEWEST_SEEDS),
         synthetic=True,
-        question="What does each policy change, and how sure is that?",
+        question="Which policy is best, and how sure is that?",
+        draw=plot,
     )
+
+
+def by_workload(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the runs of each workload."""
+    return [rows for _, rows in table.groupby("setting", sort=False)]
 
 
 def changes(table: pd.DataFrame) -> pd.DataFrame:
@@ -136,78 +150,85 @@ def _jct_changes(table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(effect=effect, load=found["load"].fillna(0.0))
 
 
-def policy_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return measures and changes by policy as text: means over the seeds."""
+def ranking(table: pd.DataFrame) -> pd.DataFrame:
+    """Rank the policies by their mean completion time, for each workload and load.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns setting, load (0: as submitted), rank (from 1), arm, change (:class:`Paired`,
+        percent, against the first policy; None for it), and the means over the seeds of the
+        measures on the page. Policies without a change, for want of positive times, are last.
+    """
     base, *_ = table["arm"]
-    change = _jct_changes(table).set_index(ARM[:-1])["effect"].map(change_text).to_dict()
+    jct = _jct_changes(table).set_index(ARM[:-1])["effect"].to_dict()
+    numbers = table.assign(load=table["load"].fillna(0.0)).astype(dict.fromkeys(_SHOWN, float))
+    means = numbers.groupby(ARM[:-1], sort=False)[[*_SHOWN]].mean().reset_index()
+    keys = list(means[ARM[:-1]].itertuples(index=False, name=None))
+    found = [None if key[-1] == base else jct.get(key) for key in keys]
+    against = [
+        (0.0 if arm == base else inf) if change is None else change.effect
+        for (*_, arm), change in zip(keys, found, strict=True)
+    ]
+    ranked = means.assign(change=pd.Series(found, dtype=object), against=against)
+    ranked = ranked.sort_values(["setting", "load", "against"], kind="stable")
+    ranked["rank"] = ranked.groupby(["setting", "load"]).cumcount() + 1
+    return ranked[["setting", "load", "rank", "arm", "change", *_SHOWN]].reset_index(drop=True)
+
+
+def policy_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the ranking as text: at each load the policy with the shortest mean time first."""
+    base, *_ = table["arm"]
     rows = []
-    runs_of = table.assign(load=table["load"].fillna(0.0)).groupby(ARM[:-1], sort=False)
-    for (workload, load, arm), runs in runs_of:
-        means = {name: pd.to_numeric(runs[name]).mean() for name in _SHOWN}
+    for row in ranking(table).to_dict("records"):
         first, *rest = (
-            NOT_KNOWN if m != m else quantity(name, float(m)) for name, m in means.items()
+            NOT_KNOWN if row[name] != row[name] else quantity(name, row[name]) for name in _SHOWN
         )
-        key = (workload, load or NOT_KNOWN, arm)
-        rows.append((*key, first, change.get((workload, load, arm), ""), *rest))
+        change = "" if row["change"] is None else change_text(row["change"])
+        key = (row["setting"], row["load"] or NOT_KNOWN, row["rank"], row["arm"])
+        rows.append((*key, first, change, *rest))
     heading, *headings = _SHOWN.values()
-    names = ["workload", "load", "policy", heading, f"against {base}", *headings]
+    names = ["workload", "load", "rank", "policy", heading, f"against {base}", *headings]
     return pd.DataFrame(rows, columns=names)
 
 
-def _sentences(jct: pd.DataFrame, base: str) -> Iterator[str]:
-    for setting, rows in jct.groupby("setting", sort=False):
-        highest = rows["load"].max()
-        at = f" at a load of {highest:g}" if highest else ""
-        shown = rows[rows["load"] == highest]
-        each = "; ".join(shown["arm"] + " " + shown["effect"].map(change_text))
-        yield f"{setting}{at}: the mean completion time changes against {base} by {each}."
+def _sentences(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield the best policy of a workload at its highest load, and whether the next is worse."""
+    base, *others = dict.fromkeys(rows["arm"])
+    if not others:
+        return
+    ranked = ranking(rows)
+    top = ranked[ranked["load"] == ranked["load"].max()]
+    best, following = top.to_dict("records")[:2]
+    at = f" at a load of {best['load']:g}" if best["load"] else ""
+    if best["arm"] == base:
+        size = "no policy is faster"
+    else:
+        size = f"{change_size(best['change'])} below {base}"
+    yield f"{best['setting']}{at}: {best['arm']} has the shortest mean completion time, {size}."
+    here = rows[rows["load"].fillna(0.0) == best["load"]]
+    lead = effects(here.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
+    for gap in (Paired(*row) for row in lead.iloc[:, 2:].itertuples(index=False)):
+        if is_clear(gap):
+            yield f"The next, {following['arm']}, takes {change_size(gap)} longer."
+        else:
+            yield f"The next, {following['arm']}, cannot be told from it: {change_text(gap)}."
 
 
 def plot(result: Result) -> Figure:
-    """Draw mean completion times by policy, and their changes against the first policy."""
+    """Draw the changes against the first policy: a panel per workload and load, ranked."""
     table = result.table
-    if table.empty:
-        return empty(canvas()[0], "no runs")
-    settings = list(dict.fromkeys(table["setting"]))
-    base, *others = dict.fromkeys(table["arm"])
-    fig, axes = canvas(2, len(settings), width=10, height=3.5 * len(settings) + 0.6)
-    for left, right, setting in zip(axes[::2], axes[1::2], settings, strict=True):
-        rows = table[table["setting"] == setting]
-        title(left, f"{setting}: mean completion time")
-        title(right, f"{setting}: its change against {base}")
-        if rows["load"].isna().all() or rows["load"].min() == rows["load"].max():
-            _seed_by_seed(left, rows)
-            jct = _jct_changes(rows).set_index("arm")["effect"]
-            forest(right, [(str(arm), effect, INK) for arm, effect in jct.items()])
-            right.set_xlabel("% (line: 95 % interval)")
-        else:
-            _over_load(left, rows)
-            over_load(right, rows, "mean_jct_s", [(arm, base, arm) for arm in others], setting)
-            right.set_ylabel("% (line: 95 % interval)")
-            label_lines(right)
-    return fig
-
-
-def _over_load(ax: Axes, rows: pd.DataFrame) -> None:
-    for i, (arm, own) in enumerate(rows.groupby("arm", sort=False)):
-        hours = own.groupby("load")["mean_jct_s"].mean() / 3600
-        # the baseline has the colour of no change
-        color = INK if i == 0 else CYCLE[(i - 1) % len(CYCLE)]
-        ax.plot(hours.index, hours, color=color, marker="o", ms=3, label=arm)
-    ax.set(
-        xlabel="offered load", ylabel="hours, mean of the seeds", xticks=sorted(set(rows["load"]))
-    )
-    ax.set_ylim(0, 1.05 * ax.get_ylim()[1])  # nearly equal times need room above
-    label_lines(ax)
-
-
-def _seed_by_seed(ax: Axes, rows: pd.DataFrame) -> None:
-    arms = list(dict.fromkeys(rows["arm"]))
-    for at, arm in enumerate(reversed(arms)):
-        hours = rows.loc[rows["arm"] == arm, "mean_jct_s"] / 3600
-        ax.scatter(hours, [at] * len(hours), color=MUTED, s=10, alpha=0.7, lw=0)
-        ax.scatter([hours.mean()], [at], color=INK, s=34, zorder=3)
-    ax.set_yticks(range(len(arms)), arms[::-1])
-    ax.set_ylim(-0.6, len(arms) - 0.4)
-    ax.set_xlim(left=0)
-    ax.set_xlabel("hours (grey: each seed; dark: their mean)")
+    if len(set(table["arm"])) < 2:
+        return empty(canvas()[0], "no policies to compare")
+    several = len(set(table["setting"])) > 1
+    panels = []
+    for (setting, load), rows in ranking(table).groupby(["setting", "load"], sort=False):
+        of = f"load {load:g}" if load else "as submitted"
+        changed = rows[rows["change"].notna()]
+        shown = [
+            (literal(arm), change, effect_color(change))
+            for arm, change in zip(changed["arm"], changed["change"], strict=True)
+        ]
+        panels.append(Panel(f"{setting}, {of}" if several else of.capitalize(), shown))
+    base = literal(table["arm"].iloc[0])
+    return forest_panels(panels, f"change of mean completion time against {base}, %")

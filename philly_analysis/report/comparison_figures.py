@@ -5,15 +5,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from philly_analysis.report.comparison_groups import GroupChange, changes_in
-from philly_analysis.results import Result, gang_label, is_clear
+from philly_analysis.results import Result, gang_label
 from philly_analysis.results.figures import (
     CYCLE,
-    MUTED,
     Panel,
     amount_axis,
     bars,
     canvas,
     cdf,
+    effect_color,
     empty,
     forest_panels,
     label_lines,
@@ -24,7 +24,6 @@ from philly_analysis.results.figures import (
     title,
 )
 
-_SHORTER, _LONGER = CYCLE[2], CYCLE[4]
 _LONGEST_NAME = 22
 _HEADINGS = {"gang": "By gang size", "vc": "By virtual cluster"}
 
@@ -89,7 +88,11 @@ def plot_groups(result: Result) -> Figure:
     panels = [
         Panel(
             _HEADINGS[by] + (f", {trace}" if several else ""),
-            [(_label(c), c.change, _color(c)) for c in changes if (c.trace, c.by) == (trace, by)],
+            [
+                (_label(c), c.change, effect_color(c.change))
+                for c in changes
+                if (c.trace, c.by) == (trace, by)
+            ],
         )
         for trace, by in parts
     ]
@@ -100,12 +103,6 @@ def _label(change: GroupChange) -> str:
     if change.by == "gang":
         return gang_label(change.group)
     return literal(shorten(change.group, _LONGEST_NAME))
-
-
-def _color(change: GroupChange) -> str:
-    if not is_clear(change.change):
-        return MUTED
-    return _SHORTER if change.change.effect < 0 else _LONGER
 
 
 def plot_activity(result: Result) -> Figure:

@@ -221,7 +221,6 @@ def sweep_page(
     result = replace(
         result,
         caveats=(*result.caveats, *notes),
-        draw=sweeps.plot,
         write_page=_write_sweep,
     )
     if out is not None:
@@ -234,14 +233,21 @@ def _write_sweep(result: Result, folder: Path) -> Path:
     from philly_analysis import experiments
 
     sweeps = experiments.sweeps
-    shown = sweeps.policy_table(result.table)
-    part = section("sweep", result.question, result, sweeps.plot(result), shown=shown)
+    cards = []
+    for i, rows in enumerate(sweeps.by_workload(result.table)):
+        answer = replace(sweeps.result_of(rows), caveats=result.caveats)
+        question = f"{answer.question} On “{rows['setting'].iloc[0]}”"
+        part = section(f"sweep-{i + 1}", question, answer, answer.plot())
+        cards.append(Card(part.name, question, part))
+    tables = {"Policies by mean completion time": sweeps.policy_table(result.table)}
+    numbers = replace(result, sentences=(), draw=None)
+    part = Section("sweep", "All runs", numbers, "", tables=tables)
     page = results_page(
         "A sweep of what-ifs",
         "Every policy runs the same jobs at each load and seed, so that differences are its own.",
-        [],
+        [Chapter("Ranking", (part,))],
         folder / "page",
-        cards=[Card(part.name, result.question, part)],
+        cards=cards,
     )
     result.to_csv(folder / "sweep.csv")
     save_table(sweeps.changes(result.table), folder / "changes.csv")

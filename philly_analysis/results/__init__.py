@@ -26,7 +26,7 @@ from philly_analysis.results.intervals import (
     interval_facts,
     rank_association,
 )
-from philly_analysis.results.paired import (
+from philly_analysis.results.paired_effects import (
     Paired,
     change_size,
     change_text,

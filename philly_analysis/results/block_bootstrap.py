@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import bootstrap
 
-from philly_analysis.results.paired import Paired
+from philly_analysis.results.paired_effects import Paired
 
 BLOCKS = 30
 """Blocks of equal time that the submissions are divided into."""

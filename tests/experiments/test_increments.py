@@ -11,9 +11,6 @@ from scipy.stats import t
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.experiments.effects import USUAL, WHAT
 from philly_analysis.experiments.increments import (
-    HARMS,
-    HELPS,
-    UNCLEAR,
     Increment,
     choice_table,
     draw,
@@ -21,7 +18,8 @@ from philly_analysis.experiments.increments import (
     sentences,
 )
 from philly_analysis.results import Result
-from philly_analysis.results.paired import Paired
+from philly_analysis.results.figures import HARMS, HELPS, UNCLEAR, effect_color
+from philly_analysis.results.paired_effects import Paired
 
 LESS = Increment("elasticity", "mean_jct_h", "new", ("old", "older"))
 MORE = Increment("sharing", "compute_pct", "new", ("old", "older"), more=True, published_pct=30.0)
@@ -109,10 +107,10 @@ def test_the_headline_is_the_first_increment_at_one_load() -> None:
 
 def test_colours_are_of_gains_and_losses() -> None:
     lower, higher = Paired(-5, -8, -2, 3), Paired(5, 2, 8, 3)
-    assert (LESS.color(lower), LESS.color(higher)) == (HELPS, HARMS)
-    assert (MORE.color(lower), MORE.color(higher)) == (HARMS, HELPS)
-    assert LESS.color(Paired(1, -1, 3, 3)) == UNCLEAR
-    assert LESS.color(Paired(1, np.nan, np.nan, 1)) == UNCLEAR
+    assert (effect_color(lower), effect_color(higher)) == (HELPS, HARMS)
+    assert (effect_color(lower, more=True), effect_color(higher, more=True)) == (HARMS, HELPS)
+    assert effect_color(Paired(1, -1, 3, 3)) == UNCLEAR
+    assert effect_color(Paired(1, np.nan, np.nan, 1)) == UNCLEAR
 
 
 def test_the_figure_has_a_panel_per_increment() -> None:

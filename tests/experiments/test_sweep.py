@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from math import exp, log, sqrt
 from pathlib import Path
@@ -15,6 +16,7 @@ from scipy.stats import t
 from philly_analysis import load_model, simulate, sweep
 from philly_analysis.errors import MissingTableError, PhillyError
 from philly_analysis.experiments import runs, sweeps
+from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.runs import Assumed, Run, outcome_of, plan_runs
 from philly_analysis.parallel import workers
 from philly_analysis.simulator.engine.outages import Failures
@@ -54,18 +56,74 @@ def test_changes_are_paired_by_seed(swept: Path) -> None:
         assert row["seeds"] == 3
 
 
-def test_mean_completion_times_are_compared(tmp_path: Path) -> None:
-    planned = plan_runs(["literature"], ["fifo", "las"], seeds=3)
-    for run in planned:
-        mean_s = {"fifo": 60.0, "las": 30.0}[run.arm]
-        outcome = dict.fromkeys(sweeps.MEASURES, 10.0) | {"mean_jct_s": mean_s}
-        (tmp_path / f"{run.key()}.json").write_text(json.dumps(outcome))
-    with workers() as executor:
-        result = sweeps.sweep(planned, tmp_path, executor)
-    change = "−50 % (−50 to −50)"
-    assert list(sweeps.policy_table(result.table)["against fifo"]) == ["", change]
-    said = f"literature: the mean completion time changes against fifo by las {change}."
-    assert result.sentences[0] == said
+def runs_of(mean_s: Mapping[tuple[float | None, str], Sequence[float]]) -> pd.DataFrame:
+    """Return the table of a sweep from mean completion times by load, policy and seed."""
+    rows = [
+        ("w", load, arm, seed, *({"mean_jct_s": jct_s}.get(m, 10.0) for m in sweeps.MEASURES))
+        for (load, arm), by_seed in mean_s.items()
+        for seed, jct_s in enumerate(by_seed)
+    ]
+    return pd.DataFrame(rows, columns=[*ARM, *sweeps.MEASURES])
+
+
+RUNS = runs_of(
+    {
+        (0.5, "fifo"): (60, 60, 60),
+        (0.5, "las"): (72, 72, 72),
+        (0.5, "srtf"): (60, 61, 59),
+        (1.0, "fifo"): (60, 80, 90),
+        (1.0, "las"): (31, 39, 46),
+        (1.0, "srtf"): (30, 40, 45),
+    }
+)
+
+
+def test_policies_are_ranked_at_each_load() -> None:
+    ranked = sweeps.ranking(RUNS)
+    assert ranked["arm"].tolist() == ["srtf", "fifo", "las", "srtf", "las", "fifo"]
+    assert ranked["rank"].tolist() == [1, 2, 3] * 2
+    assert ranked["mean_jct_s"].tolist() == pytest.approx([60, 60, 72, 115 / 3, 116 / 3, 230 / 3])
+    unknown = pd.concat([RUNS, runs_of({(0.5, "lost"): (0, 0, 0)})])
+    assert sweeps.ranking(unknown)["arm"].tolist()[:4] == ["srtf", "fifo", "las", "lost"]
+    shown = sweeps.policy_table(RUNS)
+    half = "−50 % (−50 to −50)"
+    assert shown["against fifo"].tolist()[1:] == [
+        "",
+        "+20 % (+20 to +20)",
+        half,
+        shown.iloc[4, 5],
+        "",
+    ]
+    assert shown["load"].tolist() == [0.5] * 3 + [1.0] * 3
+
+
+def test_the_headline_is_the_best_policy_at_the_highest_load() -> None:
+    best, following, counts = sweeps.result_of(RUNS).sentences
+    assert best == (
+        "w at a load of 1: srtf has the shortest mean completion time, 50 % (50 to 50) below fifo."
+    )
+    assert following.startswith("The next, las, cannot be told from it: +1.0 % (−")
+    assert "6 runs" not in counts and counts.startswith("18 runs: 1 workload, 3 policies, 3 seeds.")
+    low = RUNS[(RUNS["load"] == 0.5) & (RUNS["arm"] != "srtf")]
+    best, following, _ = sweeps.result_of(low).sentences
+    assert best.endswith("fifo has the shortest mean completion time, no policy is faster.")
+    assert following == "The next, las, takes 20 % (20 to 20) longer."
+    assert sweeps.result_of(RUNS.assign(load=None)).sentences[0].startswith("w: srtf has")
+    [alone] = sweeps.result_of(RUNS[RUNS["arm"] == "las"]).sentences
+    assert alone.startswith("6 runs: 1 workload, 1 policy, 3 seeds.")
+
+
+def test_the_figure_has_a_panel_per_load() -> None:
+    low, high = sweeps.plot(sweeps.result_of(RUNS)).axes
+    labels = [[label.get_text() for label in ax.get_yticklabels()] for ax in (low, high)]
+    assert labels == [["las", "srtf"], ["las", "srtf"]]
+    headings = [ax.texts[-1].get_text() for ax in (low, high)]
+    assert headings == ["Load 0.5", "Load 1"]
+    assert "against fifo" in high.get_xlabel()
+    both = pd.concat([RUNS, RUNS.assign(setting="v")])
+    assert sweeps.plot(sweeps.result_of(both)).axes[0].texts[-1].get_text() == "v, load 0.5"
+    alone = sweeps.result_of(RUNS[RUNS["arm"] == "las"])
+    assert not sweeps.plot(alone).axes[0].axison
 
 
 def test_an_interrupted_sweep_is_resumed(
@@ -87,12 +145,9 @@ def test_an_interrupted_sweep_is_resumed(
     result = sweep(["literature"], ["fifo", "las"], out, **OPTIONS)
     assert len(asked) == 1
     assert not result.caveats and "1 workload, 2 policies, 3 seeds" in result.sentences[-1]
-    shown = sweeps.policy_table(result.table)
-    assert shown["load"].tolist() == [1.1, 1.1] and shown["against fifo"][0] == ""
-    assert (
-        f"literature at a load of 1.1: the mean completion time changes against fifo by las "
-        f"{shown['against fifo'][1]}." == result.sentences[0]
-    )
+    assert sweeps.policy_table(result.table)["load"].tolist() == [1.1, 1.1]
+    page = (out / "page" / "report.html").read_text("utf-8")
+    assert '<section class="card" id="sweep-1"' in page and "Policies by mean completion" in page
     for name in ("sweep.csv", "changes.csv"):
         assert (out / name).read_bytes() == (swept / name).read_bytes()
 

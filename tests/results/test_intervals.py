@@ -13,7 +13,7 @@ from philly_analysis.results.intervals import (
     dispersion,
     rank_association,
 )
-from philly_analysis.results.paired import paired
+from philly_analysis.results.paired_effects import paired
 
 
 def test_the_correlation_is_spearmans() -> None:

@@ -11,7 +11,15 @@ from philly_analysis.results.figures.bar_charts import (
 )
 from philly_analysis.results.figures.curves import capacity_line, cdf, daily_columns, stacked_steps
 from philly_analysis.results.figures.drawing import canvas, drawing_into
-from philly_analysis.results.figures.forest import Panel, forest, forest_panels
+from philly_analysis.results.figures.forest_plots import (
+    HARMS,
+    HELPS,
+    UNCLEAR,
+    Panel,
+    effect_color,
+    forest,
+    forest_panels,
+)
 from philly_analysis.results.figures.legends import legend
 from philly_analysis.results.figures.line_labels import label_lines
 from philly_analysis.results.figures.paper import Style, restyle

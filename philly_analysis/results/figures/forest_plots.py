@@ -9,7 +9,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from philly_analysis.results.figures.drawing import canvas
 from philly_analysis.results.figures.style import CYCLE, MUTED, literal
-from philly_analysis.results.paired import Paired, change_text
+from philly_analysis.results.paired_effects import Paired, change_text, is_clear
 
 Row = tuple[str, Paired, str]
 """Label, effect and colour."""
@@ -18,6 +18,10 @@ _ROW, _HEADING, _AXIS = 0.185, 0.27, 0.45
 """Inches of a row, of a panel's title, and of the axis."""
 _NARROWEST, _WIDEST = 2.0, 150.0
 """Percent to which the axis extends at least on both sides, and at most beyond the effects."""
+
+
+HELPS, HARMS, UNCLEAR = CYCLE[2], CYCLE[4], MUTED
+"""Colours of a change for the better, for the worse, and of one whose interval has zero."""
 
 
 class Panel(NamedTuple):
@@ -46,6 +50,13 @@ def forest(ax: Axes, rows: Sequence[Row], *, values: bool = False) -> None:
     ax.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.6, len(rows) - 0.4)
+
+
+def effect_color(change: Paired, *, more: bool = False) -> str:
+    """Return the colour of a change of something of which less (or more) is better."""
+    if not is_clear(change):
+        return UNCLEAR
+    return HELPS if (change.effect > 0) == more else HARMS
 
 
 def forest_panels(panels: Sequence[Panel], label: str) -> Figure:
