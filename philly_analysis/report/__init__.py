@@ -2,7 +2,7 @@
 
 from philly_analysis.report.atlas_page import atlas_of, atlas_page
 from philly_analysis.report.comparison import side_by_side
-from philly_analysis.report.comparison_page import comparison_page
+from philly_analysis.report.comparison_answers import comparison_page
 from philly_analysis.report.computing import analyze, compute, draw_svg
 from philly_analysis.report.experiment_pages import experiment_folder, experiment_page, sweep_page
 from philly_analysis.report.findings import (

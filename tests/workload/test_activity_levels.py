@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from philly_analysis.workload.activity import mean_level
+from philly_analysis.workload.activity_levels import mean_level
 
 
 def test_levels_are_those_of_every_moment() -> None:
