@@ -217,11 +217,13 @@ def _choices() -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     yield "# Claims of the atlas\n"
-    yield "`philly atlas` tests these claims on every cluster. Each answer is *holds*, *does not"
-    yield "hold* or *cannot be said from these data*, with an effect and an interval.\n"
+    yield "`philly atlas` tests these claims on every cluster. Each answer is *holds*, *is reversed*,"
+    yield "*is practically absent* or *cannot be said*, with an effect and an interval.\n"
     for claim in CLAIMS.values():
         yield f"## {claim.title}\n"
         yield f"{cell(claim.question)}\n"
+        if claim.margin:
+            yield f"Practically absent from {claim.absence}: {cell(claim.margin.reason)}\n"
         yield f"The study: {cell(claim.published.text)} ({cell(claim.published.source)}).\n"
         yield f"{cell(claim.caveat)}\n"
         yield f"```sql\n{relations()[claim.relation].sql.strip()}\n```\n"

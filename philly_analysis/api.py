@@ -1065,9 +1065,10 @@ def atlas(
     Returns
     -------
     Result
-        Long table: claim, cluster, verdict (holds, does not hold, cannot be said), effect, low,
-        high (95 % interval), unit, holds (on which side of which threshold), n (rows on the
-        smaller side), blocks, block (what was resampled), why, notes.
+        Long table: claim, cluster, verdict (holds, is reversed, is practically absent, cannot be
+        said), effect, low, high (95 % interval), unit, holds (on which side of which threshold),
+        absent (within which margin), n (rows on the smaller side), blocks, block (what was
+        resampled), why, notes.
 
     Raises
     ------

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.atlas.claim import Claim, Published
+from philly_analysis.atlas.claim import Claim, Margin, Published
 from philly_analysis.atlas.measures import MEASURES
 from philly_analysis.study import numbers
 
@@ -30,6 +30,7 @@ def _claim(
     measure: dict[str, Any],
     published: dict[str, Any],
     needs: list[str],
+    margin: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Claim:
     function = MEASURES[measure.pop("function")]
@@ -40,6 +41,7 @@ def _claim(
         measure=function(**measure),
         published=_published(**published),
         needs=tuple(needs),
+        margin=Margin(**margin) if margin else None,
         **{"relation": name} | fields,
     )
 

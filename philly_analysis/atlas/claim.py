@@ -22,7 +22,8 @@ class Verdict(StrEnum):
     """Whether a claim holds for a cluster, as far as its trace shows."""
 
     HOLDS = "holds"
-    DOES_NOT = "does not hold"
+    REVERSED = "is reversed"
+    ABSENT = "is practically absent"
     UNDECIDED = "cannot be said"
 
 
@@ -40,6 +41,23 @@ class Published:
     source: str
     known: str
     value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """Effects that are practically absent, in the unit of the claim.
+
+    Attributes
+    ----------
+    low, high
+        Its ends.
+    reason
+        Why a difference within it does not matter, as a sentence.
+    """
+
+    low: float
+    high: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,8 @@ class Claim:
         Value of the effect from which the claim holds.
     label
         Label of the small figures.
+    margin
+        Effects that are practically absent; None if no effect is.
     above
         True if it holds above the threshold, False if below.
     of_users
@@ -90,6 +110,7 @@ class Claim:
     effect: str
     threshold: float
     label: str
+    margin: Margin | None = None
     above: bool = True
     of_users: bool = False
     invalid_for: frozenset[str] = frozenset()
@@ -99,13 +120,17 @@ class Claim:
     def verdict(self, effect: Estimate) -> Verdict:
         """Return the verdict of an effect and its interval.
 
-        The claim holds if the whole interval is on its side of the threshold, does not hold if
-        the whole interval is on the other side, and is undecided otherwise.
+        The effect is practically absent if the whole interval is within the margin (an
+        equivalence test: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+        Otherwise the claim holds if the whole interval is on its side of the threshold, is
+        reversed if the whole interval is on the other side, and is undecided if neither.
         """
         low, high = effect.low, effect.high
+        if self.margin and self.margin.low <= low and high <= self.margin.high:
+            return Verdict.ABSENT
         if np.isnan(low) or np.isnan(high) or low <= self.threshold <= high:
             return Verdict.UNDECIDED
-        return Verdict.HOLDS if (low > self.threshold) == self.above else Verdict.DOES_NOT
+        return Verdict.HOLDS if (low > self.threshold) == self.above else Verdict.REVERSED
 
     def format(self, value: float) -> str:
         """Format a value in the unit of the claim."""
@@ -125,6 +150,13 @@ class Claim:
     def rule(self) -> str:
         """When it holds, as a phrase."""
         return f"{'above' if self.above else 'below'} {self.format(self.threshold).lstrip('+')}"
+
+    @property
+    def absence(self) -> str:
+        """When it is practically absent, as a phrase; empty if it never is."""
+        if self.margin is None:
+            return ""
+        return f"{self.format(self.margin.low)} to {self.format(self.margin.high)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,7 @@ class Atlas:
                 "high": found.effect.high,
                 "unit": claim.measure.unit,
                 "holds": claim.rule,
+                "absent": claim.absence,
                 "n": min(found.counts.values(), default=0),
                 "blocks": found.blocks,
                 "block": found.kind,
@@ -165,8 +166,8 @@ class Atlas:
 
 
 _COLUMNS = [
-    *("claim", "cluster", "verdict", "effect", "low", "high", "unit", "holds", "n", "blocks"),
-    *("block", "why", "notes"),
+    *("claim", "cluster", "verdict", "effect", "low", "high", "unit", "holds", "absent"),
+    *("n", "blocks", "block", "why", "notes"),
 ]
 
 

@@ -13,16 +13,27 @@ from philly_analysis.results import number
 from philly_analysis.study import summaries
 from philly_analysis.trace import Relation, with_dependencies
 
-SYMBOLS = {Verdict.HOLDS: "●", Verdict.DOES_NOT: "✕", Verdict.UNDECIDED: "?"}
+SYMBOLS = {
+    Verdict.HOLDS: "●",
+    Verdict.REVERSED: "✕",
+    Verdict.ABSENT: "≈",
+    Verdict.UNDECIDED: "?",
+}
 """A symbol per verdict, so that it does not depend on colour alone."""
 
-CLASSES = {Verdict.HOLDS: "holds", Verdict.DOES_NOT: "not", Verdict.UNDECIDED: "unsaid"}
-"""The CSS class of each verdict."""
+CLASSES = {
+    Verdict.HOLDS: "holds",
+    Verdict.REVERSED: "reversed",
+    Verdict.ABSENT: "absent",
+    Verdict.UNDECIDED: "undecided",
+}
+"""The CSS class of each verdict, and its word in a table cell."""
 
 COLORS = {
     "holds": "#0b5a91",
-    "not": "#a84300",
-    "unsaid": "#7d8792",
+    "reversed": "#a84300",
+    "absent": "#00706b",
+    "undecided": "#7d8792",
     "study": "#22272e",
     "summary": "#7d8792",
 }
@@ -36,8 +47,7 @@ class Mark:
     Attributes
     ----------
     kind
-        ``holds``, ``not`` or ``unsaid`` for a cluster; ``study`` or ``summary`` for published
-        values.
+        The class of a cluster's verdict; ``study`` or ``summary`` for published values.
     text
         The effect with its interval.
     low, high
@@ -59,6 +69,8 @@ class Multiple:
 
     Attributes
     ----------
+    threshold, margin
+        Positions of the threshold and of the ends of the margin.
     panels
         Finding and figure of each cluster with data.
     summaries
@@ -75,6 +87,7 @@ class Multiple:
     findings: tuple[Finding, ...]
     axis: drawing.Axis
     threshold: float
+    margin: tuple[float, float] | None
     marks: tuple[Mark, ...]
     panels: tuple[tuple[Finding, str], ...]
     summaries: tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -128,6 +141,7 @@ def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
         findings=findings,
         axis=axis,
         threshold=axis.at(claim.threshold),
+        margin=claim.margin and (axis.at(claim.margin.low), axis.at(claim.margin.high)),
         marks=tuple(marks),
         panels=tuple(
             (f, drawing.panel(claim, f.panel, top, f"{f.cluster}: {claim.label}")) for f in drawn

@@ -57,8 +57,13 @@ def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_section(
     assert len(rows) == len(CLAIMS)
     for claim, row in zip(CLAIMS.values(), rows, strict=True):
         verdicts = made[1].table.query("claim == @claim.name")["verdict"]
-        found = re.findall(r'<td class="(?:lacking )?(holds|not|unsaid)"', row)
-        classes = {"holds": "holds", "does not hold": "not", "cannot be said": "unsaid"}
+        found = re.findall(r'<td class="(?:lacking )?(holds|reversed|absent|undecided)"', row)
+        classes = {
+            "holds": "holds",
+            "is reversed": "reversed",
+            "is practically absent": "absent",
+            "cannot be said": "undecided",
+        }
         assert found == [classes[v] for v in verdicts]
         assert claim.name in Page(page).ids
         assert str(escape(claim.question)) in page

@@ -1,5 +1,6 @@
 """Check the block bootstrap: statistics of one draw, and the coverage of intervals."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -7,6 +8,8 @@ import pandas as pd
 import pytest
 
 from philly_analysis.atlas import measures
+from philly_analysis.atlas.catalogue import CLAIMS
+from philly_analysis.atlas.claim import Verdict
 from philly_analysis.atlas.resampling import (
     FEWEST_BLOCKS,
     Resampling,
@@ -96,28 +99,39 @@ def test_the_day_is_tested_on_days_that_did_not_choose_its_thirds() -> None:
     assert effect.low < 1 < effect.high
 
 
-def users(rng: np.random.Generator, n: int) -> pd.DataFrame:
-    """Jobs of users who are of unequal size and each have a mood of their own."""
+def users(
+    rng: np.random.Generator, n: int, *, effect: float = 1, related: float = 1
+) -> pd.DataFrame:
+    """Jobs of users of unequal size, each with a failure rate and, `related` to it, a run time.
+
+    `effect` is that of large gangs on failures, and of failures on GPU time.
+    """
     user = np.repeat(np.arange(n), np.minimum(rng.geometric(1 / 25, n), 100))
-    mood = rng.normal(0, 1, n)[user]
+    mood = rng.normal(0, 1, n)
     large = rng.random(len(user)) < 0.3
-    hit = rng.random(len(user)) < 1 / (1 + np.exp(1 - 0.5 * mood - large))
-    x = np.exp(4 + mood + rng.normal(0, 1, len(user)))
+    hit = rng.random(len(user)) < 1 / (1 + np.exp(1 - 0.5 * mood[user] - effect * large))
+    level = related * mood + np.sqrt(1 - related**2) * rng.normal(0, 1, n)
+    x = np.exp(4 + level[user] + rng.normal(0, 1, len(user)))
     status = np.where(hit, "Failed", "Pass")
     made = {"user": user, "x": x, "large": large, "jobs": 1, "hit": hit.astype(int)}
-    return pd.DataFrame(made | {"status": status, "gpu_h": x * (1 + hit)})
+    return pd.DataFrame(made | {"status": status, "gpu_h": x * (1 + effect * hit)})
 
 
-HOURS = 1 + 0.25 * np.cos(2 * np.pi * np.arange(24) / 24)
+CYCLE = np.cos(2 * np.pi * np.arange(24) / 24)
 
 
-def weeks(rng: np.random.Generator, n: int) -> pd.DataFrame:
+def weeks(rng: np.random.Generator, n: int, *, effect: float = 1) -> pd.DataFrame:
     """Jobs by hour: a daily cycle, days of unequal load, bursts."""
     days = pd.date_range("2026-01-05", periods=7 * n)
     level = rng.lognormal(0, 0.6, (len(days), 1))
-    jobs = rng.poisson(12 * level * HOURS * rng.lognormal(-0.3, 0.8, (len(days), 24)))
+    jobs = rng.poisson(12 * level * (1 + 0.25 * effect * CYCLE) * rng.lognormal(-0.3, 0.8, (len(days), 24)))
     hour = np.tile(np.arange(24), len(days))
     return pd.DataFrame({"day": np.repeat(days, 24), "hour": hour, "jobs": jobs.ravel()})
+
+
+FAILURES_OF_LARGE = measures.ratio_of_shares(
+    "hit", "jobs", "large", ("large", (True,)), ("small", (False,)), counted=("{}", "{}")
+)
 
 
 @pytest.mark.slow
@@ -126,18 +140,7 @@ def weeks(rng: np.random.Generator, n: int) -> pd.DataFrame:
     ("rows", "statistic", "least"),
     [
         (users, measures.median_of("x", "jobs").statistic, 0.91),
-        (
-            users,
-            measures.ratio_of_shares(
-                "hit",
-                "jobs",
-                "large",
-                ("large", (True,)),
-                ("small", (False,)),
-                counted=("{}", "{}"),
-            ).statistic,
-            0.91,
-        ),
+        (users, FAILURES_OF_LARGE.statistic, 0.91),
         (users, measures.cost_ratio().statistic, 0.85),
         (weeks, measures.day_ratio().statistic, 0.92),
     ],
@@ -159,6 +162,35 @@ def test_intervals_cover_the_truth(
         effect = r.estimate(statistic(some, r))
         covered += effect.low <= truth <= effect.high
     assert least <= covered / 200 < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effect", [0, 1])
+@pytest.mark.parametrize("blocks", [15, 60, 240])
+@pytest.mark.parametrize(
+    ("claim", "measure"),
+    [
+        ("large_gangs_fail_more", FAILURES_OF_LARGE),
+        ("unsuccessful_jobs_cost_most", measures.cost_ratio()),
+        ("load_follows_the_day", measures.day_ratio()),
+    ],
+)
+def test_each_verdict_is_wrong_in_at_most_one_of_twenty_clusters(
+    claim: str, measure: measures.Measure, blocks: int, effect: int
+) -> None:
+    of_users = CLAIMS[claim].of_users
+    rng, found = np.random.default_rng(blocks), Counter[Verdict]()
+    for _ in range(200):
+        if of_users:
+            rows = users(rng, blocks, effect=effect, related=0)
+        else:
+            rows = weeks(rng, blocks, effect=effect)
+        r = resampling(rows, of_users=of_users)
+        found[CLAIMS[claim].verdict(r.estimate(measure.statistic(rows, r)))] += 1
+    wrong = (Verdict.ABSENT, Verdict.REVERSED) if effect else (Verdict.HOLDS, Verdict.REVERSED)
+    assert all(found[verdict] <= 0.05 * 200 for verdict in wrong), found
+    if blocks == 240 and claim != "unsuccessful_jobs_cost_most":
+        assert found[Verdict.HOLDS if effect else Verdict.ABSENT] > 20, found
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from philly_analysis.atlas import catalogue
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.claim import Claim, Verdict
+from philly_analysis.atlas.claim import Claim, Margin, Verdict
 from philly_analysis.atlas.evaluation import LACKS, describe, evaluate, evaluate_claim
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Estimate
 from philly_analysis.study.published_numbers import numbers
@@ -23,7 +23,7 @@ from philly_analysis.trace.writer import write_trace
 FOLDER = Path(catalogue.__file__).parent
 ABOVE = next(c for c in CLAIMS.values() if c.above)
 BELOW = next(c for c in CLAIMS.values() if not c.above)
-HOLDS, NOT, UNDECIDED = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNDECIDED
+HOLDS, NOT, UNDECIDED = Verdict.HOLDS, Verdict.REVERSED, Verdict.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,25 @@ def test_a_verdict_rests_on_the_whole_interval(
     effect = Estimate((low + high) / 2, low, high)
     assert replace(ABOVE, threshold=5).verdict(effect) is above
     assert replace(BELOW, threshold=5).verdict(effect) is below
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.9, 1.1, Verdict.ABSENT),  # the ends belong to the margin
+        (1.01, 1.09, Verdict.ABSENT),  # an effect that does not matter
+        (0.89, 1.1, UNDECIDED),
+        (0.9, 1.11, UNDECIDED),
+        (1.01, 1.11, HOLDS),
+        (0.89, 0.99, NOT),
+        (np.nan, np.nan, UNDECIDED),
+    ],
+)
+def test_an_effect_within_the_margin_is_practically_absent(
+    low: float, high: float, verdict: Verdict
+) -> None:
+    claim = replace(ABOVE, threshold=1, margin=Margin(0.9, 1.1, "Too little."))
+    assert claim.verdict(Estimate(1, low, high)) is verdict
 
 
 T = datetime(2026, 1, 5)
@@ -146,6 +165,8 @@ def test_every_relation_is_a_claims_and_every_claim_is_whole() -> None:
         assert set(claim.needs) <= known
         assert (claim.invalid_for | claim.biased_by) <= SELECTION_CRITERIA.keys()
         assert not claim.invalid_for & claim.biased_by
+        if claim.margin:
+            assert claim.margin.low < claim.margin.high and claim.margin.reason.endswith(".")
         assert claim.question.endswith(".") and claim.published.text.endswith(".")
 
 
