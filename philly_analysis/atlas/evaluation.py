@@ -151,7 +151,7 @@ class Atlas:
     def result(self) -> Result:
         """Return the table as a result, with the number of verdicts."""
         verdicts = [f.verdict for f in self.findings.values()]
-        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in Verdict)
+        counts = ", ".join(f"{verdicts.count(v)} {v.name.lower()}" for v in Verdict)
         return Result(
             "atlas",
             self.table,

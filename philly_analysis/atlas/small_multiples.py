@@ -21,12 +21,7 @@ SYMBOLS = {
 }
 """A symbol per verdict, so that it does not depend on colour alone."""
 
-CLASSES = {
-    Verdict.HOLDS: "holds",
-    Verdict.REVERSED: "reversed",
-    Verdict.ABSENT: "absent",
-    Verdict.UNDECIDED: "undecided",
-}
+CLASSES = {verdict: verdict.name.lower() for verdict in Verdict}
 """The CSS class of each verdict, and its word in a table cell."""
 
 COLORS = {

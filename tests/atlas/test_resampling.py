@@ -124,7 +124,9 @@ def weeks(rng: np.random.Generator, n: int, *, effect: float = 1) -> pd.DataFram
     """Jobs by hour: a daily cycle, days of unequal load, bursts."""
     days = pd.date_range("2026-01-05", periods=7 * n)
     level = rng.lognormal(0, 0.6, (len(days), 1))
-    jobs = rng.poisson(12 * level * (1 + 0.25 * effect * CYCLE) * rng.lognormal(-0.3, 0.8, (len(days), 24)))
+    jobs = rng.poisson(
+        12 * level * (1 + 0.25 * effect * CYCLE) * rng.lognormal(-0.3, 0.8, (len(days), 24))
+    )
     hour = np.tile(np.arange(24), len(days))
     return pd.DataFrame({"day": np.repeat(days, 24), "hour": hour, "jobs": jobs.ravel()})
 
