@@ -217,8 +217,8 @@ def _choices() -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     yield "# Claims of the atlas\n"
-    yield "`philly atlas` tests these claims on every cluster. Each answer is *holds*, *is reversed*,"
-    yield "*is practically absent* or *cannot be said*, with an effect and an interval.\n"
+    yield "`philly atlas` tests these claims on every cluster. Each answer is *holds*, *is"
+    yield "reversed*, *is practically absent* or *cannot be said*, with an effect and an interval.\n"
     for claim in CLAIMS.values():
         yield f"## {claim.title}\n"
         yield f"{cell(claim.question)}\n"
