@@ -218,7 +218,8 @@ def _choices() -> Iterator[str]:
 def _claims() -> Iterator[str]:
     yield "# Claims of the atlas\n"
     yield "`philly atlas` tests these claims on every cluster. Each answer is *holds*, *is"
-    yield "reversed*, *is practically absent* or *cannot be said*, with an effect and an interval.\n"
+    yield "reversed*, *is practically absent* or *cannot be said*, with an effect and a 95 %"
+    yield "interval.\n"
     for claim in CLAIMS.values():
         yield f"## {claim.title}\n"
         yield f"{cell(claim.question)}\n"
