@@ -130,13 +130,14 @@ def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
     if study.value is not None:
         at, text = axis.at(study.value), claim.format(study.value)
         marks.append(Mark("The study", "study", at, text, study.source))
+    margin = claim.margin
     undecided = sorted((f.why, i) for i, f in enumerate(findings) if np.isnan(f.effect.value))
     return Multiple(
         claim=claim,
         findings=findings,
         axis=axis,
         threshold=axis.at(claim.threshold),
-        margin=claim.margin and (axis.at(claim.margin.low), axis.at(claim.margin.high)),
+        margin=(axis.at(margin.low), axis.at(margin.high)) if margin else None,
         marks=tuple(marks),
         panels=tuple(
             (f, drawing.panel(claim, f.panel, top, f"{f.cluster}: {claim.label}")) for f in drawn
