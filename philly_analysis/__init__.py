@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Ensemble, Workload
 
+    __version__: str
+
 __all__ = [
     "Ensemble",
     "PhillyError",
@@ -126,15 +128,17 @@ class _Subpackage(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    name = familiar_names(__name__, "works").get(name, name)
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # which would take every absent attribute for one
 
-        return version("philly-analysis")
-    if name not in _PACKAGES:
-        raise no_attribute(sys.modules[__name__], name)
-    return getattr(import_module(f"{__name__}.{_PACKAGES[name]}"), name)
+    def __getattr__(name: str) -> Any:
+        name = familiar_names(__name__, "works").get(name, name)
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("philly-analysis")
+        if name not in _PACKAGES:
+            raise no_attribute(sys.modules[__name__], name)
+        return getattr(import_module(f"{__name__}.{_PACKAGES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,10 @@
-"""Run every example of a docstring, beside a trace and the output of ``sacct``."""
+"""Run every example of a docstring and of ``--help``, beside traces and the output of ``sacct``."""
 
 import doctest
 import pkgutil
+import re
+import shlex
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +12,10 @@ from types import ModuleType
 import pytest
 
 import philly_analysis
+from philly_analysis import api
+from tests.support.command_line import output_of, run
+
+ROOT = Path(__file__).parents[1]
 
 SACCT = """\
 JobIDRaw|Cluster|Partition|User|State|ExitCode|Submit|Start|End|AllocTRES|NodeList
@@ -26,10 +33,12 @@ def _modules() -> list[ModuleType]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with ``my-trace`` and ``sacct.txt``."""
+    """Return a folder with the files that examples name."""
     folder = tmp_path_factory.mktemp("examples")
     jobs = philly_analysis.load_model("philly").sample(300, seed=1)
-    philly_analysis.simulate(jobs, "fifo", folder / "my-trace", gpus=64).close()
+    for name, policy in {"my-trace": "fifo", "what-if": "srtf"}.items():
+        philly_analysis.simulate(jobs, policy, folder / name, gpus=64).close()
+    (folder / "job.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n")
     (folder / "sacct.txt").write_text(SACCT)
     return folder
 
@@ -39,5 +48,46 @@ def test_examples_give_what_they_show(
     module: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    failed, tried = doctest.testmod(module)
+    names = {name: getattr(philly_analysis, name) for name in philly_analysis.__all__}
+    failed, tried = doctest.testmod(module, extraglobs=names)
     assert tried and not failed
+
+
+NOT_RUN = {"fetch": "the network", "experiment": "many minutes"}
+SLOW = {"analyze", "atlas", "compare", "demo", "fit", "report", "sweep"}
+TYPED = [
+    pytest.param(verb.__name__, line, marks=[pytest.mark.slow] * (verb.__name__ in SLOW))
+    for verb in api.VERBS
+    for line in re.findall(r"^ +(philly .*)$", verb.__doc__ or "", re.MULTILINE)
+]
+
+
+def test_each_verb_has_an_example() -> None:
+    assert {case.values[0] for case in TYPED} == {verb.__name__ for verb in api.VERBS}
+
+
+@pytest.mark.parametrize(("verb", "line"), TYPED)
+def test_the_help_has_the_example_and_it_runs(
+    verb: str, line: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    philly, *words = shlex.split(line)
+    assert philly == "philly"
+    assert f"\n  {line}\n" in run(words[0], "--help")
+    if verb in NOT_RUN:
+        return
+    for file in folder.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    assert run(*words)
+
+
+@pytest.mark.slow
+def test_a_researchers_script_runs_on_the_sample(tmp_path: Path) -> None:
+    sample = ROOT / "data" / "traces" / "sample"
+    if not (sample / "manifest.json").is_file():
+        pytest.skip("the sample was not ingested here: `make reports` does")
+    script = ROOT / "tests" / "user_script.py"
+    assert len(script.read_text("utf-8").splitlines()) <= 32
+    printed = output_of(sys.executable, script, sample, cwd=tmp_path)
+    assert re.search(r"\d+ to \d+ jobs a month", printed) and "srtf" in printed
+    assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")

@@ -1,5 +1,6 @@
 """Build and install the wheel and the source distribution; check their files and the demo."""
 
+import shutil
 import sys
 import tomllib
 from itertools import chain
@@ -78,6 +79,19 @@ def test_the_installed_package_runs(place: Path, tmp_path: Path) -> None:
     location = output_of(sys.executable, "-c", call, cwd=tmp_path, PYTHONPATH=str(place))
     assert Path(location.strip()).is_relative_to(place)
     assert "literature" in philly(place, tmp_path, "models", "--csv")
+
+
+@pytest.mark.slow
+def test_mypy_checks_a_users_file_against_the_installed_package(
+    place: Path, tmp_path: Path
+) -> None:
+    file = shutil.copy(ROOT / "tests" / "user_types.py", tmp_path)
+    strict = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", file)
+    assert "Success" in output_of(*strict, cwd=tmp_path, PYTHONPATH=str(place))
+    (place / "philly_analysis" / "py.typed").rename(tmp_path / "py.typed")
+    with pytest.raises(AssertionError):
+        output_of(*strict, cwd=tmp_path, PYTHONPATH=str(place))
+    (tmp_path / "py.typed").rename(place / "philly_analysis" / "py.typed")
 
 
 @pytest.mark.slow

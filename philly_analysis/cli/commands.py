@@ -339,7 +339,7 @@ def _add(function: Callable[..., Any]) -> None:
     command.__name__, command.__doc__ = verb, doc.partition("\n")[0]
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {name: p.annotation for name, p in signature.parameters.items()}
-    app.command(cls=Command)(command)
+    app.command(cls=Command, epilog="\n".join(re.findall(r"^ +philly .*$", doc, re.M)))(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -361,9 +361,8 @@ def _options(
     """Accept the options before a verb."""
 
 
-for _function in vars(api).values():
-    if getattr(_function, "__name__", None) in PRINTERS:
-        _add(_function)
+for _function in api.VERBS:
+    _add(_function)
 
 
 def main() -> None:

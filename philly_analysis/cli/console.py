@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -153,8 +154,9 @@ class Command(TyperCommand):
         raise typer.Exit(1)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """List the names of each parameter that completes."""
-        super().format_epilog(ctx, formatter)
+        """Give examples, and list the names of each parameter that completes."""
+        with formatter.section("Examples"):
+            formatter.write(indent(dedent(self.epilog or ""), "  ") + "\n")
         for param in self.params:
             choices = [(c.value, c.help) for c in param.shell_complete(ctx, "") if c.help]
             if choices:

@@ -21,7 +21,7 @@ from philly_analysis.study import published_figures
 from philly_analysis.workload import Ensemble, Workload
 
 if TYPE_CHECKING:
-    from philly_analysis.experiments import Experiment, JobSource
+    from philly_analysis.experiments import Experiment, JobSource, Run
     from philly_analysis.trace import TraceLike
 
 ALL = "seeds"
@@ -181,42 +181,33 @@ def _workload(given: Work, seeds: int | None) -> tuple[str, "JobSource", tuple[i
 
 
 def sweep_page(
-    workloads: Sequence[Work],
-    policies: Sequence[str],
+    runs: "Sequence[Run]",
     out: str | Path | None,
     *,
-    loads: Sequence[float],
-    seeds: int,
-    knobs: Sequence[tuple[str, str]],
-    jobs: int,
+    sized: bool,
     workers: int,
     cluster: str | None,
-    **assumed: Any,
 ) -> Result:
-    """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`."""
+    """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`.
+
+    Parameters
+    ----------
+    sized
+        Whether the size of the cluster was given; otherwise a note has the size that is assumed.
+    """
     from philly_analysis import experiments
 
     sweeps = experiments.sweeps
-    planned = experiments.plan_runs(
-        workloads,
-        policies,
-        loads=loads,
-        seeds=seeds,
-        knobs=knobs,
-        jobs=jobs,
-        assumed=experiments.Assumed(**assumed),
-    )
     scratch = scratch_folder()  # removes what an interrupted sweep left, also without runs to do
     folder = scratch if out is None else Path(out)
-    with executor_of(workers, cluster) as executor, step(f"{len(planned):,} runs"):
-        result = sweeps.sweep(planned, folder / "runs", executor)
-    sizes = {run.setting: run.assumed.gpus for run in planned}
-    unknown = assumed["gpus"] is None and assumed["machines"] is None
+    with executor_of(workers, cluster) as executor, step(f"{len(runs):,} runs"):
+        result = sweeps.sweep(runs, folder / "runs", executor)
+    sizes = {run.setting: run.assumed.gpus for run in runs}
     notes = (
         f"The jobs of {name} have no cluster: {gpus:,} GPUs are assumed, which hold the largest "
         "gang and are offered a load of at most 1 as they were submitted."
         for name, gpus in sizes.items()
-        if unknown and gpus
+        if gpus and not sized
     )
     result = replace(
         result,

@@ -1,0 +1,51 @@
+"""A user's file that mypy (strict) checks against the installed package; it is not run.
+
+An ignored error is one that mypy must find: strict checking reports ignores without an error.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import assert_type
+
+import duckdb
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+import philly_analysis as philly
+from philly_analysis import Ensemble, Result, Trace, Workload, WorkloadModel
+from philly_analysis.results import Results
+
+trace = philly.Trace("my-trace")
+assert_type(philly.__version__, str)
+assert_type(trace.waits, duckdb.DuckDBPyRelation)
+assert_type(trace["waits"], duckdb.DuckDBPyRelation)
+assert_type(trace.where(vc=["a", "b"]).between("2017-11-01", "2017-12-01"), Trace)
+trace.between("2017-11-01")  # type: ignore[call-arg]
+
+assert_type(philly.analyze(trace, "queueing_delay"), Result)
+assert_type(philly.analyze(trace), Results)
+assert_type(philly.analyze(pd.DataFrame(), "run_time", "arrivals"), Results)
+result = philly.analyze(trace, "queueing_delay", out="tables")
+assert_type(result.plot(plt.figure().subplots(), style="column"), Figure)
+assert_type(result.save("delay.pdf"), Path)
+result.plot(style="paper")  # type: ignore[arg-type]
+
+model = philly.fit(trace)
+assert_type(model, WorkloadModel)
+assert_type(WorkloadModel.from_json(model.to_json()), WorkloadModel)
+assert_type(model.sample(1000, seed=1), Workload)
+months = model.sample(seeds=range(5))
+assert_type(months, Ensemble)
+assert_type(model.duration(gpus=8).mean(), float)
+model.duration(gang=8)  # type: ignore[call-overload]
+model.sample("1000")  # type: ignore[call-overload]
+
+with ProcessPoolExecutor() as executor:
+    assert_type(philly.simulate(months, "srtf", executor=executor), Result)
+run = philly.simulate(model, "srtf", jobs=200, gpus=64)
+assert_type(run, Trace)
+philly.simulate(trace, "srtf", n_gpus=64)  # type: ignore[call-overload]
+assert_type(philly.sweep(model, ["fifo", "srtf"], gpus=64), Result)
+assert_type(philly.compare({"recorded": trace, "srtf": run}), Result)
+philly.simulat(trace, "srtf")  # type: ignore[attr-defined]
