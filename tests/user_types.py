@@ -4,6 +4,7 @@ An ignored error is one that mypy must find: strict checking reports ignores wit
 """
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_type
 
@@ -14,7 +15,8 @@ from matplotlib.figure import Figure
 
 import philly_analysis as philly
 from philly_analysis import Ensemble, Result, Trace, Workload, WorkloadModel
-from philly_analysis.results import Results
+from philly_analysis.results import Fact, Results
+from philly_analysis.simulator import Decision, Job, Policy, View, pack
 
 trace = philly.Trace("my-trace")
 assert_type(philly.__version__, str)
@@ -48,4 +50,33 @@ assert_type(run, Trace)
 philly.simulate(trace, "srtf", n_gpus=64)  # type: ignore[call-overload]
 assert_type(philly.sweep(model, ["fifo", "srtf"], gpus=64), Result)
 assert_type(philly.compare({"recorded": trace, "srtf": run}), Result)
+
+
+@dataclass(frozen=True)
+class SmallestFirst(Policy):
+    """A policy of the user's own."""
+
+    name = "smallest"
+    SOURCE = "here"
+
+    def key(self, job: Job, now_s: float) -> tuple[int, float]:
+        """Return what the queue is sorted by."""
+        return job.gpus, job.queued_s
+
+    def decide(self, view: View) -> Decision:
+        """Offer free servers to the queue."""
+        plan = view.plan()
+        plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
+        return plan.decision
+
+
+def large_gangs(trace: Trace) -> Result:
+    """How many jobs have more than 8 GPUs?"""
+    table = trace.sql("select count(*) as jobs from jobs where gpus > 8").df()
+    return Result("large_gangs", table, (Fact("jobs", int(table["jobs"][0]), "such jobs"),))
+
+
+assert_type(philly.simulate(trace, SmallestFirst()), Trace)
+assert_type(philly.analyze(trace, large_gangs), Result)
+philly.report(trace, also=[large_gangs]).save("page")
 philly.simulat(trace, "srtf")  # type: ignore[attr-defined]

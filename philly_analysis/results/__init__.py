@@ -36,3 +36,6 @@ from philly_analysis.results.paired_effects import (
 )
 from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results
 from philly_analysis.results.saving import save_table
+
+__all__ = ["Fact", "Facts", "Result", "Results"]
+"""Names for users, which type checkers export."""

@@ -27,3 +27,6 @@ from philly_analysis.simulator.speed.models import (
 from philly_analysis.simulator.speed.profiles import PROFILES, Profile
 from philly_analysis.simulator.speed.sharing import PHILLY_MINUTES, Sharing
 from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
+
+__all__ = ["Bounds", "Decision", "Job", "Policy", "View", "allocate", "knob", "pack"]
+"""Names for users, which type checkers export."""
