@@ -7,6 +7,7 @@ jobs from which the rules were derived, and are smaller on others. They do not a
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, percent
 from philly_analysis.trace import Trace
 
@@ -55,11 +56,7 @@ def compute(trace: Trace) -> Result:
         f"Pool: every job of more than one GPU first runs {costs.pool_min} min on one. A gang that "
         "failed within that time is assumed to fail there at the same minute, which saves its "
         "other GPUs. Faults that only occur on several GPUs would be missed.",
-        "Retries: a job stops at its first failure of a reason for which at least 5 jobs were "
-        "retried and none passed. The rule is evaluated on the jobs from which it is derived, so "
-        "savings on other jobs are smaller.",
-        "The two savings are computed separately and do not add up: a job that fails in the pool "
-        "has no retries.",
+        *CAVEATS["failure_costs"],
     )
     return Result("failure_costs", table, facts, sentences, caveats if len(table) else ())
 

@@ -7,6 +7,7 @@ the out-of-memory killer.
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, duration, figures, percent, share
 from philly_analysis.trace import Trace
 
@@ -85,10 +86,7 @@ def _caveats(trace: Trace, attempts: int, coded: int) -> tuple[str, ...]:
     if not attempts:
         return ()
     return (
-        "An attempt with a successor counts as failed unless the log names preemption, requeueing, "
-        "migration, resizing or a lost server. Logs without these reasons count preemptions as "
-        "failures.",
-        "The last attempt of a killed job is not counted, although it may have failed.",
+        *CAVEATS["failure_statuses"],
         ""
         if "failures" in trace.tables
         else "Without the attempts' output, reasons and tiers are unknown: memory, input, program "

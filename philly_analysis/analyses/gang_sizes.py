@@ -1,19 +1,12 @@
 """Compare gang sizes: facts per gang bucket, trends over users, and curves of durations."""
 
-import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from philly_analysis.results import Association, Fact, figures, gang_label, rank_association, slug
-
-TRENDS: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("trends.toml").read_text("utf-8")
-)
-"""Sentences on trends by direction, of each finding."""
 
 
 def gang_facts(template: str, values: "pd.Series[Any]", meaning: str) -> list[Fact]:

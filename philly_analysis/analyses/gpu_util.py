@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import sample_gaps
-from philly_analysis.analyses.gang_sizes import TRENDS, trend
+from philly_analysis.analyses.gang_sizes import trend
 from philly_analysis.analyses.published import is_philly, notebook_gap
+from philly_analysis.analyses.texts import TRENDS
 from philly_analysis.results import Comparison, Fact, Result, count, figures, gang_label, percent
 from philly_analysis.study import KILLED, PASS, groups
 from philly_analysis.trace import Trace

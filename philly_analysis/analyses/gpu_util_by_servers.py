@@ -7,7 +7,8 @@ servers more often. `locality_effect` adjusts for these.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import TRENDS, trend
+from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.texts import CAVEATS, TRENDS
 from philly_analysis.analyses.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
@@ -58,11 +59,7 @@ def compute(trace: Trace) -> Result:
             else f"No number of servers has {_FEW_ATTEMPTS} attempts of {size} GPUs.",
             spread.sentence(**TRENDS["gpu_util_by_servers"]),
         ]
-    caveat = (
-        "Not a like-for-like comparison: spread gangs may have other users and statuses and share "
-        "their servers. The next finding adjusts for that."
-    )
-    return Result("gpu_util_by_servers", table, facts, sentences, [caveat])
+    return Result("gpu_util_by_servers", table, facts, sentences, CAVEATS["gpu_util_by_servers"])
 
 
 def reported_size(table: pd.DataFrame) -> int | None:

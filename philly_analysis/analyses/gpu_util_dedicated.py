@@ -5,7 +5,8 @@ Small gangs rarely fill whole servers, and those that do are not typical of smal
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import TRENDS, trend
+from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.texts import CAVEATS, TRENDS
 from philly_analysis.analyses.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
@@ -43,11 +44,13 @@ def compute(trace: Trace) -> Result:
         f"The median utilisation over GPU-minutes of gangs on dedicated servers is {each}.",
         size.sentence(**TRENDS["gpu_util_dedicated"]),
     )
-    caveat = (
-        "Dedicated: the attempt held every GPU of each of its servers, and no more servers than "
-        "its GPUs need."
+    return Result(
+        "gpu_util_dedicated",
+        table,
+        facts,
+        sentences if len(sizes) else (),
+        CAVEATS["gpu_util_dedicated"],
     )
-    return Result("gpu_util_dedicated", table, facts, sentences if len(sizes) else (), [caveat])
 
 
 def plot(result: Result) -> Figure:

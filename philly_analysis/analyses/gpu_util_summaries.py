@@ -5,7 +5,8 @@ The mean of an attempt hides its idle hours. Monitors omit attempts too short fo
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import TRENDS, trend
+from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.texts import CAVEATS, TRENDS
 from philly_analysis.analyses.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
@@ -46,11 +47,7 @@ def compute(trace: Trace) -> Result:
             Fact(f"median_{gpus:.0f}_pct", median, f"median over attempts, {gpus:.0f} GPUs"),
         ]
     facts += size.facts("gang", "gang size and mean utilisation of an attempt")
-    caveat = (
-        "Only the mean of each attempt is known: neither its idle time nor the distribution over "
-        "minutes."
-    )
-    return Result("gpu_util_summaries", table, facts, sentences, [caveat])
+    return Result("gpu_util_summaries", table, facts, sentences, CAVEATS["gpu_util_summaries"])
 
 
 def plot(result: Result) -> Figure:

@@ -7,6 +7,7 @@ attempt holds a GPU of it, though other work may run there.
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.published import is_philly, notebook_gap
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import Fact, Result, figures
 from philly_analysis.trace import Trace
 
@@ -50,10 +51,6 @@ def compute(trace: Trace) -> Result:
                 idle = grids[resource, "without a job"]["util_pct"][50]
                 sentence += f"; without a job the median is {idle:.0f} %"
             sentences.append(f"{sentence}.")
-    caveat = (
-        "Memory in use includes the page cache. A server has a job in the minutes of an attempt "
-        "with GPUs of it and known times; attempts without an end are ignored."
-    )
     gaps = [
         notebook_gap(
             "host_util",
@@ -65,7 +62,7 @@ def compute(trace: Trace) -> Result:
         for resource, word in _RESOURCES.items()
         if is_philly(trace) and (resource, "all") in grids
     ]
-    return Result("host_util", table, facts, sentences, [caveat], gaps)
+    return Result("host_util", table, facts, sentences, CAVEATS["host_util"], gaps)
 
 
 def plot(result: Result) -> Figure:

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import Result, count, figures, interval_facts
 from philly_analysis.trace import Trace
 
@@ -95,9 +96,7 @@ def compute(trace: Trace) -> Result:
         [_sentence(among, row) for among, row in overall.items()]
         or ["No gang size and status has both spread and packed attempts."],
         (
-            "Spread: on more servers than the minimum for the gang. The comparison is within exact "
-            "gang size and status, weighted by the GPU-minutes of spread attempts; strata with one "
-            "kind only are excluded.",
+            *CAVEATS["locality_effect"],
             f"Intervals: {RESAMPLES:,} bootstrap samples of users, whose attempts are correlated. "
             "Not an experiment: schedulers choose which gangs to spread.",
         ),

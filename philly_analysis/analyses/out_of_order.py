@@ -6,6 +6,7 @@ placed is derived from free GPUs; a quota that is not in the log may have delaye
 
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, gang_label, share, slug
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
@@ -30,12 +31,8 @@ def compute(trace: Trace) -> Result:
             f"{share(overtook / starts)} of {count(starts, 'start')} overtook an attempt that had "
             "arrived earlier in the same virtual cluster."
         )
-    caveats = [
-        "The arrival of an attempt is its submission, or the end of the attempt before. The log "
-        "has starts, not the scheduler's other decisions. Attempts that wait for another pool are "
-        "not overtaken.",
-    ]
-    if {"placements", "machines"} <= trace.tables:
+    placed = {"placements", "machines"} <= trace.tables
+    if placed:
         met = trace.answer("out_of_order_overtaken").df().set_index("gang")
         n, unplaceable = int(met["overtakings"].sum()), int(met["harmless"].sum())
         pct = 100 * met["harmless"] / met["overtakings"]
@@ -49,14 +46,8 @@ def compute(trace: Trace) -> Result:
                 f"In {share(unplaceable / n)} of out-of-order starts the overtaken gang could not "
                 "have been placed on its minimum number of servers."
             )
-        caveats.append(
-            "Only the earliest of several overtaken attempts counts, and only free GPUs: its "
-            "virtual cluster's quota may have delayed it as well."
-        )
-    else:
-        caveats.append(
-            "Without placements it is unknown which attempts the GPUs could have served."
-        )
+    on_placement = CAVEATS[f"out_of_order_{'placed' if placed else 'unplaced'}"]
+    caveats = (*CAVEATS["out_of_order"], *on_placement)
     return Result("out_of_order", table, facts, sentences, caveats)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.analyses.gang_sizes import TRENDS, duration_curves, gang_facts, trend
+from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.analyses.texts import TRENDS
 from philly_analysis.results import Fact, Result, count, duration, figures, rank_association, share
 from philly_analysis.trace import Trace
 

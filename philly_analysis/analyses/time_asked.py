@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.gang_sizes import gang_facts
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import (
     Fact,
     Result,
@@ -62,13 +63,7 @@ def compute(trace: Trace) -> Result:
             else f"They requested {number(unused_h)} GPU hours and used none.",
             _largest_requests(runs),
         ]
-    caveats = (
-        "The limit is that of the job, which applies to each attempt. Attempts running at the end "
-        "of the log, or with untrusted times, are excluded.",
-        "Other jobs used the unused GPU hours: overestimates only affect schedulers that backfill "
-        "by limits.",
-    )
-    return Result("time_asked", table, facts, sentences, caveats)
+    return Result("time_asked", table, facts, sentences, CAVEATS["time_asked"])
 
 
 def _largest_requests(runs: pd.DataFrame) -> str:

@@ -5,7 +5,8 @@ The curves are conditional on failure: they do not show how likely a run is to f
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import TRENDS, trend
+from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.texts import TRENDS
 from philly_analysis.results import Fact, Result, duration, figures, gang_label, slug
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace

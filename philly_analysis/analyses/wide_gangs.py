@@ -7,6 +7,7 @@ empty. Users may request a spread.
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import (
     UNNAMED,
     Fact,
@@ -69,11 +70,7 @@ def compute(trace: Trace) -> Result:
         _top_owners(table),
         f"The wide attempts of most GPU hours: {listed}." if listed else "",
     )
-    caveat = (
-        "The minimum is computed for the largest machines of the pool, if they were empty: a wide "
-        "gang may have started earlier in exchange."
-    )
-    return Result("wide_gangs", table, facts, sentences, [caveat])
+    return Result("wide_gangs", table, facts, sentences, CAVEATS["wide_gangs"])
 
 
 def _by_owner(table: pd.DataFrame) -> tuple[str, pd.DataFrame]:

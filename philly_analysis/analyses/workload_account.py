@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import Fact, Result, figures
 from philly_analysis.trace import Trace
 from philly_analysis.workload import account
@@ -40,11 +41,7 @@ def compute(trace: Trace) -> Result:
         Fact("left_out_gpu_h", float(out["gpu_h"].sum()), "their GPU hours, where known"),
     )
     sentences = account(jobs, gpu_h, running, reasons) or [complete]
-    caveat = (
-        "Models, exports and simulations use these jobs only; other findings include more, and "
-        "report which."
-    )
-    return Result("workload_account", table, facts, sentences, [caveat])
+    return Result("workload_account", table, facts, sentences, CAVEATS["workload_account"])
 
 
 def plot(result: Result) -> Figure:

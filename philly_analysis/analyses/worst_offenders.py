@@ -7,6 +7,7 @@ the total shows how high. Only GPUs allocated to one attempt count as idle, and 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.texts import CAVEATS
 from philly_analysis.results import UNNAMED, Fact, Result, figures, number, share
 from philly_analysis.trace import Trace
 
@@ -52,11 +53,7 @@ def compute(trace: Trace) -> Result:
             f"{first['user']}."
         )
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]
-    caveat = (
-        "Idle: a GPU allocated to one attempt, at exactly 0 %. Failed: an attempt with a "
-        "successor, or the last one of an unsuccessful job."
-    )
-    return Result("worst_offenders", table, facts, sentences, [caveat])
+    return Result("worst_offenders", table, facts, sentences, CAVEATS["worst_offenders"])
 
 
 def plot(result: Result) -> Figure:

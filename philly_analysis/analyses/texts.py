@@ -1,0 +1,18 @@
+"""Read the fixed sentences of findings: on their trends, and caveats that hold on every trace."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def _texts(file: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+
+
+TRENDS: dict[str, dict[str, str]] = _texts("trends.toml")
+"""Sentences by finding, and by the direction of the trend."""
+
+CAVEATS: dict[str, tuple[str, ...]] = {
+    finding: tuple(caveats) for finding, caveats in _texts("caveats.toml").items()
+}
+"""Caveats by finding."""
