@@ -34,6 +34,7 @@ from philly_analysis.ingest.philly import (
     _read_machine_list,
 )
 from philly_analysis.ingest.philly.archive import unpack
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm import TABLES, _detect, _detect_bare
 from philly_analysis.ingest.slurm.accounting_json import read_json
 from philly_analysis.ingest.slurm.jobstats import summaries
@@ -188,8 +189,8 @@ def _sacct_lines_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 def _slurm_file(path: Path) -> Outcome:
     with engine().cursor() as con:
-        for name, schema in TABLES.items():
-            create_table(con, name, schema.empty_table())
+        for name in TABLES:
+            create_table(con, name, RAW_TABLES[name].empty_table())
         read = _detect(con, [], path) or _detect_bare(con, [], path)
         read(path)
         counts = "select (select count(*) from sacct where fault is null), (select count(*) "
@@ -225,9 +226,10 @@ def _jobstats_case(rng: Random, p: float, folder: Path) -> Outcome:
         return Outcome()
     found = list(summaries(comment))
     for one in found:
-        pa.array([one.node], pa.string())
-        pa.array([one.gpu], pa.int64())
-    return Outcome(sum(s.fault is None for s in found), sum(s.fault is not None for s in found))
+        pa.array([one.get("node")], pa.string())
+        pa.array([one.get("gpu")], pa.int64())
+    faults = sum("fault" in one for one in found)
+    return Outcome(len(found) - faults, faults)
 
 
 def _node_list_case(rng: Random, p: float, folder: Path) -> Outcome:

@@ -6,8 +6,6 @@ from datetime import tzinfo
 from itertools import chain, islice
 from pathlib import Path
 
-import pyarrow as pa
-
 from philly_analysis.errors import InputError
 from philly_analysis.failures import Output, classify_text, decode, mask, read_output
 from philly_analysis.ingest.failure_output.kernel_log import Event, read_events
@@ -19,6 +17,7 @@ from philly_analysis.ingest.failure_output.records import (
     list_files,
 )
 from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan
 from philly_analysis.ingest.trace_builder import Rejected, TraceBuilder
 from philly_analysis.trace import ATTEMPTS, FAILURES, JOBS, REJECTS
@@ -26,10 +25,6 @@ from philly_analysis.trace import ATTEMPTS, FAILURES, JOBS, REJECTS
 EXCERPT_LINES = 2
 """Lines stored above and below the deciding one."""
 EXCERPT_CHARS = 2_000
-
-_EVENTS = pa.schema(
-    [("event", pa.int64()), ("machine_id", pa.string()), ("moment", pa.timestamp("us"))]
-)
 
 Key = tuple[str, int]
 Row = tuple[object, ...]
@@ -217,7 +212,8 @@ class _Loader:
     def _ended_by(self, events: list[Event]) -> dict[int, list[Key]]:
         """Return, by place of the event, the attempts that ended just after it on its machine."""
         rows = ((n, event.machine_id, event.at) for n, event in enumerate(events))
-        create_table(self.builder.con, "kernel_events", arrow_table(rows, _EVENTS))
+        table = arrow_table(rows, RAW_TABLES["kernel_events"])
+        create_table(self.builder.con, "kernel_events", table)
         ended = defaultdict[int, list[Key]](list)
         for event, *key in self.builder.con.sql(_select("ended_attempts")).fetchall():
             ended[event].append(tuple(key))

@@ -14,11 +14,11 @@ from philly_analysis.ingest.philly.archive import OPTIONAL_FILES, SYNTHETIC, fin
 from philly_analysis.ingest.philly.utilisation import STREAMS, reading_length_s
 from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes
 from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, path_literal
 from philly_analysis.trace import escape_glob
 
-_LINES = pa.schema([("source_line", pa.int64()), ("raw", pa.string())])
 _LENGTHS = pa.schema([("file", pa.string()), ("seconds", pa.float64())])
 _PROBES = 64
 _PROBE_BYTES = 1 << 18
@@ -156,7 +156,8 @@ def _read_machine_list(con: duckdb.DuckDBPyConnection, path: Path | None) -> int
             f"{path}: the first line should be {', '.join(header)!r}, and is "
             f"{''.join(lines[:1])[:120]!r}. Is this the published file, with its header?"
         )
-    create_table(con, "machine_list_lines", arrow_table(enumerate(lines[1:], 2), _LINES))
+    rows = arrow_table(enumerate(lines[1:], 2), RAW_TABLES["machine_list_lines"])
+    create_table(con, "machine_list_lines", rows)
     con.execute(f"create table cluster_machine_list as {_select('cluster_machine_list')}")
     return sum(bool(line.strip()) for line in lines[1:])
 

@@ -16,20 +16,19 @@ import pyarrow as pa
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import Read, first_lines, json_items, kind_error, read_files
 from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm import accounting_json, inventory
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
-from philly_analysis.ingest.slurm.inventory import INVENTORY
 from philly_analysis.ingest.slurm.jobstats import read_summaries
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.printed import (
-    SACCT,
     Header,
     detect_header,
     insert_records,
     parse_header,
     read_printed,
 )
-from philly_analysis.ingest.slurm.running import RUNNING, read_running
+from philly_analysis.ingest.slurm.running import read_running
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
 from philly_analysis.trace import DUPLICATES, RAW
@@ -37,8 +36,8 @@ from philly_analysis.trace import DUPLICATES, RAW
 REFUSED = "a file that is no output of sacct"
 """Reject reason of a file of another kind, which is one row."""
 
-TABLES = {"sacct": SACCT, "inventory": INVENTORY, "running": RUNNING}
-"""Schemas of the tables that files are read into."""
+TABLES = ("sacct", "inventory", "running")
+"""Tables that files are read into."""
 
 
 def prepare(
@@ -54,8 +53,8 @@ def prepare(
         There is no such file, or none is output of sacct with the required fields.
     """
     new = raw_store.new_files(_files(raw))
-    for name, schema in TABLES.items():
-        create_table(con, name, schema.empty_table())
+    for name in TABLES:
+        create_table(con, name, RAW_TABLES[name].empty_table())
     headers = _stored_headers(con, raw_store)
     refused = read_files(new, partial(_detect, con, headers), partial(_detect_bare, con, headers))
     for table in TABLES:  # none of the rows of a file that could not be read to its end
@@ -63,27 +62,27 @@ def prepare(
             f"delete from {table} where source_file in $refused",
             {"refused": [file.name for file in refused]},
         )
-    [(records, servers)] = con.sql(
+    [(records, listed)] = con.sql(
         "select (select count(*) from sacct), (select count(*) from inventory)"
     ).fetchall()
-    if refused and not records and not (raw_store.before and servers):
+    if refused and not records and not (raw_store.before and listed):
         raise kind_error(refused, "output of sacct")
     if not records and not raw_store.before:
-        what = "lists servers and no jobs" if servers else "has no record of sacct"
+        what = "lists servers and no jobs" if listed else "has no record of sacct"
         raise InputError(f"{raw} {what}. Print the jobs with: {slurm_command()}")
     excluded = [
         {"source_file": file.name, "raw": reason, "fault": REFUSED}
         for file, reason in refused.items()
     ]
-    insert_rows(con, "sacct", pa.Table.from_pylist(excluded, SACCT))
+    insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
     place_of_faulty = "case when fault is not null then row(source_file, source_line) end"
     stored = raw_store.merge(con, "sacct", (place_of_faulty, *(f'"{name}"' for name in READ)))
-    servers_key = tuple(n for n in INVENTORY.names if n not in ("source_line", "raw"))
-    raw_store.merge(con, "inventory", servers_key)
-    raw_store.merge(con, "running", tuple(n for n in RUNNING.names if "source" not in n))
+    servers, gpus = (RAW_TABLES[name].names for name in ("inventory", "running"))
+    raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
+    raw_store.merge(con, "running", [n for n in gpus if "source" not in n])
     layouts = {(h.names, h.delimiter, h.ends) for h in headers}
-    create_table(con, "headers", arrow_table(layouts, _HEADERS))
-    raw_store.merge(con, "headers", tuple(_HEADERS.names))
+    create_table(con, "headers", arrow_table(layouts, RAW_TABLES["headers"]))
+    raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
     read_summaries(con)
     [(unnumbered,)] = con.sql("select count(*) from sacct where source_line is null").fetchall()
@@ -95,11 +94,6 @@ def prepare(
         records={"attempts": before + records + len(refused) - unnumbered},
         dropped={"attempts": {DUPLICATES[0]: dropped}} if dropped else {},
     )
-
-
-_HEADERS = pa.schema(
-    [("names", pa.list_(pa.string())), ("delimiter", pa.string()), ("ends", pa.bool_())]
-)
 
 
 def _stored_headers(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> list[Header]:
@@ -172,7 +166,7 @@ def _detect_bare(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Pa
 def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:
     """Create ``node_lists``: each node of each NodeList."""
     lists = con.sql("select distinct nodelist from sacct where nodelist is not null").fetchall()
-    schema = pa.schema([("node_list", pa.string()), ("node", pa.string())])
+    schema = RAW_TABLES["node_lists"]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for (text,) in lists:

@@ -10,11 +10,14 @@ from collections.abc import Callable, Collection
 from datetime import date
 from pathlib import Path
 
+from philly_analysis.ingest.raw_tables import RAW_TABLES
+
 _DECLARED = tomllib.loads(Path(__file__).with_name("fields.toml").read_text("utf-8"))
-REQUESTED, READ, NEEDED, DELIMITERS, NOTHING, STATES = (
-    tuple(_DECLARED[name])
-    for name in ("requested", "read", "needed", "delimiters", "nothing", "states")
+REQUESTED, NEEDED, DELIMITERS, NOTHING, STATES = (
+    tuple(_DECLARED[name]) for name in ("requested", "needed", "delimiters", "nothing", "states")
 )
+READ = tuple(RAW_TABLES["sacct"].names[4:])
+"""Fields that are read where they are present, after the columns of the place; others are not."""
 LISTS = (REQUESTED, *map(tuple, _DECLARED["lists"]))
 LONG, FREE = frozenset(_DECLARED["long"]), frozenset(_DECLARED["free"])
 

@@ -16,26 +16,10 @@ from philly_analysis.ingest.raw_file import (
     open_bytes,
     text_lines,
 )
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.accounting_json import as_object, first_word, number_text
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.sql import insert_rows
-
-INVENTORY = pa.schema(
-    [
-        ("source_file", pa.string()),
-        ("source_line", pa.int64()),
-        ("raw", pa.string()),
-        ("cluster", pa.string()),
-        ("node", pa.string()),
-        ("gpus", pa.int32()),
-        ("shards", pa.int32()),
-        ("models", pa.list_(pa.string())),
-        ("cpus", pa.float64()),
-        ("mem_mb", pa.float64()),
-        ("partitions", pa.list_(pa.string())),
-    ]
-)
-"""Servers as listed: GPUs of all models, the shards that they are split into, their models."""
 
 _GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d{1,6}))?(?:\(.*)?")
 _MOST = 2**31 - 1
@@ -71,7 +55,7 @@ def read_nodes(
     """Add the servers that a reader yields of a file."""
     with nesting_errors():
         rows = [{"source_file": path.name, **node} for node in nodes(path)]
-    insert_rows(con, "inventory", pa.Table.from_pylist(rows, INVENTORY))
+    insert_rows(con, "inventory", pa.Table.from_pylist(rows, RAW_TABLES["inventory"]))
 
 
 def scontrol_nodes(path: Path) -> Iterator[Node]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import decode_line, open_bytes, read_line
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.fields import (
     DELIMITERS,
     LISTS,
@@ -32,18 +33,6 @@ _BATCH_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
 
 _HEADER = re.compile(r"(?P<first>[A-Za-z]\w*)(?P<delimiter>[^\w\s]+|\s)")
-_LINES = pa.schema([("source_line", pa.int64()), ("line", pa.string())])
-
-SACCT = pa.schema(
-    [
-        ("source_file", pa.string()),
-        ("source_line", pa.int64()),
-        ("raw", pa.string()),
-        ("fault", pa.string()),
-        *((name, pa.string()) for name in READ),
-    ]
-)
-"""Records of sacct, with the fault of those that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +85,7 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
             f"Print it with: {slurm_command()}"
         )
     try:
-        lines = pa.RecordBatchReader.from_batches(_LINES, _batches(path))
+        lines = pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_lines"], _batches(path))
         create_table(con, "sacct_lines", lines)
     except duckdb.InvalidInputException as error:
         raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
@@ -138,7 +127,7 @@ def insert_records(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator
     """Add records to the table ``sacct``, in batches."""
     while batch := list(islice(records, _BATCH_RECORDS)):
         rows = ((path.name, r.line, r.raw, r.fault, *map(r.fields.get, READ)) for r in batch)
-        create_table(con, "sacct_batch", arrow_table(rows, SACCT))
+        create_table(con, "sacct_batch", arrow_table(rows, RAW_TABLES["sacct"]))
         fields = ", ".join(f'{_value(f"{chr(34)}{n}{chr(34)}")} as "{n}"' for n in READ)
         con.execute(
             "insert into sacct by name "
@@ -174,5 +163,5 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
             lines = text.removesuffix(b"\n").split(b"\n")
             texts = [decode_line(line) for line in lines]
             numbers = range(number + 1, number + 1 + len(lines))
-            yield pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], _LINES)
+            yield pa.record_batch([numbers, texts], RAW_TABLES["sacct_lines"])
             number += len(lines)

@@ -7,23 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from philly_analysis.ingest.raw_file import line_groups
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.sql import arrow_table, insert_rows
-
-RUNNING = pa.schema(
-    [
-        ("source_file", pa.string()),
-        ("source_line", pa.int64()),
-        ("id", pa.string()),
-        ("start", pa.string()),
-        ("node", pa.string()),
-        ("gpu", pa.int32()),
-    ]
-)
-"""GPUs that running jobs hold: job, start, node, GPU."""
 
 _JOB = re.compile(r"JobId=(\d+)\s")
 _START = re.compile(r"\sStartTime=(\S+)")
@@ -33,7 +21,8 @@ _GPUS = re.compile(r"gpu(?::[^:,()]+)?:\d+\(IDX:([\d,-]+)\)")
 
 def read_running(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Add the GPUs of a file's jobs to the table ``running``."""
-    insert_rows(con, "running", arrow_table(((path.name, *row) for row in _gpus(path)), RUNNING))
+    rows = ((path.name, *row) for row in _gpus(path))
+    insert_rows(con, "running", arrow_table(rows, RAW_TABLES["running"]))
 
 
 def _gpus(path: Path) -> Iterator[tuple[Any, ...]]:

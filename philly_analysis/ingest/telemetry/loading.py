@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.sql import (
     arrow_table,
     create_empty_view,
@@ -81,7 +81,7 @@ def _open(con: duckdb.DuckDBPyConnection, stage: Stage, store: RawStore) -> None
     """Create the relations of staged readings, series and files, with the stored series."""
     create_table(con, "series", stage.series_table())
     store.merge(con, "series")
-    create_table(con, "files", arrow_table(enumerate(stage.files), _FILES))
+    create_table(con, "files", arrow_table(enumerate(stage.files), RAW_TABLES["files"]))
     if not (stage.series or stage.first_series):
         raise InputError("the telemetry has no utilisation of a GPU.")
     con.sql(f"from {parquet_scan(stage.parts('readings'))}").create_view("telemetry_readings")
@@ -96,9 +96,6 @@ def _open(con: duckdb.DuckDBPyConnection, stage: Stage, store: RawStore) -> None
         f"where sampled_at between make_timestamp({begins}) - interval 1 hour "
         f"and make_timestamp({ends})"
     )
-
-
-_FILES = pa.schema([("file", pa.int32()), ("name", pa.string())])
 
 
 def _check_devices(con: duckdb.DuckDBPyConnection, store: RawStore) -> None:

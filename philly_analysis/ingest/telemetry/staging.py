@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.sql import arrow_table
 from philly_analysis.ingest.telemetry.file_name import FileName
 from philly_analysis.ingest.trace_builder import REJECTED, Rejected
@@ -27,17 +28,7 @@ NOTHING = frozenset(("", "n/a", "[n/a]", "err!", "-"))
 """Words for a missing value, like any other in brackets, e.g. [Not Supported]."""
 
 _PART_ROWS = 500_000
-READINGS = pa.schema(
-    [
-        ("number", pa.int64()),
-        ("file", pa.int32()),
-        ("line", pa.int64()),
-        ("series", pa.int32()),
-        ("at_us", pa.int64()),
-        ("says", pa.int32()),
-        *((name, pa.float64()) for name in MEASURES),
-    ]
-)
+READINGS = RAW_TABLES["readings"]
 _RAW_CHARS = 1_000
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 FROM_US, UNTIL_US = 946684800 * 10**6, 4102444800 * 10**6
@@ -72,17 +63,6 @@ class Series:
     cluster: str | None = None
     jobs: tuple[str, ...] = ()
     step_us: int | None = None
-
-
-_TEXTS = pa.list_(pa.string())
-_KINDS = {"hosts": _TEXTS, "jobs": _TEXTS, "gpu": pa.int64(), "step_us": pa.int64()}
-SERIES = pa.schema(
-    [
-        ("series", pa.int32()),
-        ("says", pa.int32()),
-        *((name, _KINDS.get(name, pa.string())) for name in Series.__dataclass_fields__),
-    ]
-)
 
 
 def is_time(at_us: float) -> bool:
@@ -217,7 +197,7 @@ class Stage:
             | {name: getattr(s, name) for name in Series.__dataclass_fields__}
             for s, n in self.series.items()
         ]
-        return pa.Table.from_pylist(rows, SERIES)
+        return pa.Table.from_pylist(rows, RAW_TABLES["series"])
 
     def _number(self, series: Series, says: int) -> int:
         n = self.series.setdefault(series, self.first_series + len(self.series))
