@@ -8,7 +8,20 @@ share of GPU time that was allocated.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, Share, clustered_share, figures, number, share
+from philly_analysis.results import (
+    UNNAMED,
+    Fact,
+    Result,
+    Share,
+    Verdict,
+    clustered_share,
+    count,
+    figures,
+    number,
+    share,
+    share_trend,
+    whole_percent,
+)
 from philly_analysis.trace import Trace
 
 QUESTION = "How well are GPUs used?"
@@ -23,7 +36,7 @@ _PARTS = {
 }
 """Label and colour of each part of the GPU time."""
 _OF = ["capacity_gpu_h", "held_gpu_h", "partly_gpu_h"]
-_SAMPLE = "Sample the GPUs once a minute to measure how busy allocated GPUs are and whose are idle."
+_SAMPLE = "Sample the GPUs once a minute, to measure how busy {} are and whose are idle."
 _TOP_FRACTION = 0.1
 """Fraction of the users for the share of the top users in idle time."""
 
@@ -46,10 +59,12 @@ def compute(trace: Trace) -> Result:
         *busy.facts("mean", "mean utilisation of allocated GPUs"),
         Fact("gpu_h", gpu_h, "sampled GPU hours of attempts"),
     ]
-    sentences, advice = [], ""
-    if gpu_h > 0:
-        sentences.append(f"The mean utilisation of allocated GPUs was {share(busy.frac)}.")
-    if sampled and gpu_h > 0:
+    caveats = [] if sampled else ["Only means of whole attempts are known, not when GPUs idled."]
+    if not gpu_h > 0:
+        verdict = Verdict("Not recorded", advice=_SAMPLE.format("allocated GPUs"))
+        return Result("how_used", levels, facts, caveats=caveats, verdict=verdict)
+    sentences = [f"The mean utilisation of allocated GPUs was {share(busy.frac)}."]
+    if sampled:
         idle, idle_h = _share_of(users, "idle_h"), float(users["idle_h"].sum())
         facts += idle.facts("idle", "share of those GPU hours at exactly 0 %")
         facts.append(Fact("idle_gpu_h", idle_h, "GPU hours at exactly 0 %"))
@@ -57,15 +72,30 @@ def compute(trace: Trace) -> Result:
             f"They were idle (0 % utilisation) for {share(idle.frac)} of that time: "
             f"{number(idle_h)} of {number(gpu_h)} sampled GPU hours."
         )
-        advice = _advice(users, idle_h)
+        cost = f"{number(idle_h)} of {number(gpu_h)} sampled GPU hours were idle (0 % utilisation)."
+        advice, what = _advice(users, idle_h), "sampled attempts"
+    else:
+        unused_h = number(gpu_h - float(users["busy_h"].sum()))
+        cost = f"{unused_h} of {number(gpu_h)} GPU hours without a running kernel."
+        advice, what = _SAMPLE.format("GPUs are over time"), "summaries"
+    trend = share_trend(
+        users["day"], users["busy_h"] / users["gpu_h"], users["user"], users["gpu_h"], what
+    )
     return Result(
         "how_used",
         levels,
-        facts,
+        [*facts, *trend.facts()],
         sentences,
-        [] if sampled else ["Only means of whole attempts are known, not the idle time of GPUs."],
-        headline="mean_pct" if gpu_h > 0 else "",
-        advice=advice or ("" if sampled else _SAMPLE),
+        caveats,
+        verdict=Verdict(
+            "Allocated GPUs",
+            whole_percent(busy.frac),
+            "mean utilisation",
+            busy.interval,
+            cost,
+            str(trend),
+            advice,
+        ),
     )
 
 
@@ -77,14 +107,28 @@ def _allocated(trace: Trace) -> Result:
         {"part": [*_PARTS], "gpu_h": [held_h, partly_h, total - held_h - partly_h]}
     )
     if not total > 0:
-        return Result("how_used", table, advice=_SAMPLE)
-    held = clustered_share(weeks["held_gpu_h"] / weeks[_OF[0]], weeks["week"], weeks[_OF[0]])
+        verdict = Verdict("Not recorded", advice=_SAMPLE.format("allocated GPUs"))
+        return Result("how_used", table, verdict=verdict)
+    frac, weights = weeks["held_gpu_h"] / weeks["capacity_gpu_h"], weeks["capacity_gpu_h"]
+    held = clustered_share(frac, weeks["week"], weights)
+    days = weeks.loc[weeks.index.repeat(7)]  # each week's share counts on its seven days
+    days["day"] = pd.to_datetime(days["week"]) + pd.to_timedelta(
+        days.groupby("week").cumcount(), "D"
+    )
+    trend = share_trend(
+        days["day"],
+        days["held_gpu_h"] / days["capacity_gpu_h"],
+        days["week"],
+        days["capacity_gpu_h"],
+        "weeks",
+    )
     return Result(
         "how_used",
         table,
         (
             *held.facts("held", "share of the GPU time that was allocated"),
             Fact("capacity_gpu_h", total, "GPU hours of the cluster"),
+            *trend.facts(),
         ),
         (
             f"{share(held.frac)} of the GPU time was allocated; {share(partly_h / total)} was idle "
@@ -95,8 +139,16 @@ def _allocated(trace: Trace) -> Result:
             "From the first start, or from when the log is complete, to the last end.",
             "The interval reflects differences between weeks; it needs at least three.",
         ),
-        headline="held_pct",
-        advice=_SAMPLE,
+        verdict=Verdict(
+            "Allocated",
+            whole_percent(held.frac),
+            "of GPU time",
+            held.interval,
+            f"{number(total - held_h)} GPU hours were not allocated, {number(partly_h)} of them on "
+            "partly used servers.",
+            str(trend),
+            _SAMPLE.format(f"GPUs are in the {number(held_h)} allocated GPU hours"),
+        ),
     )
 
 
@@ -105,16 +157,15 @@ def _share_of(users: pd.DataFrame, column: str) -> Share:
 
 
 def _advice(users: pd.DataFrame, idle_h: float) -> str:
-    if not idle_h:
+    """Return which users to ask about idle GPU hours: a tenth of all, at least one."""
+    idle = users.groupby(users["user"].fillna(UNNAMED))["idle_h"].sum().sort_values()
+    top = max(1, round(_TOP_FRACTION * len(idle)))
+    theirs = float(idle.tail(top).sum())
+    if not theirs:
         return ""
-    causes = "whether their jobs wait for data, for interactive input, or for nothing."
-    if len(users) * _TOP_FRACTION < 1:
-        return f"Ask the users named below {causes}"
-    top = round(_TOP_FRACTION * len(users))
-    theirs = float(users["idle_h"].nlargest(top).sum()) / idle_h
     return (
-        f"A tenth of the users, {top:,} of {len(users):,}, have {share(theirs)} of the idle GPU "
-        f"hours: ask those named below first {causes}"
+        f"Ask {count(top, 'user')} of {len(idle):,} what their idle jobs wait for: they have "
+        f"{number(theirs)} of the idle GPU hours ({share(theirs / idle_h)})."
     )
 
 

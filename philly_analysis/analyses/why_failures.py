@@ -4,19 +4,31 @@ Reasons are known for attempts with output, which a cluster may only keep for so
 its user stopped because it failed has the status killed, not failed.
 """
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.results import Fact, Result, clustered_share, count, figures, number, share
+from philly_analysis.failures import NO_SIGNATURE
+from philly_analysis.results import (
+    Fact,
+    Result,
+    Verdict,
+    clustered_share,
+    count,
+    figures,
+    number,
+    share,
+    share_trend,
+    whole_percent,
+)
 from philly_analysis.trace import Trace
 
 QUESTION = "Why do jobs fail?"
 NEEDS = ("jobs", "attempts")
 
 _SHOWN = 5
-_EARLY = 0.5
-"""Least share of failures within five minutes for which the advice names it."""
+"""Reasons in the figure."""
 
 
 def compute(trace: Trace) -> Result:
@@ -31,76 +43,116 @@ def compute(trace: Trace) -> Result:
     table = found.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()
     table = by_frequency(table)
     trials = int(table["trials"].sum())
-    facts, cost = _cost(trace, float(table["gpu_h"].sum()))
+    facts, lost = _cost(trace, float(table["gpu_h"].sum()))
     facts = [Fact("trials", trials, "failed attempts with known output"), *facts]
     if not trials:
-        return Result("why_failures", table, facts)
-    top = str(table["reason"][0])
-    first = clustered_share(found["reason"] == top, found["user"], found["trials"])
-    facts += first.facts("top", f"share of the most frequent reason, {top}")
+        return Result("why_failures", table, facts, verdict=Verdict("No failure with output"))
+    top = table.iloc[0]
+    hits = found["reason"] == top["reason"]
+    first = clustered_share(hits, found["user"], found["trials"])
+    facts += first.facts("top", f"share of the most frequent reason, {top['reason']}")
     timed = int(table["timed"].sum())
-    early = int(table["early"].sum()) / timed if timed else 0.0
-    facts.append(Fact("early_pct", 100 * early if timed else None, "failed within 5 minutes"))
+    early = int(table["early"].sum()) / timed if timed else None
+    facts.append(
+        Fact("early_pct", None if early is None else 100 * early, "failed within 5 minutes")
+    )
+    trend = share_trend(found["day"], hits, found["user"], found["trials"], "failures")
+    early_words = f"{share(early)} of them failed within 5 minutes." if early is not None else ""
+    pre_run, worth = _pre_run(trace)
     return Result(
         "why_failures",
         table,
-        facts,
+        [*facts, *trend.facts()],
         (
             f"{share(first.frac)} of {count(trials, 'failed attempt')} with known output failed "
-            f"for the reason “{top}”.",
-            cost,
+            f"for the reason “{top['reason']}”.",
+            f"{lost}.",
+            early_words,
+            pre_run,
         ),
-        headline="top_pct",
-        advice=_advice(trace, early),
+        verdict=Verdict(
+            "No known reason" if top["reason"] == NO_SIGNATURE else top["reason"],
+            whole_percent(first.frac),
+            "of failed attempts",
+            first.interval,
+            f"{number(float(top['gpu_h']))} of {lost}.",
+            str(trend),
+            pre_run if worth else _costliest(table),
+        ),
     )
 
 
 def _by_status(trace: Trace) -> Result:
     jobs = trace.answer("started_jobs").filter("failed is not null").df()
     [(gpu_h,)] = trace.answer("status_failures").aggregate("coalesce(sum(gpu_h), 0)").fetchall()
-    failed = clustered_share(jobs["failed"].astype(bool), jobs["user"])
-    facts, cost = _cost(trace, float(gpu_h))
+    hits = jobs["failed"].astype(bool)
+    failed = clustered_share(hits, jobs["user"])
+    facts, lost = _cost(trace, float(gpu_h))
+    table = jobs.groupby("gang", as_index=False).agg(
+        jobs=("failed", "size"), failed=("failed", "sum")
+    )
+    facts = [
+        Fact("jobs", len(jobs), "jobs with a known end"),
+        *failed.facts("failed", "unsuccessful jobs"),
+        *facts,
+    ]
+    if jobs.empty:
+        verdict = Verdict("Not recorded", advice="Record how jobs end: passed, killed or failed.")
+        return Result("why_failures", table, facts, verdict=verdict)
+    trend = share_trend(jobs["ended_on"], hits, jobs["user"], np.ones(len(jobs)), "ends of jobs")
     return Result(
         "why_failures",
-        jobs.groupby("gang", as_index=False).agg(jobs=("failed", "size"), failed=("failed", "sum")),
-        (
-            Fact("jobs", len(jobs), "jobs with a known end"),
-            *failed.facts("failed", "unsuccessful jobs"),
-            *facts,
-        ),
-        (f"{share(failed.frac)} of {count(len(jobs), 'job')} ended unsuccessful.", cost)
-        if len(jobs)
-        else (),
+        table,
+        [*facts, *trend.facts()],
+        (f"{share(failed.frac)} of {count(len(jobs), 'job')} ended unsuccessful.", f"{lost}."),
         ["Without the output of failed attempts their reasons are unknown."],
-        headline="failed_pct" if len(jobs) else "",
-        advice="Ingest the output of failed attempts to find their reasons.",
+        verdict=Verdict(
+            "Unsuccessful",
+            whole_percent(failed.frac),
+            "of jobs",
+            failed.interval,
+            f"{lost}.",
+            str(trend),
+            "Ingest the output of failed attempts: it shows why these GPU hours were lost."
+            if gpu_h
+            else "",
+        ),
     )
 
 
 def _cost(trace: Trace, gpu_h: float) -> tuple[list[Fact], str]:
-    """Return the GPU hours of failed attempts as facts and as a sentence."""
+    """Return the GPU hours of failed attempts as facts and as a phrase."""
     [(total_h,)] = trace.answer("failure_costs_pool").select("held_gpu_h").fetchall()
     pct = 100 * gpu_h / total_h if total_h else None
     facts = [
         Fact("gpu_h", gpu_h, "GPU hours of failed attempts"),
         Fact("gpu_h_pct", pct, "their share of all GPU hours"),
     ]
-    part = f", {share(gpu_h / total_h)} of all" if total_h else ""
-    return facts, f"Failed attempts used {number(gpu_h)} GPU hours{part}."
+    part = f" ({share(gpu_h / total_h)} of all GPU hours)" if total_h else ""
+    return facts, f"{number(gpu_h)} GPU hours lost to failures{part}"
 
 
-def _advice(trace: Trace, early: float) -> str:
-    """Return whether a pre-run on one GPU would save GPU hours."""
+def _pre_run(trace: Trace) -> tuple[str, bool]:
+    """Return a sentence on a pre-run of gangs on one GPU, and whether it saves GPU hours."""
     costs = trace.answer("failure_costs").filter("reason = 'all'").df()
     pool = trace.answer("failure_costs_pool").df().iloc[0]
     saved, cost = float(costs["pool_saved_gpu_h"].sum()), float(pool["cost_gpu_h"])
-    within = f"{share(early)} fail within 5 minutes. " if early >= _EARLY else ""
-    not_worth = "not worth it here. Check inputs and settings at submission."
-    verdict = "worth it here." if saved > cost else not_worth
     return (
-        f"{within}A pre-run of every gang on one GPU for {int(pool['pool_min'])} minutes would "
-        f"have saved {number(saved)} GPU hours and cost {number(cost)}: {verdict}"
+        f"A pre-run of every gang on one GPU for {int(pool['pool_min'])} minutes would have saved "
+        f"{number(saved)} GPU hours and cost {number(cost)}.",
+        saved > cost,
     )
+
+
+def _costliest(table: pd.DataFrame) -> str:
+    """Return the advice to prevent the reason with most GPU hours, and its share of all."""
+    gpu_h = table.set_index("reason")["gpu_h"]
+    most, most_h, lost_h = str(gpu_h.idxmax()), float(gpu_h.max()), float(gpu_h.sum())
+    if not lost_h:
+        return ""
+    what = "Find out the unknown reasons" if most == NO_SIGNATURE else f"Prevent “{most}”"
+    part = f"{share(most_h / lost_h)} of those lost to failures"
+    return f"{what} first: {number(most_h)} GPU hours, {part}."
 
 
 def plot(result: Result) -> Figure:

@@ -1,12 +1,12 @@
-"""Report the main cause of waiting time, in one number.
+"""Report the largest cause of waiting time, in one number.
 
-The largest cause may be far from the only one. Time that neither placements nor quotas explain has
-an unknown cause. Estimated quotas, as for every public trace, shift time between the causes quota
-and free GPUs.
+The largest cause may be far from the only one. Time that neither placements nor quotas account for
+is not explained, and may be the largest part. Estimated quotas, as for every public trace, shift
+time between the causes quota and free GPUs.
 """
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +17,7 @@ from philly_analysis.results import (
     Fact,
     Result,
     Share,
+    Verdict,
     clustered_share,
     count,
     duration,
@@ -24,6 +25,8 @@ from philly_analysis.results import (
     gang_label,
     number,
     share,
+    share_trend,
+    whole_percent,
 )
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace
@@ -43,7 +46,9 @@ class Cause:
     meaning
         Its meaning, after "of the waiting time:".
     advice
-        Recommendation where it is the main cause.
+        Recommendation where it is the largest cause.
+    by
+        Column whose group with most of this waiting time is named: ``gang`` or ``vc``.
     color
         Its colour.
     """
@@ -51,17 +56,21 @@ class Cause:
     label: str
     meaning: str
     advice: str
+    by: str = "gang"
     color: str = figures.ACCENT
+
+    @property
+    def headline(self) -> str:
+        """Its label as the beginning of a headline."""
+        return self.label[0].upper() + self.label[1:]
 
 
 _TEXTS = tomllib.loads(Path(__file__).with_name("why_waits.toml").read_text("utf-8"))
 CAUSES = {cause: Cause(**fields) for cause, fields in _TEXTS.items()}
-
-_LEAST_KNOWN = 0.2
-"""Least share of the waiting time with a known cause for a main cause."""
-
-_MOSTLY = 0.5
-"""Share of unknown causes above which the answer names it."""
+_NOT_ASKED = replace(
+    CAUSES["unknown"],
+    advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
+)
 
 _FEWEST = 20
 """Fewest waits of a gang size for a comparison with others."""
@@ -70,7 +79,7 @@ _FEWEST = 20
 def compute(trace: Trace) -> Result:
     """Divide the waiting time by cause, and name the largest one.
 
-    If the cause of less than a fifth is known, the answer is the share of long waits instead.
+    Where no cause can be tested, the answer is the share of long waits instead.
     """
     found, caveats = _waits(trace)
     parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in CAUSES if f"{cause}_s" in found}
@@ -92,28 +101,64 @@ def compute(trace: Trace) -> Result:
     for cause, part in shares.items():
         facts += part.facts(cause, f"share of the waiting time: {CAUSES[cause].meaning}")
     if not total_s > 0:
-        sentences = [f"{count(waits, 'attempt')} did not wait."] if waits else []
-        return Result("why_waits", table, facts, sentences, caveats)
-    unknown = shares["unknown"].frac if "unknown" in shares else 0.0
-    known = {cause: part for cause, part in shares.items() if cause != "unknown"}
-    explained = 1 - unknown >= _LEAST_KNOWN
-    main = max(known, key=lambda cause: known[cause].frac) if explained else "unknown"
-    waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"
-    if explained:
-        rest = f", and for {share(unknown)} the cause is unknown" if unknown > _MOSTLY else ""
-        waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}{rest}."
+        return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(waits))
+    main = max(shares, key=lambda cause: shares[cause].frac)
+    asked = set(shares) != {"unknown"}
+    if asked:
+        label, noun, answer = CAUSES[main].headline, "of waiting time", shares[main]
+        hits, weights = parts[main] / wait_s, wait_s
     else:
-        waited += f", {share(long.frac)} of them longer than 10 minutes."
+        label, noun, answer = "Waits over 10 minutes", "of attempts", long
+        hits, weights = found["long"] / found["waits"], found["waits"]
+    trend = share_trend(found["day"], hits, found["user"], weights, "waits")
+    waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"
+    waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}."
     sums = pd.DataFrame({"n": found["waits"], "s": wait_s}).groupby(found["gang"]).sum()
     return Result(
         "why_waits",
         table,
-        facts,
+        [*facts, *trend.facts()],
         (waited, _gang_comparison(sums), _other_causes(shares, main)),
         caveats,
-        headline=f"{main}_pct" if explained else "long_pct",
-        advice=CAUSES[main].advice,
+        verdict=Verdict(
+            label,
+            whole_percent(answer.frac),
+            noun,
+            answer.interval,
+            _cost(found["user"], parts[main], waits),
+            str(trend),
+            _advice(found, parts[main], CAUSES[main] if asked else _NOT_ASKED),
+        ),
     )
+
+
+def _no_waits(waits: int) -> Verdict:
+    """Return the verdict on a trace without waiting time."""
+    if waits:
+        return Verdict("No attempt waited", cost=f"{count(waits, 'attempt')} started at once.")
+    return Verdict(
+        "Not recorded",
+        advice="Record when jobs are submitted and when their attempts start.",
+    )
+
+
+def _cost(users: pd.Series, wait_s: pd.Series, waits: int) -> str:
+    """Return the waiting time, who waited, and the mean over all attempts."""
+    total_s, waited = float(wait_s.sum()), int(users[wait_s > 0].nunique())
+    by = f" by {count(waited, 'user')}" if waited else ""
+    return f"{duration(total_s)} of waiting{by}, {duration(total_s / waits)} per attempt."
+
+
+def _advice(found: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
+    """Return the recommendation for a cause, and the group with most of its waiting time."""
+    groups = wait_s.groupby(found[cause.by]).sum()
+    if groups.empty:
+        return cause.advice
+    most = str(groups.idxmax())
+    who = f"Jobs of {gang_label(most)} have" if cause.by == "gang" else f"VC {most} has"
+    most_s = float(groups.max())
+    part = f"{share(most_s / float(wait_s.sum()))} of this waiting time"
+    return f"{cause.advice} {who} {part}: {duration(most_s)}."
 
 
 def _waits(trace: Trace) -> tuple[pd.DataFrame, list[str]]:
@@ -132,12 +177,9 @@ def _waits(trace: Trace) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _other_causes(shares: dict[str, Share], main: str) -> str:
-    if main == "unknown":
-        return f"The cause of {share(shares[main].frac)} of that time is unknown."
-    named = {main} | {c for c in ("unknown",) if c in shares and shares[c].frac > _MOSTLY}
-    others = [cause for cause in shares if cause not in named and shares[cause].frac > 0]
+    others = [cause for cause in shares if cause != main and shares[cause].frac > 0]
     others.sort(key=lambda cause: -shares[cause].frac)
-    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c].meaning}" for c in others[:2])
+    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c].meaning}" for c in others)
     return f"Other causes: {rest}." if rest else ""
 
 
@@ -160,7 +202,7 @@ def plot(result: Result) -> Figure:
     fig, [ax] = figures.canvas(width=3.7, height=2.15)
     if table["wait_s"].sum() <= 0:
         return figures.empty(fig, "no attempt waited")
-    if result.headline == "long_pct":
+    if set(table["cause"]) == {"unknown"}:
         figures.gang_shares(ax, table.drop_duplicates("gang"), part="long", total="waits")
         ax.set_xlabel("GPUs, and attempts")
         figures.title(ax, "Waits longer than 10 minutes")

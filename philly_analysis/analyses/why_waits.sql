@@ -1,7 +1,9 @@
 -- For how long did each user's attempts wait, and for what, as placements and quotas tell?
--- One row per (method, user, gang).
+-- One row per (method, day, user, vc, gang).
 --   method          how the quota is known, as in wait_causes
+--   day             day of their starts, UTC
 --   user            who submitted them; null: not known
+--   vc              virtual cluster
 --   gang            gang-size bucket
 --   waits           attempts with a trusted wait
 --   long            of these, those that waited longer than 10 minutes
@@ -12,7 +14,9 @@
 --   unknown_s       while neither applied: the cause is not in the log
 select
   c.method,
+  attempts.started_at::date as day,
   jobs.user,
+  c.vc,
   gang_bucket(c.gpus) as gang,
   count(*) as waits,
   count(*) filter (c.wait_s > 600) as long,
@@ -23,5 +27,6 @@ select
   sum(c.unknown_s) as unknown_s
 from wait_causes as c
 inner join jobs using (job_id)
+inner join attempts using (job_id, attempt)
 group by all
 order by all

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import NOT_KNOWN, Result, figures
+from philly_analysis.results import Result, Verdict, figures
 from philly_analysis.trace import Relation, with_dependencies
 
 _PREVIEW_ROWS = 12
@@ -114,43 +114,24 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question at the top of the page, with its answer or what the trace lacks for it.
+    """A question at the top of the page, with its answer.
 
     Attributes
     ----------
     section
         The finding that answers it; None: the trace lacks tables for it.
+    verdict
+        The answer in one number, or what to collect for one; None: the finding's first sentence
+        is the answer.
     evidence
         Names of the findings with details.
-    missing
-        Tables that the trace lacks.
     """
 
     name: str
     question: str
     section: Section | None
+    verdict: Verdict | None = None
     evidence: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-
-    @property
-    def number(self) -> str:
-        """Answer in one number; empty: none."""
-        return self._text(self.section.result.headline) if self.section else ""
-
-    @property
-    def interval(self) -> str:
-        """Interval of the number; empty: none."""
-        if self.section is None or not self.number:
-            return ""
-        stem, unit = self.section.result.headline.rsplit("_", 1)
-        low, high = (self._text(f"{stem}_{end}_{unit}") for end in ("low", "high"))
-        if {low, high} & {"", NOT_KNOWN}:
-            return ""
-        return f"95 % interval {low.removesuffix(' %')} to {high}"
-
-    def _text(self, name: str) -> str:
-        facts = self.section.result.facts if self.section else ()
-        return next((fact.text for fact in facts if fact.name == name), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from philly_analysis.report.computing import compute_each, compute_own, draw_eac
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, FRONT, Own, lacking, relevant
 from philly_analysis.report.page import Page
 from philly_analysis.report.rendering import now, sql_of, template, write_page
-from philly_analysis.report.sections import Card, Chapter, Gap, Section, section
-from philly_analysis.results import Result, number
+from philly_analysis.report.sections import Card, Chapter, Gap, Section
+from philly_analysis.report.sections import section as section_of
+from philly_analysis.results import Result, Verdict, number
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import REJECTS, Trace, TraceLike, open_trace
 
@@ -74,7 +75,7 @@ def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], l
 def _own_section(result: Result) -> Section:
     if result.draw is None:
         return Section(result.name, result.question, result, "")
-    return section(result.name, result.question, result, result.plot())
+    return section_of(result.name, result.question, result, result.plot())
 
 
 def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
@@ -111,10 +112,13 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
 
 
 def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Card:
-    question = ANALYSES[name].QUESTION
+    question, section = ANALYSES[name].QUESTION, sections.get(name)
+    verdict = section.result.verdict if section else None
+    if verdict is None:
+        missing = next((gap.missing for gap in gaps if gap.question == question), ())
+        verdict = Verdict("Not recorded", advice=f"Collect {', and '.join(missing)}.")
     evidence = tuple(n for n in _EVIDENCE[name] if n in sections)
-    missing = next((gap.missing for gap in gaps if gap.question == question), ())
-    return Card(name, question, sections.get(name), evidence, missing)
+    return Card(name, question, section, verdict, evidence)
 
 
 def _rejects(trace: Trace) -> list[dict[str, object]]:

@@ -16,6 +16,7 @@ from philly_analysis.results.formatting import (
     share,
     slug,
     unique_names,
+    whole_percent,
 )
 from philly_analysis.results.intervals import (
     Association,
@@ -36,6 +37,8 @@ from philly_analysis.results.paired_effects import (
 )
 from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results
 from philly_analysis.results.saving import save_table
+from philly_analysis.results.trend import Trend, share_trend
+from philly_analysis.results.verdict import Verdict
 
 __all__ = ["Fact", "Facts", "Result", "Results"]
 """Names for users, which type checkers export."""

@@ -30,6 +30,10 @@ def duration(seconds: float) -> str:
 def percent(pct: float) -> str:
     """Format a percentage with one decimal, or two near 0 and 100."""
     pct = round(pct, 9)  # sums of shares miss 100 by a rounding error
+    if 0 < pct < 0.005:
+        return "<0.01 %"
+    if 99.995 <= pct < 100:
+        return ">99.99 %"
     digits = 0 if pct in (0, 100) else 1 if 0.1 <= pct <= 99.9 else 2
     return f"{pct:.{digits}f} %"
 
@@ -37,6 +41,13 @@ def percent(pct: float) -> str:
 def share(frac: float) -> str:
     """Format a fraction from 0 to 1 as a percentage."""
     return percent(100 * frac)
+
+
+def whole_percent(frac: float) -> str:
+    """Format a fraction as a whole percentage for a headline, and like `share` below 10 %."""
+    if 0.99 < frac < 1:
+        return ">99 %"
+    return f"{100 * frac:.0f} %" if frac >= 0.1 else share(frac)
 
 
 def number(value: float | None, *, signed: bool = False) -> str:

@@ -9,12 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from philly_analysis.results.formatting import share
+from philly_analysis.results.formatting import share, whole_percent
 from philly_analysis.results.result import Fact
 
 Direction = Literal["rises", "falls", "unclear"]
 
-_FEWEST = 3
+FEWEST = 3
 """Fewest observations, and fewest clusters of them, for an interval."""
 _TAIL = 0.025
 """Probability beyond each end of an interval."""
@@ -64,6 +64,14 @@ class Share:
             return share(self.frac)
         return f"{share(self.frac)} (95 % interval {share(self.low)} to {share(self.high)})"
 
+    @property
+    def interval(self) -> str:
+        """The interval as text, rounded like a headline; empty without one."""
+        if np.isnan(self.low):
+            return ""
+        low, high = whole_percent(self.low), whole_percent(self.high)
+        return f"95 % interval {low.removesuffix(' %')} to {high}" if low != high else ""
+
     def facts(self, stem: str, meaning: str) -> tuple[Fact, ...]:
         """Return the share and its interval as facts, in percent."""
         values = (100 * self.frac, 100 * self.low, 100 * self.high)
@@ -93,14 +101,14 @@ def clustered_share(
     if not w.sum() > 0:
         return Share(np.nan, np.nan, np.nan)
     frac = float(np.sum(w * x) / w.sum())
-    codes = _codes(clusters, len(x))
+    codes = cluster_codes(clusters, len(x))
     n = len(np.unique(codes))
-    if n < _FEWEST:
+    if n < FEWEST:
         return Share(frac, np.nan, np.nan)
     if frac in (0.0, 1.0):
         least = _TAIL ** (1 / n)
         return Share(frac, 0.0, 1 - least) if frac == 0.0 else Share(frac, least, 1.0)
-    half = _half_width(w * (x - frac), codes, float(w.sum()))
+    half = half_width(w * (x - frac), codes, float(w.sum()))
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
 
 
@@ -217,7 +225,7 @@ class Association:
         """Return the sentence of the direction with the correlation and its interval."""
         words = {"rises": rises, "falls": falls, "unclear": unclear}[self.direction]
         if np.isnan(self.low):
-            few = self.n < _FEWEST or self.clusters < _FEWEST
+            few = self.n < FEWEST or self.clusters < FEWEST
             why = "too few to tell" if few else "a constant quantity"
             return f"{words} (n = {self.n:,}: {why})."
         return (
@@ -247,21 +255,21 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     """
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     known = np.isfinite(xs) & np.isfinite(ys)
-    groups = _codes(clusters, len(xs))[known]
+    groups = cluster_codes(clusters, len(xs))[known]
     n = int(known.sum())
     n_groups = len(np.unique(groups))
     ranks = [np.asarray(pd.Series(v[known]).rank(), float) for v in (xs, ys)]
-    if n < _FEWEST or any(r.std() == 0 for r in ranks):
+    if n < FEWEST or any(r.std() == 0 for r in ranks):
         return Association(np.nan, np.nan, np.nan, n, n_groups)
     zx, zy = ((r - r.mean()) / r.std() for r in ranks)
     rho = float(np.mean(zx * zy))
-    if n_groups < _FEWEST:
+    if n_groups < FEWEST:
         return Association(rho, np.nan, np.nan, n, n_groups)
-    half = _half_width(zx * zy - rho * (zx**2 + zy**2) / 2, groups, n)
+    half = half_width(zx * zy - rho * (zx**2 + zy**2) / 2, groups, n)
     return Association(rho, max(rho - half, -1.0), min(rho + half, 1.0), n, n_groups)
 
 
-def _half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: float) -> float:
+def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: float) -> float:
     """Return half the 95 % interval of a sum of influences over `scale`, robust to clusters."""
     _, group = np.unique(codes, return_inverse=True)
     totals = np.bincount(group, influence)
@@ -270,7 +278,7 @@ def _half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale:
     return float(special.stdtrit(n - 1, 1 - _TAIL) * error)
 
 
-def _codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
+def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Return a code per cluster, and a unique code for each missing one."""
     own = np.arange(n, dtype=np.int64)
     if clusters is None:

@@ -28,6 +28,7 @@ from philly_analysis.results.saving import (
     save_table,
     save_text,
 )
+from philly_analysis.results.verdict import Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -185,11 +186,9 @@ class Result(SuggestsNames):
         The question that it answers.
     reads
         Tables and relations that it read, in order.
-    headline
-        Name of the fact that answers the question in one number, with its unit (``full_pct``);
-        its interval is ``full_low_pct`` and ``full_high_pct``. Empty: there is none.
-    advice
-        Recommendation to the cluster's operator, in a sentence or two; may be empty.
+    verdict
+        The answer in words and one number, with its cost, trend and advice; None: the question
+        has no such answer.
     draw
         Function that draws the result; None: it has no figure.
     write_page
@@ -206,8 +205,7 @@ class Result(SuggestsNames):
     synthetic: bool = False
     question: str = ""
     reads: tuple[str, ...] = ()
-    headline: str = ""
-    advice: str = ""
+    verdict: Verdict | None = None
     draw: "Callable[[Result], Figure | Axes] | None" = field(
         default=None, repr=False, compare=False
     )
@@ -356,6 +354,7 @@ class Result(SuggestsNames):
         return "\n".join(
             [
                 f"{self.name}: {self.question or 'a result'}",
+                *([f"  {self.verdict}"] if self.verdict else []),
                 *(f"  {sentence}" for sentence in (*self.warnings, *self.sentences)),
                 *(f"  {fact.name} = {fact.text}" for fact in self.facts),
                 f"  table: {len(self.table):,} rows of {', '.join(map(str, self.table.columns))}",
@@ -364,8 +363,10 @@ class Result(SuggestsNames):
 
     def _repr_html_(self) -> str:
         texts = (*self.warnings, *self.sentences, *self.caveats)
+        answer = f"<p><b>{escape(str(self.verdict))}</b></p>" if self.verdict else ""
         return (
             f"<h4>{escape(self.question or self.name)}</h4>"
+            + answer
             + "".join(f"<p>{escape(text)}</p>" for text in texts)
             + self._picture()
             + f"<details><summary>{len(self.facts)} facts</summary>"

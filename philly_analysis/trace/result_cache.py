@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.results import Comparison, Fact, Result
+from philly_analysis.results import Comparison, Fact, Result, Verdict
 from philly_analysis.trace.trace import Trace
 
 _PACKAGE = Path(__file__).parents[1]
@@ -77,6 +77,7 @@ def _encoded(result: Result) -> bytes:
     other = {name: getattr(result, name) for name in _FIELDS} | {
         "facts": [asdict(fact) for fact in result.facts],
         "comparisons": [asdict(comparison) for comparison in result.comparisons],
+        "verdict": result.verdict and asdict(result.verdict),
     }
     table = pa.Table.from_pandas(result.table)
     metadata = (table.schema.metadata or {}) | {_METADATA: json.dumps(other)}
@@ -93,6 +94,7 @@ def _decoded(data: bytes) -> Result:
     }
     other["facts"] = tuple(Fact(**fact) for fact in other["facts"])
     other["comparisons"] = tuple(Comparison(**comparison) for comparison in other["comparisons"])
+    other["verdict"] = other["verdict"] and Verdict(**other["verdict"])
     return Result(table=table.to_pandas(), **other)
 
 

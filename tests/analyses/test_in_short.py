@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from philly_analysis.analyses import how_used, why_failures, why_waits, worst_offenders
+from philly_analysis.results import Verdict, duration
 from philly_analysis.trace.trace import Trace
 from tests.analyses import clusters as columns
 from tests.analyses.clusters import frame, write_tables
 from tests.analyses.samples import gpu_frame
-from tests.support.facts import number
+from tests.support.facts import number, verdict
 from tests.support.small_traces import ORIGIN
 
 # Two servers of 4 GPUs; minutes.
@@ -65,11 +66,11 @@ FAILURES = frame("failures", ("job_id", "attempt", "reason"), [("a", 1, "Import 
 
 
 def cluster(path: Path, **tables: pl.DataFrame) -> Trace:
-    jobs, attempts = (
-        frame("jobs", columns.JOBS, JOBS),
-        frame("attempts", columns.ATTEMPTS, ATTEMPTS),
-    )
-    return Trace(write_tables(path, {"jobs": jobs, "attempts": attempts, **tables}))
+    own = {
+        "jobs": frame("jobs", columns.JOBS, JOBS),
+        "attempts": frame("attempts", columns.ATTEMPTS, ATTEMPTS),
+    }
+    return Trace(write_tables(path, own | tables))
 
 
 PLACED = {"placements": PLACEMENTS, "machines": MACHINES, "virtual_clusters": QUOTAS}
@@ -82,19 +83,73 @@ def test_waits_are_divided_by_what_kept_them(tmp_path: Path) -> None:
     assert facts["wait_s"] == 60 * (50 + 30 + 20)
     shares = {"full": 50, "scattered": 20, "unknown": 30, "quota": 0, "held": 0}
     assert {cause: facts[f"{cause}_pct"] for cause in shares} == pytest.approx(shares)
-    assert result.headline == "full_pct"
     assert "50 % of that time fewer GPUs were free" in result.sentences[0].replace("50.0", "50")
+    assert result.sentences[-1].startswith("Other causes: 30.0 %, the cause is not in the log; 20")
+    assert not any("not eligible" in sentence for sentence in result.sentences)
+    assert verdict(result) == Verdict(
+        "Too few free GPUs",
+        "50 %",
+        "of waiting time",
+        verdict(result).interval,
+        "50 min of waiting by 1 user, 7.14 min per attempt.",
+        "Not known: the waits span 1 day; two weeks are needed.",
+        "Reclaim idle GPUs at busy times, or add GPUs: better packing does not help. Jobs of 2-4 "
+        "GPUs have 100 % of this waiting time: 50 min.",
+    )
+    assert verdict(result).interval.startswith("95 % interval 0 to ")
 
 
-@pytest.mark.parametrize(("mostly", "named"), [(0.2, True), (0.4, False)])
-def test_the_answer_names_a_large_unknown_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mostly: float, named: bool
+def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(tmp_path: Path) -> None:
+    # d waits for 130 minutes of which nothing explains 110: from the end of c to its own start
+    later = [(*run[:2], 180, 200) if run[0] == "d" else run for run in ATTEMPTS]
+    free = PLACEMENTS.filter(~pl.col("job_id").is_in(["e", "f", "g"]))
+    tables = {**PLACED, "placements": free, "attempts": frame("attempts", columns.ATTEMPTS, later)}
+    with cluster(tmp_path / "t", **tables) as trace:
+        answer = verdict(why_waits.compute(trace))
+    assert (answer.label, answer.noun) == ("Not explained", "of waiting time")
+    # c 50 minutes (explained); d 110, e 20 (not)
+    assert answer.number == f"{100 * 130 / 180:.0f} %"
+    assert answer.cost == f"{duration(130 * 60)} of waiting by 2 users, 18.6 min per attempt."
+    assert answer.advice.endswith("Jobs of 2-4 GPUs have 100 % of this waiting time: 2.17 h.")
+
+
+def test_the_advice_on_quotas_names_the_virtual_cluster(tmp_path: Path) -> None:
+    # the quota is as large as a, so that b exceeds it until a ends
+    runs = [("a", 1, 0, 60), ("b", 1, 60, 100)]
+    jobs = [("a", "v", "ann", 4, 0, "Pass"), ("b", "v", "bob", 2, 0, "Pass")]
+    tables = {
+        "jobs": frame("jobs", columns.JOBS, jobs),
+        "attempts": frame("attempts", columns.ATTEMPTS, runs),
+        "placements": PLACEMENTS.filter(pl.col("job_id").is_in(["a", "b"])),
+        "machines": MACHINES,
+        "virtual_clusters": frame("virtual_clusters", ("vc", "gpus"), [("v", 4)]),
+    }
+    with cluster(tmp_path / "t", **tables) as trace:
+        answer = verdict(why_waits.compute(trace))
+    assert str(answer) == "Over quota: 100 % of waiting time"
+    assert answer.cost == "60 min of waiting by 1 user, 30 min per attempt."
+    assert answer.advice.endswith("VC v has 100 % of this waiting time: 60 min.")
+
+
+@pytest.mark.parametrize(
+    ("started", "label", "rest"),
+    [
+        (0, "No attempt waited", "2 attempts started at once."),
+        (None, "Not recorded", "Record when jobs are submitted and when their attempts start."),
+    ],
+)
+def test_without_waiting_time_the_card_says_so(
+    tmp_path: Path, started: int | None, label: str, rest: str
 ) -> None:
-    monkeypatch.setattr(why_waits, "_MOSTLY", mostly)  # the unknown part is 30 % here
-    with cluster(tmp_path / "t", **PLACED) as trace:
-        answer, *others = why_waits.compute(trace).sentences
-    assert ("for 30.0 % the cause is unknown" in answer) == named
-    assert any("the cause is unknown" in sentence for sentence in others) != named
+    jobs = [(name, "v", name, 1, 0, "Pass") for name in "ab"]
+    runs = [(name, 1, started, 60) for name in "ab"]
+    tables = {
+        "jobs": frame("jobs", columns.JOBS, jobs),
+        "attempts": frame("attempts", columns.ATTEMPTS, runs),
+    }
+    with cluster(tmp_path / "t", **tables) as trace:
+        answer = verdict(why_waits.compute(trace))
+    assert (str(answer), answer.cost + answer.advice) == (label, rest)
 
 
 def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
@@ -102,9 +157,11 @@ def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
         result = why_waits.compute(trace)
     assert number(result, "unknown_pct") == 100
     # c, d and e of seven
-    assert result.headline == "long_pct"
+    assert str(verdict(result)) == "Waits over 10 minutes: 43 % of attempts"
+    assert verdict(result).cost == "100 min of waiting by 3 users, 14.3 min per attempt."
+    assert verdict(result).advice.startswith("Collect the placements of all jobs")
     assert number(result, "long_pct") == pytest.approx(300 / 7)
-    assert any("is unknown" in sentence for sentence in result.sentences)
+    assert any("is not in the log" in sentence for sentence in result.sentences)
 
 
 def test_use_is_that_of_the_samples(tmp_path: Path) -> None:
@@ -114,13 +171,31 @@ def test_use_is_that_of_the_samples(tmp_path: Path) -> None:
     assert number(result, "idle_pct") == pytest.approx(25)
     assert dict(result.table.itertuples(index=False)) == {-1: 1, 0: 1, 25: 1, 75: 1}
     assert "1 of 4" in result.sentences[1].replace(".00", "")
+    assert verdict(result) == Verdict(
+        "Allocated GPUs",
+        "40 %",
+        "mean utilisation",
+        "",  # one user has no variation between users
+        "1.00 of 4.00 sampled GPU hours were idle (0 % utilisation).",
+        "Not known: the sampled attempts span 1 day; two weeks are needed.",
+        "Ask 1 user of 1 what their idle jobs wait for: they have 1.00 of the idle GPU hours "
+        "(100 %).",
+    )
 
 
-@pytest.mark.parametrize(("users", "top"), [(9, None), (10, 1), (20, 2)])
-def test_the_advice_names_a_tenth_of_ten_users_or_more(users: int, top: int | None) -> None:
-    said = how_used._advice(pd.DataFrame({"idle_h": [1.0] * users}), users)
-    tenth = f"A tenth of the users, {top} of {users}, have 10.0 % of the idle GPU hours"
-    assert said.startswith(tenth if top else "Ask the users named below whether")
+@pytest.mark.parametrize(("users", "top", "theirs"), [(5, 1, 5), (14, 1, 14), (20, 2, 20 + 19)])
+def test_the_advice_names_a_tenth_of_the_users(users: int, top: int, theirs: int) -> None:
+    idle = pd.DataFrame({"user": [*range(users), 0], "idle_h": [*range(1, users + 1), 0.0]})
+    total = users * (users + 1) / 2
+    said = how_used._advice(idle.astype({"user": str}), total)
+    assert said.startswith(f"Ask {top} user{'s' if top > 1 else ''} of {users} what")
+    assert f"{theirs:.1f} of the idle GPU hours ({100 * theirs / total:.1f} %)" in said.replace(
+        f"{theirs:.2f}", f"{theirs:.1f}"
+    )
+
+
+def test_nothing_is_advised_where_no_gpu_idles() -> None:
+    assert how_used._advice(pd.DataFrame({"user": ["a"], "idle_h": [0.0]}), 0.0) == ""
 
 
 def test_use_without_samples_is_that_of_the_summaries(tmp_path: Path) -> None:
@@ -132,7 +207,11 @@ def test_use_without_samples_is_that_of_the_summaries(tmp_path: Path) -> None:
     held_h = {"a": 4.0, "b": 200 / 60, "c": 4.0}
     assert number(result, "mean_pct") == pytest.approx(60 * held_h["b"] / sum(held_h.values()))
     assert dict(result.table.itertuples(index=False)) == pytest.approx({-1: 8, 50: held_h["b"]})
-    assert "Sample the GPUs" in result.advice
+    unused_h = sum(held_h.values()) - 0.6 * held_h["b"]
+    assert verdict(result).cost == (
+        f"{unused_h:.2f} of {sum(held_h.values()):.1f} GPU hours without a running kernel."
+    )
+    assert "Sample the GPUs" in verdict(result).advice
 
 
 def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
@@ -147,7 +226,13 @@ def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
     )
     assert number(result, "held_pct") == pytest.approx(100 * held_h / (8 * 200 / 60))
     assert result.fact("held_low_pct") is None  # one week has no variation between weeks
-    assert "Sample the GPUs" in result.advice
+    total_h = 8 * 200 / 60
+    assert str(verdict(result)) == f"Allocated: {100 * held_h / total_h:.0f} % of GPU time"
+    assert verdict(result).cost == (
+        f"{total_h - held_h:.2f} GPU hours were not allocated, {beside_h:.2f} of them on partly "
+        "used servers."
+    )
+    assert f"the {held_h:.1f} allocated GPU hours" in verdict(result).advice
     assert how_used.plot(result).axes
 
 
@@ -184,12 +269,19 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(tmp_path: Pat
     held_h = (4 * 60 + 2 * 100 + 4 * 60 + 2 * 20 + 4 * 50 + 2 * 75 + 2 * 25) / 60
     for result in (told, untold):
         assert number(result, "gpu_h_pct") == pytest.approx(100 * 4 / held_h)
-    assert (told.headline, number(told, "top_pct")) == ("top_pct", 100)
+    assert number(told, "top_pct") == 100
+    part = f"4.00 GPU hours lost to failures ({100 * 4 / held_h:.1f} % of all GPU hours)"
+    assert str(verdict(told)) == "Import error: 100 % of failed attempts"
+    assert verdict(told).cost == f"4.00 of {part}."
+    assert verdict(told).advice == (
+        "Prevent “Import error” first: 4.00 GPU hours, 100 % of those lost to failures."
+    )
     assert list(told.table["reason"]) == ["Import error"]
-    assert untold.headline == "failed_pct"
+    assert str(verdict(untold)) == "Unsuccessful: 14 % of jobs"
+    assert verdict(untold).cost == f"{part}."
     assert number(untold, "failed_pct") == pytest.approx(100 / 7)
     assert list(untold.table.itertuples(index=False, name=None)) == [("2-4", 7, 1)]
-    assert "the output of failed attempts" in untold.advice
+    assert "the output of failed attempts" in verdict(untold).advice
 
 
 def test_whoever_idles_or_loses_most_is_named(tmp_path: Path) -> None:

@@ -21,11 +21,12 @@ from philly_analysis.report.findings import (
     lacking,
     relevant,
 )
-from philly_analysis.results.formatting import bind_units, number, quantity
+from philly_analysis.results.formatting import bind_units, number
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
+from tests.support.facts import verdict
 from tests.support.html_page import Page
 from tests.support.small_traces import ATTEMPTS, JOBS, paper_trace
 
@@ -112,15 +113,18 @@ def test_the_page_loads_nothing_and_every_link_has_a_target(page: str, folder: P
 
 
 def test_the_page_opens_with_the_three_answers(page: str, folder: Path, tmp_path: Path) -> None:
-    with Trace(paper_trace(tmp_path / "t", jobs=JOBS.with_columns(vc=pl.lit("x")))) as trace:
+    with Trace(
+        paper_trace(tmp_path / "t", jobs=JOBS.with_columns(vc=pl.lit("x"), user=pl.lit("u")))
+    ) as trace:
         found = analyze(trace, ["why_waits", "how_used", "why_failures"])
     first = page[: page.index('<nav aria-label="Contents">')]
     for result in found.values():
-        assert re.search(rf"<h2>{re.escape(result.question)}</h2>", first)
-        text = bind_units(quantity(result.headline, result.fact(result.headline)))
-        assert f"<b>{text}</b>" in first
-        assert escape(bind_units(result.sentences[0])) in first
-        assert escape(bind_units(result.advice)) in first
+        assert f'<h2><a href="#{result.name}">{escape(result.question)}</a></h2>' in first
+        answer = verdict(result)
+        number = f": <b>{bind_units(answer.number)}</b>" if answer.number else ""
+        assert f'<p class="headline">{escape(answer.label)}{number}</p>' in first
+        for text in (answer.noun, answer.cost, answer.trend, answer.advice):
+            assert escape(bind_units(text)) in first
     assert "jobs submitted" not in first, "counts are of the provenance"
 
 
@@ -138,7 +142,10 @@ def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.Mon
     manifest = Manifest(name="t", source="test", synthetic=True)
     path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, manifest)
     first = report(path, tmp_path / "out").html
-    assert "How well are GPUs used?</h2><p>This trace lacks" in first
+    assert (
+        '<p class="headline">Not recorded</p>' in first
+        and '<p class="advice">Collect gpu_samples or summaries or placements.</p>' in first
+    )
 
 
 def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:

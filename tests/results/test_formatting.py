@@ -26,7 +26,10 @@ def test_durations_have_the_usual_unit(seconds: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("frac", "words"),
-    [(0, "0 %"), (1, "100 %"), (0.5, "50.0 %"), (0.0004, "0.04 %"), (0.9996, "99.96 %")],
+    [
+        *((0, "0 %"), (1, "100 %"), (0.5, "50.0 %"), (0.0004, "0.04 %"), (0.9996, "99.96 %")),
+        *((0.00005, "0.01 %"), (0.00004, "<0.01 %"), (0.99995, ">99.99 %"), (0.99994, "99.99 %")),
+    ],
 )
 def test_shares_never_round_to_none_or_all(frac: float, words: str) -> None:
     assert formatting.share(frac) == words

@@ -1,6 +1,7 @@
-"""Read facts of results as numbers."""
+"""Read facts of results as numbers, and their verdicts."""
 
 from philly_analysis.results.result import Result
+from philly_analysis.results.verdict import Verdict
 
 
 def number(result: Result, fact: str) -> float:
@@ -8,3 +9,9 @@ def number(result: Result, fact: str) -> float:
     value = result.fact(fact)
     assert isinstance(value, int | float), f"{fact} is {value!r}"
     return value
+
+
+def verdict(result: Result) -> Verdict:
+    """Verdict of a result, which has one."""
+    assert result.verdict is not None
+    return result.verdict

@@ -1,7 +1,8 @@
 """References of the relations that each answer one question, in plain Python."""
 
 from collections import Counter, defaultdict
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -171,10 +172,22 @@ def gpus_in_use(t: Rows) -> Out:
         yield d.day, d.vc or "(none)", d.gpu_h / 24
 
 
+def day_of(t: Rows, *times: str) -> Callable[[Row], date | None]:
+    """Function that returns the day of an attempt's first known time."""
+    made = py.keyed(t.attempts)
+
+    def day(row: Row) -> date | None:
+        known = (getattr(made[row.job_id, row.attempt], c) for c in times)
+        return next((moment.date() for moment in known if moment), None)
+
+    return day
+
+
 def how_used(t: Rows) -> Out:
-    for (user,), rows in py.by(t.sampled_attempts, "user").items():
+    day = day_of(t, "ended_at")
+    for key, rows in py.by(t.sampled_attempts, lambda s: (day(s), s.user)).items():
         minutes, idle, pct = (total_of(rows, c) for c in ("minutes", "idle_min", "sum_pct"))
-        yield user, len(rows), minutes / 60, idle / 60, pct / 6000
+        yield *key, len(rows), minutes / 60, idle / 60, pct / 6000
 
 
 def level(pct: float) -> float:
@@ -188,7 +201,8 @@ def how_used_levels(t: Rows) -> Out:
 
 def how_used_by_summary(t: Rows) -> Out:
     known = [s for s in t.summarised_attempts if s.gpu_h]
-    for key, rows in py.by(known, lambda s: (s.user, level(s.mean_pct))).items():
+    day = day_of(t, "ended_at")
+    for key, rows in py.by(known, lambda s: (day(s), s.user, level(s.mean_pct))).items():
         yield (*key, len(rows), total_of(rows, "gpu_h"),
                sum(s.gpu_h * s.mean_pct for s in rows) / 100)  # fmt: skip
 
@@ -446,15 +460,20 @@ def waits_by_day(t: Rows) -> Out:
 
 
 def why_failures(t: Rows) -> Out:
-    for key, rows in py.by(t.failed_attempts, "user reason").items():
+    day = day_of(t, "ended_at")
+    for key, rows in py.by(t.failed_attempts, lambda f: (day(f), f.user, f.reason)).items():
         times = py.column(rows, "run_s")
         yield *key, len(rows), sum(s <= 300 for s in times), len(times), total_of(rows, "gpu_h")
 
 
 def by_user(t: Rows, rows: list[Row], *sums: str, of: str = "") -> Out:
-    """Waits by user and gang: their number, those of more than 10 minutes, sums of columns."""
-    users = {j.job_id: j.user for j in t.jobs}
-    key = lambda w: (*(getattr(w, c) for c in of.split()), users[w.job_id], py.bucket(w.gpus))  # noqa: E731
+    """Waits by day, user, VC, gang: number, those of more than 10 minutes, sums of columns."""
+    users, day = {j.job_id: j.user for j in t.jobs}, day_of(t, "started_at", "ended_at")
+
+    def key(w: Row) -> tuple[Any, ...]:
+        before = (getattr(w, c) for c in of.split())
+        return *before, day(w), users[w.job_id], w.vc, py.bucket(w.gpus)
+
     for group, some in py.by(rows, key).items():
         yield (*group, len(some), sum(w.wait_s > 600 for w in some),
                *(total_of(some, c) for c in sums))  # fmt: skip

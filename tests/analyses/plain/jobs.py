@@ -121,7 +121,8 @@ def started_jobs(t: Rows) -> Out:
     for r in t.job_runs:
         if r.attempts and r.gpus:
             failed = None if r.status is None else r.status == "Failed"
-            yield r.job_id, r.user, r.gpus, py.bucket(r.gpus), r.attempts, failed
+            ended_on = r.last_ended_at and r.last_ended_at.date()
+            yield r.job_id, r.user, r.gpus, py.bucket(r.gpus), r.attempts, failed, ended_on
 
 
 def exclusions(t: Rows) -> Out:

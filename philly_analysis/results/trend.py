@@ -1,0 +1,119 @@
+"""Compare a share of the last four weeks of a trace with that of the four weeks before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from philly_analysis.results.formatting import count, share
+from philly_analysis.results.intervals import FEWEST, cluster_codes, half_width, interval_facts
+from philly_analysis.results.result import Fact
+
+_MONTH = 4
+"""Weeks of a month. Whole weeks have equal numbers of each weekday."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Change of a share from one period to the next one of equal length.
+
+    Attributes
+    ----------
+    earlier, later
+        Share in each period, 0 to 1; NaN without periods.
+    low, high
+        95 % interval of ``later - earlier``; NaN without periods.
+    weeks
+        Length of each period; 0: there are none.
+    why
+        Why there are none; empty otherwise.
+    """
+
+    earlier: float = np.nan
+    later: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    weeks: int = 0
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Return the change as a sentence, or why it is not known."""
+        if not self.weeks:
+            return self.why
+        words = "no clear change from"
+        if self.low > 0:
+            words = "up from"
+        if self.high < 0:
+            words = "down from"
+        span = "week" if self.weeks == 1 else f"{self.weeks} weeks"
+        short = "" if self.weeks == _MONTH else " (too short to compare months)"
+        return (
+            f"{share(self.later)} in the last {span}, {words} {share(self.earlier)} in the {span} "
+            f"before{short}."
+        )
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return both shares in percent, and the change in percentage points, as facts."""
+        change = (self.later - self.earlier, self.low, self.high)
+        return (
+            Fact("trend_weeks", self.weeks, "weeks of each of the two periods of the trend"),
+            Fact("trend_before_pct", 100 * self.earlier, "the headline's share in the first"),
+            Fact("trend_last_pct", 100 * self.later, "the headline's share in the second"),
+            *interval_facts(
+                "trend{}_pct", (100 * v for v in change), "change, in percentage points"
+            ),
+        )
+
+
+def share_trend(
+    days: "Sequence[date | None] | pd.Series[Any]",
+    hits: ArrayLike,
+    clusters: ArrayLike,
+    weights: ArrayLike,
+    what: str,
+) -> Trend:
+    """Compare a share of clustered observations in the last weeks with that of the weeks before.
+
+    Each period has four weeks, or as many whole weeks as fit twice. Both need observations on half
+    of their days. The interval is the linearised one of a difference of two ratios of cluster
+    totals (Cochran, Sampling Techniques, 1977, section 6.4), as clusters may be in both periods.
+
+    Parameters
+    ----------
+    days
+        Day of each observation, shape (n,); those without a day or a weight are excluded.
+    hits, clusters, weights
+        As in `clustered_share`, shape (n,).
+    what
+        The observations in words, plural.
+    """
+    day = pd.to_datetime(pd.Series(days)).to_numpy("datetime64[D]")
+    x, w = np.asarray(hits, float), np.asarray(weights, float)
+    used = ~np.isnat(day) & (w > 0)
+    if not used.any():
+        return Trend(why=f"Not known: the {what} have no dates.")
+    day, x, w, codes = day[used], x[used], w[used], cluster_codes(clusters, len(used))[used]
+    age = (day.max() - day).astype(int)
+    span = int(age.max()) + 1
+    weeks = min(_MONTH, span // 14)
+    if weeks == 0:
+        return Trend(why=f"Not known: the {what} span {count(span, 'day')}; two weeks are needed.")
+    periods = np.stack([(age >= 7 * weeks) & (age < 14 * weeks), age < 7 * weeks])
+    seen = [len(np.unique(age[period])) for period in periods]
+    if 2 * min(seen) < 7 * weeks:
+        return Trend(why=f"Not known: {what} on only {sum(seen)} of the last {14 * weeks} days.")
+    if len(np.unique(codes[periods.any(axis=0)])) < FEWEST:
+        return Trend(why="Not known: fewer than three users.")
+    earlier, later = (float(np.average(x[period], weights=w[period])) for period in periods)
+    influence = sum(
+        sign * period * w * (x - frac) / w[period].sum()
+        for sign, period, frac in zip((-1, 1), periods, (earlier, later), strict=True)
+    )
+    among = periods.any(axis=0)
+    half = half_width(np.asarray(influence)[among], codes[among], 1.0)
+    change = later - earlier
+    return Trend(earlier, later, change - half, change + half, weeks)
