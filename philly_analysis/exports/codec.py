@@ -155,14 +155,10 @@ class Written:
         return self.violations(key[0], joined["known"].is_null(), rule)
 
 
-def _no_rules(file: Written) -> list[str]:
-    return []
-
-
 def delimited(
     content: Callable[[Request], Content],
     accepted: Callable[[Request, pl.DataFrame], Accepted],
-    check: Callable[[Written], list[str]] = _no_rules,
+    check: Callable[[Written], list[str]] = lambda _: [],
 ) -> Codec:
     """Return the codec of a dialect whose files are delimited text, by its layouts.
 

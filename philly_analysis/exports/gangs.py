@@ -1,6 +1,7 @@
 """Adapt gang sizes to those that a program accepts: exclude, round or split other gangs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -31,7 +32,9 @@ def adapt_gangs(demand: Demand, sizes: Sequence[int], how: Gangs) -> tuple[Deman
         nearest = {g: _nearest(g, sizes) for g in demand.jobs["gpus"].unique()}
         gpus = pl.col("gpus").replace_strict(nearest, return_dtype=pl.Int32)
         jobs = demand.jobs.with_columns(gpus=gpus, run_s=pl.col("run_s") * pl.col("gpus") / gpus)
-        return demand.with_jobs(jobs), (f"{which} rounded to an accepted size, GPU-seconds kept",)
+        return replace(demand, jobs=jobs), (
+            f"{which} rounded to an accepted size, GPU-seconds kept",
+        )
     parts = {g: _parts(g, sizes) for g in demand.jobs["gpus"].unique()}
     jobs = (
         demand.jobs.with_columns(
@@ -46,7 +49,7 @@ def adapt_gangs(demand: Demand, sizes: Sequence[int], how: Gangs) -> tuple[Deman
         )
         .drop("gang")
     )
-    return demand.with_jobs(jobs), (
+    return replace(demand, jobs=jobs), (
         f"{which} split into jobs of accepted sizes, submitted together but scheduled one by one: "
         f"{jobs.height:,} records of {demand.jobs.height:,} jobs",
     )

@@ -59,14 +59,14 @@ class Signature:
     pattern: re.Pattern[str]
     hints: tuple[str, ...]
     reason: str
-    fine: str
-    role: str
     frameworks: tuple[str, ...]
     example: str
-    unless: re.Pattern[str] | None
-    near: str
-    recovered: str
-    warns: bool
+    fine: str = ""
+    role: str = "root"
+    unless: re.Pattern[str] | None = None
+    near: str = ""
+    recovered: str = ""
+    warns: bool = False
 
     @property
     def rank(self) -> int:
@@ -100,10 +100,6 @@ def literal_hint(pattern: str) -> str:
     return max([*runs, run], key=len).lower()
 
 
-def _compiled(pattern: str | None) -> re.Pattern[str] | None:
-    return re.compile(pattern, re.IGNORECASE) if pattern else None
-
-
 @cache
 def contexts() -> dict[str, str]:
     """Return the context patterns by name.
@@ -126,23 +122,12 @@ def signatures() -> tuple[Signature, ...]:
             hints = tuple(rule.get("hints", ())) or (literal_hint(rule["pattern"]),)
             if min(map(len, hints)) < _SHORTEST_HINT and "hints" not in rule:
                 raise ValueError(f"signature {rule['id']} of {name}.toml needs explicit hints")
-            table.append(
-                Signature(
-                    id=rule["id"],
-                    order=len(table),
-                    pattern=re.compile(rule["pattern"], re.IGNORECASE),
-                    hints=hints,
-                    reason=rule["reason"],
-                    fine=rule.get("fine", ""),
-                    role=rule.get("role", "root"),
-                    frameworks=tuple(rule["frameworks"]),
-                    example=rule["example"],
-                    unless=_compiled(rule.get("unless")),
-                    near=contexts()[rule["near"]] if "near" in rule else "",
-                    recovered=contexts()[rule["recovered"]] if "recovered" in rule else "",
-                    warns=rule.get("warns", False),
-                )
-            )
+            patterns = {
+                k: re.compile(rule[k], re.IGNORECASE) for k in ("pattern", "unless") if k in rule
+            }
+            around = {k: contexts()[rule[k]] for k in ("near", "recovered") if k in rule}
+            rule |= {"hints": hints, "frameworks": tuple(rule["frameworks"]), "order": len(table)}
+            table.append(Signature(**rule | patterns | around))
     return tuple(table)
 
 

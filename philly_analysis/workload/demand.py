@@ -71,10 +71,6 @@ class Demand:
             ).sort("submit_s", "job_id"),
         )
 
-    def with_jobs(self, jobs: pl.DataFrame) -> "Demand":
-        """Return it with other jobs; the excluded ones stay."""
-        return replace(self, jobs=jobs)
-
     def within(self, gpus: int) -> "Demand":
         """Return it without gangs larger than a cluster of so many GPUs."""
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")

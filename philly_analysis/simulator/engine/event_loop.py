@@ -1,8 +1,6 @@
 """Run a simulation: advance from event to event, and carry out the policy's decisions."""
 
-import gc
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
 from operator import attrgetter
 from typing import TypedDict, Unpack
@@ -45,27 +43,10 @@ def run(
     Schedule
         The outcome; times are seconds on the clock of ``JobSpec.submit_s``.
     """
-    with _without_garbage_collection():
-        simulation = Simulation(specs, machines, policy, **options)
-        while simulation.step():
-            pass
-        return simulation.schedule()
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Exclude all present objects, among them the jobs to come, from garbage collection.
-
-    The collector would traverse them repeatedly without effect, longer with more jobs.
-    """
-    if gc.get_freeze_count():  # the caller froze them
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
+    simulation = Simulation(specs, machines, policy, **options)
+    while simulation.step():
+        pass
+    return simulation.schedule()
 
 
 def _check(specs: Sequence[JobSpec], machines: Sequence[Machine]) -> None:

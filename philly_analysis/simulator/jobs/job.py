@@ -1,7 +1,6 @@
 """Hold the state of a simulated job: remaining work, allocation, waits and attained service."""
 
 from dataclasses import replace
-from functools import cache
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation
@@ -96,7 +95,7 @@ class Job:
 
     def __init__(self, spec: JobSpec, index: int) -> None:
         self.spec, self.index, self.gpus, self.vc = spec, index, spec.gpus, spec.vc
-        self.size = _size(spec.gpus, spec.gpu_frac)
+        self.size = round(spec.gpus * spec.gpu_frac * GPU_UNITS)
         self.runs = runs_of(spec)
         self.run_s, self.believed_run_s = spec.run_s, sum(map(_believed_s, self.runs))
         self.queued_s = self.started_s = self.segment_s = self.level_s = spec.submit_s
@@ -241,9 +240,3 @@ class Job:
 
 def _believed_s(run: AttemptSpec) -> float:
     return run.run_s if run.believed_s is None else run.believed_s
-
-
-@cache
-def _size(gpus: int, frac: float) -> int:
-    """Return the requested GPU units; the cache shares one integer between a million jobs."""
-    return round(gpus * frac * GPU_UNITS)
