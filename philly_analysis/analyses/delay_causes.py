@@ -5,11 +5,10 @@ fair-share delay depends on the estimate by tens of percentage points (see the f
 count and by time differ because few waits are most of the waiting time.
 """
 
-from collections.abc import Iterable
-
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.completeness import missing_jobs, preferred
 from philly_analysis.results import (
     Fact,
     Facts,
@@ -29,14 +28,15 @@ QUESTION = "Do jobs wait for their fair share, or because free GPUs are fragment
 NEEDS = ("jobs", "attempts", "placements", "machines")
 
 _DECIDED = ("fair_share", "fragmentation")
-CAUSES = (*_DECIDED, "held", "unknown")
+CAUSES = (*_DECIDED, "held", "start_up", "unknown")
 _COLORS = {
     "fair share": "#8e5ea2",
     "fragmentation": "#d9822b",
     "held": "#9c8755",
-    "unknown": figures.MUTED,
+    "start-up": "#5b9aa0",
+    "not explained": figures.MUTED,
 }
-_PREFERRED = ("given", "p99", "none")
+_LABELS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 _ESTIMATES = ("p95", "p99", "peak")
 
 
@@ -45,9 +45,13 @@ def compute(trace: Trace) -> Result:
 
     A waiting second is *fair-share delay* if the GPUs used by the virtual cluster and the
     attempt's gang together exceed the quota. Otherwise it is *fragmentation delay* if the gang
-    does not fit on its minimum number of machines, and otherwise *unknown*.
+    does not fit on its minimum number of machines. A wait with room within the quota throughout is
+    *start-up* if it is as short as most such waits (``start_up_limits``). Other time is *unknown*.
+    No cause is given for a trace that lacks jobs of its cluster.
     """
     table = trace.answer("delay_causes").df()
+    if missing := missing_jobs(trace):
+        table = table.head(0)
     method = preferred(table["method"])
     ours = table[table["method"] == method]
     waited = ours[ours["cause"] != "none"]
@@ -66,6 +70,9 @@ def compute(trace: Trace) -> Result:
     unknown_pct = _pct(waited, "waits", "unknown", CAUSES)
     time_pct = _pct(waited, "time_s", "fragmentation")
     unknown_time_pct = _pct(waited, "time_s", "unknown", CAUSES)
+    start_up_pct = _pct(waited, "waits", "start_up", CAUSES)
+    start_up_time_pct = _pct(waited, "time_s", "start_up", CAUSES)
+    limits = trace.answer("start_up_limits").df().set_index("method")["longest_s"]
     facts = [
         Fact("quota_method", method, "source of the quotas (see caveats)"),
         Fact("waits", int(waited["waits"].sum()), "attempts that waited"),
@@ -78,6 +85,9 @@ def compute(trace: Trace) -> Result:
             "fragmentation delay in the waiting time of known cause",
         ),
         Fact("unknown_time_pct", unknown_time_pct, "waiting time of unknown cause"),
+        Fact("start_up_pct", start_up_pct, "waits for start-up"),
+        Fact("start_up_time_pct", start_up_time_pct, "start-up in all waiting time"),
+        Fact("start_up_longest_s", limits.get(method), "longest wait that counts as start-up"),
         Fact("full_time_pct", full_pct, "fragmentation delay with fewer free GPUs than the gang"),
     ]
     for name, rows in subsets.items():
@@ -85,13 +95,11 @@ def compute(trace: Trace) -> Result:
         meaning = f"the same, {'quota ' if name in _ESTIMATES else ''}{which}"
         value = _pct(rows, "waits", "fair_share")
         facts.append(Fact(f"fair_share_{slug(name)}_pct", value, meaning))
+    if missing:
+        why = f"The causes of waits cannot be determined: {missing}. GPUs of other jobs look free."
+        return Result("delay_causes", table, facts, [why])
     sentences, caveats = _sentences(Facts(facts), waited), _caveats(trace, table, method)
     return Result("delay_causes", table, facts, sentences, caveats)
-
-
-def preferred(methods: Iterable[str]) -> str:
-    """Return the best of the methods by which quotas are known."""
-    return next((m for m in _PREFERRED if m in set(methods)), "none")
 
 
 def _pct(
@@ -128,6 +136,13 @@ def _sentences(facts: Facts, waited: pd.DataFrame) -> list[str]:
         sentences.append(
             f"During {percent(full)} of the fragmentation delay the cluster had fewer free GPUs "
             "than the gang in total."
+        )
+    longest = facts["start_up_longest_s"]
+    if longest is not None and pct("start_up_pct"):
+        sentences.append(
+            f"{percent(pct('start_up_pct') or 0)} of the waits and "
+            f"{percent(pct('start_up_time_pct') or 0)} of the waiting time are start-up: at most "
+            f"{duration(float(longest))}, with room within the quota throughout."
         )
     first, retry = pct("fair_share_first_pct"), pct("fair_share_retry_pct")
     if first is not None and retry is not None:
@@ -186,7 +201,7 @@ def plot(result: Result) -> Figure:
         totals = sums.sum(axis="columns")
         gangs = figures.ordered(totals[totals > 0].index, GANGS)
         parts = {
-            cause.replace("_", " "): list(100 * sums[cause][gangs] / totals[gangs])
+            _LABELS.get(cause, cause): list(100 * sums[cause][gangs] / totals[gangs])
             for cause in CAUSES
             if cause in sums
         }

@@ -4,7 +4,7 @@
 --   vc      virtual cluster; (none): not known
 --   gang    gang-size bucket
 --   first   true for first attempts, false for retries
---   cause   none, held, fair_share, fragmentation or unknown, as in wait_causes
+--   cause   none, held, fair_share, fragmentation, start_up or unknown, as in wait_causes
 --   waits   attempts whose wait has this cause
 --   time_s  seconds that passed for this cause, in waits of whatever cause
 --   full_s  of the seconds of fragmentation, those with fewer GPUs free than the gang at all
@@ -20,6 +20,7 @@ with counts as (
     sum(fair_share_s) as fair_share_s,
     sum(fragmentation_s) as fragmentation_s,
     sum(full_s) as full_s,
+    sum(start_up_s) as start_up_s,
     sum(unknown_s) as unknown_s
   from wait_causes
   group by all
@@ -28,8 +29,8 @@ with counts as (
 parts as (
   select
     *,
-    unnest(['none', 'held', 'fair_share', 'fragmentation', 'unknown']) as part,
-    unnest([0, held_s, fair_share_s, fragmentation_s, unknown_s]) as part_s
+    unnest(['none', 'held', 'fair_share', 'fragmentation', 'start_up', 'unknown']) as part,
+    unnest([0, held_s, fair_share_s, fragmentation_s, start_up_s, unknown_s]) as part_s
   from counts
 )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.delay_causes import preferred
+from philly_analysis.analyses.completeness import missing_jobs, preferred
 from philly_analysis.results import (
     Fact,
     Result,
@@ -79,9 +79,11 @@ _FEWEST = 20
 def compute(trace: Trace) -> Result:
     """Divide the waiting time by cause, and name the largest one.
 
-    Where no cause can be tested, the answer is the share of long waits instead.
+    Where no cause can be tested, the answer is the share of long waits instead. A trace that lacks
+    jobs of its cluster has no causes.
     """
-    found, caveats = _waits(trace)
+    missing = missing_jobs(trace)
+    found, caveats = _waits(trace, known=not missing)
     parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in CAUSES if f"{cause}_s" in found}
     wait_s = sum(parts.values(), start=pd.Series(0.0, found.index))
     waits, total_s = int(found["waits"].sum()), float(wait_s.sum())
@@ -112,13 +114,18 @@ def compute(trace: Trace) -> Result:
         hits, weights = found["long"] / found["waits"], found["waits"]
     trend = share_trend(found["day"], hits, found["user"], weights, "waits")
     waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"
-    waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}."
+    if missing:
+        waited += f", {share(long.frac)} of them longer than 10 minutes."
+        others = f"The causes cannot be determined: {missing}. GPUs of other jobs look free."
+    else:
+        waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}."
+        others = _other_causes(shares, main)
     sums = pd.DataFrame({"n": found["waits"], "s": wait_s}).groupby(found["gang"]).sum()
     return Result(
         "why_waits",
         table,
         [*facts, *trend.facts()],
-        (waited, _gang_comparison(sums), _other_causes(shares, main)),
+        (waited, _gang_comparison(sums), others),
         caveats,
         verdict=Verdict(
             label,
@@ -161,8 +168,10 @@ def _advice(found: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     return f"{cause.advice} {who} {part}: {duration(most_s)}."
 
 
-def _waits(trace: Trace) -> tuple[pd.DataFrame, list[str]]:
+def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, list[str]]:
     """Return waiting seconds by user, gang and cause from the best relation, and its caveat."""
+    if not known:
+        return trace.answer("why_waits_unknown").df(), []
     if trace.has("why_waits"):
         found = trace.answer("why_waits").df()
         method = preferred(found["method"])

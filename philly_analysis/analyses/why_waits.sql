@@ -11,6 +11,7 @@
 --   quota_s         while their GPUs would have put their virtual cluster over its quota
 --   full_s          within quota, while their pool had fewer GPUs free than the gang
 --   scattered_s     while it had enough, on more machines than the gang needs
+--   start_up_s      there was always room within quota, and the wait is as short as a start-up
 --   unknown_s       while neither applied: the cause is not in the log
 select
   c.method,
@@ -24,6 +25,7 @@ select
   sum(c.fair_share_s) as quota_s,
   sum(c.full_s) as full_s,
   sum(c.fragmentation_s - c.full_s) as scattered_s,
+  sum(c.start_up_s) as start_up_s,
   sum(c.unknown_s) as unknown_s
 from wait_causes as c
 inner join jobs using (job_id)

@@ -1,4 +1,3 @@
--- materialized
 -- Why did each attempt wait?
 -- One row per method of knowing the quota and attempt with a trusted wait of a known gang.
 --   method           as in vc_quotas; none: no quota is known and none can be estimated
@@ -13,111 +12,27 @@
 --   fragmentation_s  of these, within quota, while the gang did not fit on the fewest machines of
 --                    its pool that can hold it
 --   full_s           of the last, while the pool had fewer GPUs free than the gang at all
---   unknown_s        of these, while neither applied: the cause is not in the log
+--   start_up_s       of these, if there was room within the quota during all of them, and they are
+--                    not longer than start_up_limits
+--   unknown_s        of these, while nothing of this applied: the cause is not in the log
 --   cause            none: it did not wait; unknown: for more than half of the wait nothing is
---                    known; otherwise the longest of held, fair_share and fragmentation
-with methods as (
-  select distinct method
-  from vc_quotas
-  union all
-  select 'none' as method
-  where not exists (select 1 from vc_quotas)
-),
-
--- numbered, so that what is sorted by moments need not carry names
-episodes as materialized (
+--                    known; otherwise the longest of held, fair_share, fragmentation and start_up
+with parts as (
   select
-    row_number() over () as episode,
-    w.*,
-    job_pools.pool,
-    2 * (epoch_us(w.since_at) + (1e6 * w.held_s)::bigint) + 1 as since,
-    2 * epoch_us(w.started_at) + 1 as until
-  from trusted_waits as w
-  inner join job_pools using (job_id)
-),
-
--- both ends of a wait, at which the clocks of quota_limits and shortages are read
-ends as (
-  select
-    episode,
-    vc,
-    pool,
-    gpus,
-    unnest([since, until]) as moment,
-    unnest([-1, 1]) as sign
-  from episodes
-  where until > since
-),
-
-short as (
-  select
-    ends.*,
-    reading(s.no_fit_us, s.no_fit, s.moment, ends.moment) as no_fit_us,
-    reading(s.too_few_us, s.too_few, s.moment, ends.moment) as total_us
-  from ends
-  asof left join shortages as s
-    on ends.pool = s.pool and ends.gpus = s.gpus and ends.moment >= s.moment
-),
-
-ends_by_method as (
-  select
-    short.*,
-    methods.method
-  from short
-  cross join methods
-),
-
-readings as (
-  select
-    e.method,
-    e.episode,
-    e.sign,
-    e.no_fit_us,
-    e.total_us,
-    reading(q.over_us, q.over, q.moment, e.moment) as over_us,
-    coalesce(q.over_no_fit_us + case when q.over then e.no_fit_us - q.no_fit_us else 0 end, 0)
-      as over_no_fit_us,
-    coalesce(q.over_total_us + case when q.over then e.total_us - q.total_us else 0 end, 0)
-      as over_total_us
-  from ends_by_method as e
-  asof left join quota_limits as q
-    on
-      e.method = q.method
-      and e.vc = q.vc
-      and e.pool = q.pool
-      and e.gpus = q.gpus
-      and e.moment >= q.moment
-),
-
-spans as (
-  select
-    method,
-    episode,
-    sum(sign * over_us) / 1e6 as fair_share_s,
-    sum(sign * (no_fit_us - over_no_fit_us)) / 1e6 as fragmentation_s,
-    sum(sign * (total_us - over_total_us)) / 1e6 as full_s
-  from readings
-  group by all
-),
-
-parts as (
-  select
-    methods.method,
-    e.job_id,
-    e.attempt,
-    e.vc,
-    e.gpus,
-    e.first,
-    e.wait_s,
-    e.held_s,
-    coalesce(spans.fair_share_s, 0) as fair_share_s,
-    coalesce(spans.fragmentation_s, 0) as fragmentation_s,
-    coalesce(spans.full_s, 0) as full_s,
-    e.wait_s - e.held_s - coalesce(spans.fair_share_s + spans.fragmentation_s, 0) as unknown_s
-  from episodes as e
-  cross join methods
-  left join spans
-    on methods.method = spans.method and e.episode = spans.episode
+    p.* exclude (unexplained_s),
+    case
+      when
+        p.fair_share_s = 0
+        and p.fragmentation_s = 0
+        and p.unexplained_s > 0
+        and p.unexplained_s <= l.longest_s
+        then p.unexplained_s
+      else 0
+    end as start_up_s,
+    p.unexplained_s - start_up_s as unknown_s
+  from wait_parts as p
+  left join start_up_limits as l
+    on p.method = l.method
 )
 
 select
@@ -125,7 +40,8 @@ select
   case
     when wait_s = 0 then 'none'
     when unknown_s > wait_s / 2 then 'unknown'
-    when held_s >= greatest(fair_share_s, fragmentation_s) then 'held'
+    when held_s >= greatest(fair_share_s, fragmentation_s, start_up_s) then 'held'
+    when start_up_s > 0 then 'start_up'
     when fair_share_s >= fragmentation_s then 'fair_share'
     else 'fragmentation'
   end as cause

@@ -1,14 +1,18 @@
 """Compare causes of delay with a hand-drawn cluster and the simulator."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis.analyses import delay_causes
+from philly_analysis.analyses import completeness, delay_causes, why_waits
 from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
+from philly_analysis.trace.manifest import Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.analyses.clusters import frame, trace_of
@@ -109,15 +113,109 @@ def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> Non
     out = simulate(Workload.from_trace(source), policy, tmp_path / "out")
     known = pl.read_parquet(out / WAIT_CAUSES)
     with Trace(out) as trace:
-        ours = trace.sql("select * from wait_causes where method = 'given' and wait_s > 0").pl()
+        ours = trace.sql(
+            "select *, unknown_s + start_up_s as unexplained_s from wait_causes "
+            "where method = 'given' and wait_s > 0"
+        ).pl()
     both = known.join(ours, on=["job_id", "attempt"], suffix="_ours")
     assert both.height == known.height == ours.height > 100
     for known_s, ours_s in (
         ("fair_share_s", "fair_share_s_ours"),
         ("fragmentation_s", "fragmentation_s_ours"),
-        ("other_s", "unknown_s"),
+        ("other_s", "unexplained_s"),
     ):
         assert ((both[known_s] - both[ours_s]).abs() < 1e-3).all()
-    same = both["cause"].replace({"other": "unknown"}) == both["cause_ours"]
+    ours_cause = both["cause_ours"].replace({"unknown": "other", "start_up": "other"})
+    same = both["cause"] == ours_cause
     assert same.to_numpy().mean() >= 0.95
     assert both["cause"].n_unique() == 3
+
+
+def start_ups(path: Path, waits_s: list[float], gpus: int = 8) -> Path:
+    """A server of 8 GPUs; jobs of one GPU, a day apart, that wait although all are free."""
+    jobs = [(f"j{i}", "v", "ann", 1, 1440 * i, "Pass") for i in range(len(waits_s))]
+    starts = [1440 * i + wait_s / 60 for i, wait_s in enumerate(waits_s)]
+    return trace_of(
+        path,
+        jobs,
+        [(f"j{i}", 1, at, at + 60) for i, at in enumerate(starts)],
+        placements=frame("placements", _HELD, [(f"j{i}", 1, "m0", 0) for i in range(len(jobs))]),
+        machines=frame("machines", ("machine_id", "gpus"), [("m0", gpus), ("never", 8)]),
+        virtual_clusters=frame("virtual_clusters", ("vc", "gpus"), [("v", 8)]),
+    )
+
+
+# quartiles 10 and 40 s: the fence is 40 * 4 ** 1.5 = 320 s
+SHORT_S = [10.0] * 8 + [20.0] * 6 + [40.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("waits_s", "limit_s", "found"),
+    [
+        ([*SHORT_S, 20, 319.0], 320, ["start_up"]),
+        ([*SHORT_S, 20, 321.0], 320, ["unknown"]),
+        # an hour at most
+        ([60 * w for w in SHORT_S] + [3599.0, 3601.0], 3600, ["start_up", "unknown"]),
+        # enough to tell what is usual
+        ([20.0] * 10, 20, ["start_up"]),
+        ([20.0] * 9, None, ["unknown"]),
+        # waits of nothing tell nothing
+        ([20.0] * 9 + [0.0], None, ["unknown", "none"]),
+    ],
+)
+def test_start_up_is_a_wait_with_room_as_short_as_most(
+    tmp_path: Path, waits_s: list[float], limit_s: float | None, found: list[str]
+) -> None:
+    with Trace(start_ups(tmp_path / "t", waits_s)) as trace:
+        limits = trace.sql("select longest_s from start_up_limits").fetchall()
+        causes = dict(trace.sql("select wait_s, cause from wait_causes").fetchall())
+        [answer, *_] = delay_causes.compute(trace).sentences
+    assert limits == ([(pytest.approx(limit_s),)] if limit_s else [])
+    assert [causes[w] for w in waits_s[-len(found) :]] == found
+    # a little used server and waits that nothing explains: other jobs are missing
+    assert ("cannot be determined" in answer) == (limit_s is None)
+
+
+def test_servers_that_never_ran_a_job_are_not_free(tmp_path: Path) -> None:
+    path = start_ups(tmp_path / "t", [60.0] * 30, gpus=1)
+    with Trace(path) as trace:
+        free = trace.sql("select distinct free_gpus from free_capacity").fetchall()
+    assert sorted(free) == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(("by", "known"), [(("window",), True), (("window", "gang"), False)])
+def test_a_sample_of_jobs_has_no_causes(
+    hand_drawn: Trace, monkeypatch: pytest.MonkeyPatch, by: tuple[str, ...], known: bool
+) -> None:
+    sampled = replace(hand_drawn.manifest, sample=Sample("Some jobs.", by))
+    monkeypatch.setattr(hand_drawn, "manifest", sampled)
+    for compute in (delay_causes.compute, why_waits.compute):
+        result = compute(hand_drawn)
+        full = [f.name for f in result.facts if f.name == "full_pct"]
+        assert ("cannot be determined" in " ".join(result.sentences)) != known
+        assert bool(full) == (known and result.name == "why_waits")
+    assert (number(delay_causes.compute(hand_drawn), "waits") > 0) == known
+
+
+@pytest.mark.parametrize(
+    ("held_h", "unknown_s", "missing"),
+    [(24, 50, True), (25, 50, False), (24, 49, False), (0, 100, True)],
+)
+def test_a_little_used_cluster_with_unexplained_waits_lacks_jobs(
+    held_h: float, unknown_s: float, missing: bool
+) -> None:
+    idle = pd.DataFrame({"held_gpu_h": [held_h, 0], "capacity_gpu_h": [40.0, 60.0]})
+    causes = pd.DataFrame(
+        {
+            "method": ["p99", "p99", "peak"],
+            "cause": ["unknown", "fragmentation", "unknown"],
+            "time_s": [unknown_s, 100 - unknown_s, 1e6],
+        }
+    )
+    answers = {"idle_gpus": idle, "delay_causes": causes}
+    trace = Mock(manifest=Mock(sample=None), has=answers.__contains__)
+    trace.answer.side_effect = lambda name: Mock(df=lambda: answers[name])
+    reason = completeness.missing_jobs(trace)
+    assert bool(reason) == missing
+    if missing:
+        assert f"the jobs use {held_h}" in reason

@@ -105,6 +105,29 @@ def test_the_truth_has_each_wait_of_the_log(sample: Case) -> None:
     assert truth.select((parts - pl.col("wait_s")).abs().max()).item() < 1e-6
 
 
+FOUND = {"unknown": "other"}
+"""Causes that the finding and the truth name differently."""
+
+
+def test_the_causes_of_waiting_are_found(sample: Case) -> None:
+    truth = pl.read_parquet(SAMPLE / "truth.parquet")
+    with Trace(sample.trace) as trace:
+        found = trace.sql("select job_id, attempt, wait_s, cause from wait_causes").pl()
+    both = found.filter(pl.col("wait_s") > 0).join(
+        truth.select("job_id", "attempt", true="cause"), on=["job_id", "attempt"]
+    )
+    right = both.filter(pl.col("true") == pl.col("cause").replace(FOUND))
+    total_s = both["wait_s"].sum()
+    assert right["wait_s"].sum() >= 0.9 * total_s
+    assert right.height >= 0.8 * both.height
+    # also the rarer ones
+    shares = right.group_by("true").agg(right_s=pl.col("wait_s").sum())
+    of_cause = both.group_by("true").agg(pl.col("wait_s").sum()).join(shares, on="true")
+    parts = {cause: right_s / wait_s for cause, wait_s, right_s in of_cause.iter_rows()}
+    assert min(parts[c] for c in ("start_up", "fair_share", "fragmentation")) > 0.75
+    assert both.filter(pl.col("cause") == "unknown")["wait_s"].sum() < 0.2 * total_s
+
+
 def test_the_failing_server_and_the_idle_user_are_found(sample: Case) -> None:
     truth = pl.read_parquet(SAMPLE / "truth.parquet")
     lost = truth.filter(pl.col("after") == "node_failure").select("job_id", pl.col("attempt") - 1)

@@ -4,6 +4,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise, product
+from math import exp, log
+from statistics import quantiles
 from typing import Any
 
 from tests.analyses import plain as py
@@ -80,7 +82,7 @@ def level_at(rows: list[Row], name: str) -> Callable[[int], Any]:
     return lambda at: getattr(order[i - 1], name) if (i := bisect_right(moments, at)) else None
 
 
-def wait_causes(t: Rows) -> Out:
+def wait_parts(t: Rows) -> Out:
     """Add up the time between any two changes of free GPUs or of the virtual cluster's use."""
     pool_of = {j.job_id: j.pool for j in t.job_pools}
     quotas = {(q.method, q.vc): q.gpus for q in t.vc_quotas}
@@ -110,13 +112,36 @@ def wait_causes(t: Rows) -> Out:
                 parts[1] += spent
                 parts[2] += spent * (free[need.pool, need.servers](since) < w.gpus)
         fair, apart, full = parts
-        unknown = w.wait_s - w.held_s - fair - apart
-        known = {"held": w.held_s, "fair_share": fair, "fragmentation": apart}
-        cause = max(known, key=lambda c: known[c])
-        if unknown > w.wait_s / 2:
-            cause = "unknown"
         yield (method, w.job_id, w.attempt, w.vc, w.gpus, w.first, w.wait_s, w.held_s, fair, apart,
-               full, unknown, cause if w.wait_s else "none")  # fmt: skip
+               full, w.wait_s - w.held_s - fair - apart)  # fmt: skip
+
+
+def with_room(w: Row) -> bool:
+    """Whether there was room within the quota during all of a wait that nothing else explains."""
+    return bool(w.unexplained_s > 0 and not w.fair_share_s and not w.fragmentation_s)
+
+
+def start_up_limits(t: Rows) -> Out:
+    for (method,), waits in py.by(filter(with_room, t.wait_parts), "method").items():
+        if len(waits) > 9:
+            q1, _, q3 = quantiles([w.unexplained_s for w in waits], method="inclusive")
+            yield method, len(waits), min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
+
+
+def wait_causes(t: Rows) -> Out:
+    longest = {limit.method: limit.longest_s for limit in t.start_up_limits}
+    for w in t.wait_parts:
+        short = with_room(w) and w.unexplained_s <= longest.get(w.method, 0)
+        known = {
+            "held": w.held_s,
+            "start_up": w.unexplained_s if short else 0,
+            "fair_share": w.fair_share_s,
+            "fragmentation": w.fragmentation_s,
+        }
+        unknown = 0 if short else w.unexplained_s
+        cause = "unknown" if unknown > w.wait_s / 2 else max(known, key=lambda c: known[c])
+        *parts, _ = vars(w).values()
+        yield (*parts, known["start_up"], unknown, cause if w.wait_s else "none")
 
 
 def overtakings(t: Rows) -> Out:

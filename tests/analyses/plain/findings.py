@@ -56,7 +56,7 @@ def delay_causes(t: Rows) -> Out:
         (w.method, w.vc or "(none)", py.bucket(w.gpus), w.first, cause,
          w.cause == cause, getattr(w, f"{cause}_s", 0), w.full_s)
         for w in t.wait_causes
-        for cause in ("none", "held", "fair_share", "fragmentation", "unknown")
+        for cause in ("none", "held", "fair_share", "fragmentation", "start_up", "unknown")
     )  # fmt: skip
     for *key, waits, time_s, full_s in py.tally(rows, 3):
         if waits or time_s > 0:
@@ -480,9 +480,10 @@ def by_user(t: Rows, rows: list[Row], *sums: str, of: str = "") -> Out:
 
 
 def why_waits(t: Rows) -> Out:
-    sums = ("held_s", "fair_share_s", "full_s", "fragmentation_s", "unknown_s")
-    for *key, held, quota, full, apart, unknown in by_user(t, t.wait_causes, *sums, of="method"):
-        yield *key, held, quota, full, apart - full, unknown
+    sums = ("held_s", "fair_share_s", "full_s", "fragmentation_s", "start_up_s", "unknown_s")
+    for row in by_user(t, t.wait_causes, *sums, of="method"):
+        *key, held, quota, full, apart, start_up, unknown = row
+        yield *key, held, quota, full, apart - full, start_up, unknown
 
 
 def why_waits_by_reason(t: Rows) -> Out:
