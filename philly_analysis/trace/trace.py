@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -33,6 +33,8 @@ from philly_analysis.trace.views import Views
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from philly_analysis.trace.gantt import By
 
 
 class Trace(SuggestsNames):
@@ -240,6 +242,36 @@ class Trace(SuggestsNames):
 
         gpus = self.gpus if self.has("cluster_size") else None
         return overview(self.name, self.answer, gpus, synthetic=self.manifest.synthetic)
+
+    def gantt(self, day: str | date | None = None, *, by: "By" = "gang") -> "Figure":
+        """Plot which servers jobs held during a day: servers by time, an image of bounded size.
+
+        Parameters
+        ----------
+        day
+            Day in UTC: ``"2017-11-07"``, or a date. None: the day with the most GPU hours
+            allocated.
+        by
+            What the colours are: ``"gang"`` (size) or ``"vc"`` (virtual cluster).
+
+        Raises
+        ------
+        QueryError
+            That is no day, or no colouring.
+        TraceError
+            No job held GPUs of a known server on that day.
+        MissingTableError
+            The trace has no placements or no machines.
+        """
+        from philly_analysis.trace.gantt import gantt
+
+        return gantt(
+            *(day, by),
+            answer=self.answer,
+            sql=self.sql,
+            name=self.name,
+            synthetic=self.manifest.synthetic,
+        )
 
     @property
     def relations(self) -> "pd.DataFrame":

@@ -75,7 +75,7 @@ def completions(t: Rows) -> Out:
         if r.censored or r.sum_s is None or not r.last_ended_at or r.last_ended_at < r.submitted_at:
             continue
         jct = (r.last_ended_at - r.submitted_at).total_seconds()
-        yield (r.job_id, r.vc, r.gpus, r.submitted_at, jct, r.sum_s, jct - r.sum_s,
+        yield (r.job_id, r.vc, r.user, r.gpus, r.submitted_at, jct, r.sum_s, jct - r.sum_s,
                max(1, jct / max(r.sum_s, 60)))  # fmt: skip
 
 

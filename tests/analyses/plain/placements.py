@@ -69,6 +69,16 @@ def held_servers(t: Rows) -> Out:
                    r.started_at, r.until_at)  # fmt: skip
 
 
+def server_runs(t: Rows) -> Out:
+    runs = py.keyed(t.attempt_runs)
+    for (job, attempt, machine), its in py.by(t.placements, "job_id attempt machine_id").items():
+        r = runs.get((job, attempt))
+        if r and r.started_at and r.until_at and r.until_at > r.started_at:
+            known = all(p.gpu is not None or p.gpus is not None for p in its)
+            held = sum(py.first(p.gpus, 1) for p in its) if known else None
+            yield job, attempt, machine, r.vc, r.gpus, held, r.started_at, r.until_at
+
+
 def own_minutes(a: Row) -> tuple[Any, Any]:
     """Start of the first minute and end of the last that an attempt holds; None: unknown."""
     end = a.ended_at and py.minute(a.ended_at + MINUTE - timedelta(microseconds=1))
