@@ -201,14 +201,17 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     top = ranked[ranked["load"] == ranked["load"].max()]
     best, following = top.to_dict("records")[:2]
     at = f" at a load of {best['load']:g}" if best["load"] else ""
-    if best["arm"] == base:
-        size = "no policy is faster"
+    change = best["change"]
+    if change is None:
+        lead = "no policy is faster"
+    elif is_clear(change):
+        lead = f"{change_size(change)} below {base}"
     else:
-        size = f"{change_size(best['change'])} below {base}"
-    yield f"{best['setting']}{at}: {best['arm']} has the shortest mean completion time, {size}."
+        lead = f"but it cannot be told from {base}: {change_text(change)}"
+    yield f"{best['setting']}{at}: {best['arm']} has the shortest mean completion time, {lead}."
     here = rows[rows["load"].fillna(0.0) == best["load"]]
-    lead = effects(here.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
-    for gap in (Paired(*row) for row in lead.iloc[:, 2:].itertuples(index=False)):
+    gaps = effects(here.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
+    for gap in (Paired(*row) for row in gaps.iloc[:, 2:].itertuples(index=False)):
         if is_clear(gap):
             yield f"The next, {following['arm']}, takes {change_size(gap)} longer."
         else:

@@ -232,7 +232,7 @@ def _write_sweep(result: Result, folder: Path) -> Path:
         cards.append(Card(part.name, question, part))
     tables = {"Policies by mean completion time": sweeps.policy_table(result.table)}
     numbers = replace(result, sentences=(), draw=None)
-    part = Section("sweep", "All runs", numbers, "", tables=tables)
+    part = Section("sweep", "Every policy at each load", numbers, "", tables=tables)
     page = results_page(
         "A sweep of what-ifs",
         "Every policy runs the same jobs at each load and seed, so that differences are its own.",

@@ -31,7 +31,7 @@ _OTHERS = "others"
 _LONGEST_NAME = 24
 
 
-class Held(NamedTuple):
+class DayShares(NamedTuple):
     """GPUs held of servers during a day.
 
     Attributes
@@ -90,7 +90,7 @@ def gantt(
             f"{last}."
         )
     sizes = answer("machines").project("machine_id, gpus").df()
-    found = held(rows, dict(zip(sizes["machine_id"], sizes["gpus"], strict=True)), by, begin)
+    found = day_shares(rows, dict(zip(sizes["machine_id"], sizes["gpus"], strict=True)), by, begin)
     fig, [ax] = figures.canvas(width=10, height=6.2)
     _draw(ax, found, by)
     allocated = f"{share(found.allocated_frac)} of GPU time allocated"
@@ -115,7 +115,7 @@ def _midnight(day: str | date) -> datetime:
         raise QueryError(f"{day!r} is no day: give one as '2017-11-07'.") from None
 
 
-def held(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: datetime) -> Held:
+def day_shares(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: datetime) -> DayShares:
     """Return the share of each row of servers that each class holds, by interval of the day.
 
     Parameters
@@ -150,7 +150,7 @@ def held(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: datetime) 
     known = np.bincount(row_of, capacity.reindex(names).fillna(0))
     total = np.maximum(known[:, None], used.sum(axis=0))
     frac = np.divide(used, total, out=np.zeros_like(used), where=total > 0)
-    return Held(frac, float(used.sum() / total.sum()), classes, names, per_row)
+    return DayShares(frac, float(used.sum() / total.sum()), classes, names, per_row)
 
 
 def _classes(rows: pd.DataFrame, gpus: Floats, by: By) -> tuple[list[str], NDArray[np.intp]]:
@@ -187,7 +187,7 @@ def stacked(frac: Floats) -> Floats:
     return np.asarray(lines * parts)
 
 
-def _draw(ax: Axes, found: Held, by: By) -> None:
+def _draw(ax: Axes, found: DayShares, by: By) -> None:
     """Draw the image: classes are stacked within a server, idle GPUs are white."""
     palette = list(figures.GANG_COLORS.values()) if by == "gang" else list(figures.CYCLE)
     colors = np.array([to_rgb(color) for color in palette[: len(found.classes)]])

@@ -108,6 +108,9 @@ def test_the_headline_is_the_best_policy_at_the_highest_load() -> None:
     best, following, _ = sweeps.result_of(low).sentences
     assert best.endswith("fifo has the shortest mean completion time, no policy is faster.")
     assert following == "The next, las, takes 20 % (20 to 20) longer."
+    unsure = runs_of({(1.0, "fifo"): (60, 80, 90), (1.0, "las"): (50, 70, 92)})
+    first, *_ = sweeps.result_of(unsure).sentences
+    assert "las has the shortest mean completion time, but it cannot be told from fifo: −9" in first
     assert sweeps.result_of(RUNS.assign(load=None)).sentences[0].startswith("w: srtf has")
     [alone] = sweeps.result_of(RUNS[RUNS["arm"] == "las"]).sentences
     assert alone.startswith("6 runs: 1 workload, 1 policy, 3 seeds.")

@@ -10,7 +10,7 @@ import pytest
 
 from philly_analysis import Trace
 from philly_analysis.errors import QueryError, TraceError
-from philly_analysis.trace.gantt import held, stacked
+from philly_analysis.trace.gantt import day_shares, stacked
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
 
@@ -37,7 +37,7 @@ def test_cells_are_the_share_of_their_two_minutes() -> None:
         if start + length > 0:
             gang = int(rng.choice([1, 3, 8, 16]))
             rows.append((f"m{rng.integers(3)}", "v", gang, min(gang, 4), start, start + length))
-    found = held(runs(*rows), {"m0": 400, "m1": 300, "m2": 200, "m10": 8}, "gang", DAY)
+    found = day_shares(runs(*rows), {"m0": 400, "m1": 300, "m2": 200, "m10": 8}, "gang", DAY)
     assert found.servers == ["m0", "m1", "m2", "m10"] and found.classes == ["1", "2-4", "5-8", ">8"]
     expected = np.zeros((4, 4, 1440))
     for machine, _, gang, gpus, start, end in rows:
@@ -55,7 +55,7 @@ def test_servers_hold_as_many_gpus_as_are_known() -> None:
         ("b", None, 8, 8, 0, 720),  # not listed
         ("c", "z", 6, 6, 0, 1440),  # more than it has
     )
-    found = held(rows, {"a": 2, "c": 3, "d": 1}, "vc", DAY)
+    found = day_shares(rows, {"a": 2, "c": 3, "d": 1}, "vc", DAY)
     assert found.classes == ["(none)", "z", "x"]
     assert found.frac[:, :, 0].sum(axis=0).tolist() == [1, 1, 1, 0]
     assert found.frac[:, 1, -1].tolist() == [0, 0, 0]
@@ -64,12 +64,12 @@ def test_servers_hold_as_many_gpus_as_are_known() -> None:
 def test_many_servers_share_rows_and_small_clusters_join_the_others() -> None:
     names = [f"s{i:04d}" for i in range(1025)]
     rows = runs(*((n, f"v{i // 3 % 9}", 1, 1, 0, 1440) for i, n in enumerate(names) if i % 3 != 1))
-    found = held(rows, dict.fromkeys(names, 2), "vc", DAY)
+    found = day_shares(rows, dict.fromkeys(names, 2), "vc", DAY)
     assert found.per_row == 3 and found.frac.shape == (8, 342, 720)
     assert found.classes[-1] == "others" and len(found.classes) == 8
     assert found.frac[:, 0].sum(axis=0) == pytest.approx(2 / 6)
-    assert held(rows[:512], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 2
-    assert held(rows[:9], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 1
+    assert day_shares(rows[:512], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 2
+    assert day_shares(rows[:9], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 1
 
 
 def test_lines_stack_the_classes_of_a_server() -> None:
