@@ -3,7 +3,7 @@
 from philly_analysis.experiments import conclusions, sweeps
 from philly_analysis.experiments.amoeba import AMOEBA
 from philly_analysis.experiments.antman import ANTMAN
-from philly_analysis.experiments.effects import contrast_tables
+from philly_analysis.experiments.effects import contrast_tables, contrasts
 from philly_analysis.experiments.experiment import Experiment
 from philly_analysis.experiments.guidelines import GUIDELINES
 from philly_analysis.experiments.increments import choice_table

@@ -62,28 +62,47 @@ def effect(
     return Paired(np.nan, np.nan, np.nan, 0) if rows.empty else Paired(*rows[columns].iloc[0])
 
 
-def contrast_tables(
-    table: pd.DataFrame, shown: Mapping[str, Pairs], setting: str
-) -> dict[str, pd.DataFrame]:
-    """Return effects and intervals under one setting as text, by what changes.
+def contrasts(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
+    """Return the effects of arms on measures.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns measure, arm, against, and those of :func:`effects`.
+    """
+    key = ["measure", "arm", "against"]
+    found = [
+        effects(table, measure, arm, against).assign(measure=measure, arm=arm, against=against)
+        for measure, pairs in shown.items()
+        for arm, against, _ in pairs
+    ]
+    together = pd.concat(found, ignore_index=True)
+    return together[[*key, *together.columns.drop(key)]]
+
+
+def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame]:
+    """Return contrasts and intervals under one setting as text, by what changes.
+
+    Parameters
+    ----------
+    found
+        Of :func:`contrasts`.
 
     Returns
     -------
     dict of str to pandas.DataFrame
         A row per contrast: its name, and a column per load.
     """
-    found = {}
-    for measure, pairs in shown.items():
-        rows = [
-            (f"{arm}, over {against}", row.load, change_text(Paired(*row[3:])))
-            for arm, against, _ in pairs
-            for row in effects(table, measure, arm, against).itertuples()
-            if row.setting == setting
-        ]
-        long = pd.DataFrame(rows, columns=["contrast", "load", "change"])
-        wide = long.pivot_table(
+    tables = {}
+    usual = found[found["setting"] == setting]
+    for measure, rows in usual.groupby("measure", sort=False):
+        numbers = rows[["effect_pct", "low_pct", "high_pct", "seeds"]]
+        changes = [change_text(Paired(*row)) for row in numbers.itertuples(index=False)]
+        named = rows.assign(change=changes, contrast=rows["arm"] + ", over " + rows["against"])
+        wide = named.pivot_table(
             index="contrast", columns="load", values="change", aggfunc="first", sort=False
         )
         wide = wide.sort_index(axis=1).rename(columns="load {:g}".format)
-        found[f"change of {WHAT[measure]}"] = wide.rename_axis(columns=None).reset_index()
-    return found
+        title = f"change of {WHAT[str(measure)]}"
+        tables[title] = wide.rename_axis(columns=None).reset_index()
+    return tables

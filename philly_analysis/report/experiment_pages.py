@@ -108,18 +108,21 @@ def _decompositions(
 
 def _contrasts(experiment: "Experiment", result: Result, model: Work, at: float) -> Section:
     """Return the section that explains an answer: contrasts of one mechanism, free choices."""
-    from philly_analysis.experiments import choice_table, contrast_tables
+    from philly_analysis.experiments import choice_table, contrast_tables, contrasts
 
-    explained = replace(result, sentences=(), facts=(), caveats=(), draw=experiment.plot)
-    given = (experiment.increments, result.table, experiment.usual, experiment.choices)
+    found = contrasts(result.table, experiment.shown)
+    choices = choice_table(
+        experiment.increments, result.table, experiment.usual, experiment.choices, at
+    )
+    explained = replace(result, table=found, sentences=(), facts=(), caveats=())
     return section(
         f"{experiment.name}-{model}-contrasts",
         f"On the jobs of “{model}”: one mechanism at a time",
         explained,
-        explained.plot(),
+        experiment.plot(result),
         tables={
-            f"Choices that the paper leaves open, at a load of {at:g}": choice_table(*given, at),
-            **contrast_tables(result.table, experiment.shown, experiment.usual),
+            f"Choices that the paper leaves open, at a load of {at:g}": choices,
+            **contrast_tables(found, experiment.usual),
         },
     )
 
@@ -138,7 +141,8 @@ def _conclusions(
     with executor_of(processes, cluster) as executor, step(f"conclusions on {', '.join(sources)}"):
         result = conclusions.compute(sources, executor=executor)
     verdicts = conclusions.verdicts(result.table)
-    part = section("conclusions", result.question, result, conclusions.plot(result))
+    counted = replace(result, sentences=result.sentences[:1])  # the others are in the table
+    part = section("conclusions", result.question, counted, conclusions.plot(result))
     results = Results(conclusions=replace(result, draw=conclusions.plot))
 
     def write(folder: Path) -> Path:

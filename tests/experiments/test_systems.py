@@ -25,7 +25,7 @@ from philly_analysis.experiments import (
     synergy,
     synergy_arms,
 )
-from philly_analysis.experiments.effects import USUAL, contrast_tables, effect, effects
+from philly_analysis.experiments.effects import USUAL, contrast_tables, contrasts, effect, effects
 from philly_analysis.experiments.experiment import CAVEATS, Experiment
 from philly_analysis.experiments.job_sources import (
     EnsembleJobs,
@@ -113,7 +113,10 @@ def test_contrasts_have_intervals_by_load() -> None:
     ]
     table = pd.DataFrame(rows, columns=["setting", "load", "arm", "seed", "mean_jct_h"])
     pairs = (("elastic", "rigid", "grown"), ("rigid", "elastic", "shrunk"))
-    [(title, found)] = contrast_tables(table, {"mean_jct_h": pairs}, USUAL).items()
+    all_settings = contrasts(table, {"mean_jct_h": pairs})
+    assert all_settings["effect_pct"].tolist() == pytest.approx([-20] * 3 + [25] * 3)
+    assert list(all_settings.columns[:5]) == ["measure", "arm", "against", "setting", "load"]
+    [(title, found)] = contrast_tables(all_settings, USUAL).items()
     assert title == "change of mean completion time"
     assert found.to_numpy().tolist() == [
         ["elastic, over rigid", *["−20 % (−20 to −20)"] * 2],
