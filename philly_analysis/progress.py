@@ -12,7 +12,6 @@ from rich.progress import (
     DownloadColumn,
     Progress,
     SpinnerColumn,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
@@ -34,7 +33,7 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
         A connection whose running query is the work: a bar shows its progress.
     """
     bar = (BarColumn(),) if con is not None else ()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), *bar)
+    columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn(), *bar)
     progress = Progress(*columns, console=_TERMINAL, transient=True)
     task = progress.add_task(what, total=100 if con is not None else None)
 
@@ -50,8 +49,7 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
 def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a transfer while the block runs; call the result with the bytes so far."""
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    text = TextColumn("{task.description}")
-    progress = Progress(text, *columns, console=_TERMINAL, transient=True)
+    progress = Progress("{task.description}", *columns, console=_TERMINAL, transient=True)
     task = progress.add_task(what, total=total)
     with _shown(progress):
         yield lambda at: progress.update(task, completed=at)

@@ -4,8 +4,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from philly_analysis.atlas import measures
 from philly_analysis.atlas.claim import Claim, Margin, Published
-from philly_analysis.atlas.measures import MEASURES
 from philly_analysis.study import numbers
 
 
@@ -33,7 +33,7 @@ def _claim(
     margin: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Claim:
-    function = MEASURES[measure.pop("function")]
+    function = getattr(measures, measure.pop("function"))
     for key in ("invalid_for", "biased_by"):
         fields[key] = frozenset(fields.get(key, ()))
     return Claim(

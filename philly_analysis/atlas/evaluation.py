@@ -1,7 +1,9 @@
 """Evaluate every claim on every trace, and describe what each trace lacks."""
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,21 +22,7 @@ from philly_analysis.progress import step
 from philly_analysis.results import Result, count, unique_names
 from philly_analysis.trace import SELECTION_CRITERIA, Sample, Trace
 
-LACKS = {
-    "starts": "starts, so waits",
-    "run_times": "run times",
-    "gangs": "gang sizes",
-    "statuses": "job statuses",
-    "retries": "retries",
-    "users": "users",
-    "vcs": "virtual clusters",
-    "given_quotas": "quotas",
-    "machines": "machines",
-    "placements": "placements",
-    "gpu_samples": "GPU samples",
-    "host_samples": "host samples",
-    "failures": "output of failed attempts",
-}
+LACKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text("utf-8"))
 """Names of what a trace may lack: columns of ``known_columns``, and tables."""
 
 

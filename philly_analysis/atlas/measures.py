@@ -275,18 +275,3 @@ def _count_by(column: str, by: str, *groups: Group) -> Counts:
     return lambda rows: {
         name: rows[column].where(rows[by].isin(values), 0) for name, values in groups
     }
-
-
-MEASURES: dict[str, Callable[..., Measure]] = {
-    measure.__name__: measure
-    for measure in (
-        share_of,
-        ratio_of_shares,
-        median_of,
-        top_tenth_of,
-        cost_ratio,
-        spread_minus_packed,
-        day_ratio,
-    )
-}
-"""Every measure by name, as the catalogue of claims refers to it."""

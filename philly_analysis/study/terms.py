@@ -72,16 +72,8 @@ STATUSES = (PASS, KILLED, FAILED)
 """How a job ended, in the words of the Philly archive (the study's third is 'unsuccessful')."""
 
 END_REASONS = (
-    "completed",
-    "failed",
-    "killed",
-    "time_limit",
-    "out_of_memory",
-    "node_failure",
-    "preempted",
-    "requeued",
-    "migrated",
-    "resized",
+    *("completed", "failed", "killed", "time_limit", "out_of_memory", "node_failure"),
+    *("preempted", "requeued", "migrated", "resized"),
 )
 """How an attempt ended. Sources that do not say leave it null."""
 
@@ -130,9 +122,7 @@ class Gangs(StrEnum):
 
 
 Tier = Literal["IF", "AE", "U"]
-
-TIER_NAMES: dict[Tier, str] = {"IF": "infrastructure", "AE": "AI engine", "U": "user"}
-"""The study's tiers of failure (ATC'19, Section 4)."""
+"""The study's tiers of failure (ATC'19, Section 4): infrastructure, AI engine, user."""
 
 
 def _case(name: str, known: tuple[Bucket, ...]) -> str:

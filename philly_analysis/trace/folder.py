@@ -84,11 +84,6 @@ class TraceFolder:
         self.path = self.files = out
         self.folders = (out, *self.folders)
 
-    @property
-    def is_stable(self) -> bool:
-        """Whether `files` leads to this trace's files even if another is at its path."""
-        return self.files != self.path
-
     def check(self, tables: Iterable[str]) -> None:
         """Check the files of tables, each once.
 
@@ -106,10 +101,6 @@ class TraceFolder:
         """Raise TraceError if another trace is at the path."""
         if not self.handle.in_place:
             raise replaced_error(self.path)
-
-    def close(self) -> None:
-        """Close the folder."""
-        self.handle.close()
 
 
 def replaced_error(path: Path) -> TraceError:

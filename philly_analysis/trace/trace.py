@@ -116,7 +116,8 @@ class Trace(SuggestsNames):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            may_be_another = error is None and not self._folder.is_stable
+            # without a path that never leads to another folder, the files may be another trace's
+            may_be_another = error is None and self._folder.files == self._folder.path
             if may_be_another or isinstance(error, duckdb.Error | OSError):
                 self._folder.check_in_place()
             if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
@@ -343,7 +344,7 @@ class Trace(SuggestsNames):
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""
         self._con.close()
-        self._folder.close()
+        self._folder.handle.close()
         if self._remove:
             self._remove()
         shutil.rmtree(self._scratch, ignore_errors=True)

@@ -1,5 +1,6 @@
 """Read Alibaba's cluster trace gpu-v2020 (PAI): tables of jobs, tasks, sensors and machines."""
 
+import tomllib
 from pathlib import Path
 
 import duckdb
@@ -10,16 +11,10 @@ from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import Field, Layout
 
-COLUMNS = {
-    "job_table": "job_name,inst_id,user,status,start_time,end_time",
-    "task_table": "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,"
-    "plan_gpu,gpu_type",
-    "sensor_table": "job_name,task_name,worker_name,inst_id,machine,gpu_name,cpu_usage,"
-    "gpu_wrk_util,avg_mem,max_mem,avg_gpu_wrk_mem,max_gpu_wrk_mem,read,write,read_count,"
-    "write_count",
-    "machine_spec": "machine,gpu_type,cap_cpu,cap_mem,cap_gpu",
-}
-"""Columns by table, as the publisher's header files list them; the tables have no header."""
+COLUMNS: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_name("columns.toml").read_text("utf-8")
+)
+"""Columns by table."""
 
 
 def prepare(
@@ -37,10 +32,9 @@ def prepare(
         raise InputError(f"{raw} has no pai_{missing[0]}.csv: give the folder of the tables.")
     new = {name: raw_store.new_files(found) for name, found in files.items()}
     rows = {}
-    for name, listed in COLUMNS.items():
-        header = tuple(listed.split(","))
+    for name, header in COLUMNS.items():
         fields = {column: Field(column) for column in header}
-        layout = Layout(header=header, nulls=("",), fields=fields)
+        layout = Layout(header=tuple(header), nulls=("",), fields=fields)
         rows[name] = store(con, name, layout, fields, new[name], scratch)
         rows[name] += raw_store.merge(con, name)
     return RawFiles(

@@ -22,6 +22,7 @@ from philly_analysis.trace import JOBS
 
 _MAP = "map.toml"
 _MACROS = Path(__file__).with_name("macros.sql")
+_SUMMED = Path(__file__).parent / "opening" / "summed_jobs.sql"
 _CONVERSIONS: dict[Kind, str] = {"text": "meaning", "number": "quantity", "time": "moment"}
 """Macros that convert texts, by kind."""
 
@@ -129,27 +130,11 @@ def _interpreted(table: str) -> str:
             else f"unread('{name}', {text}, \"{name}\", '{kind}')"
         )
     faults.append("if(gpus <> round(gpus), 'gpus is not a whole number', null)")
-    rows = _SUMMED if table == "jobs" else f"from {table}_rows"
+    rows = _SUMMED.read_text("utf-8") if table == "jobs" else f"from {table}_rows"
     return (
         f"with rows as ({rows}), interpreted as (select *, {', '.join(columns)} from rows) "
         f"select *, coalesce({', '.join(faults)}) as reject from interpreted"
     )
-
-
-_SUMMED = """
-select * replace (
-  if(
-    getvariable('map').jobs.submitted_at.since_row_before
-    and try_cast(submitted_at_said as double) is not null,
-    sum(try_cast(submitted_at_said as double)) over (
-      partition by source_file order by source_line
-    )::varchar,
-    submitted_at_said
-  ) as submitted_at_said
-)
-from jobs_rows
-"""
-"""Rows whose submission time is the sum of the intervals so far, where the map defines it so."""
 
 
 def _rules(chosen: TableMap, jobs: list[Path]) -> pa.Table:
