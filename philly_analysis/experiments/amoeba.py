@@ -14,6 +14,7 @@ from philly_analysis.experiments.experiment import (
     Experiment,
     Summary,
     Sweep,
+    changed_settings,
     system_rows,
 )
 from philly_analysis.experiments.increments import Increment
@@ -39,30 +40,8 @@ class Setting(NamedTuple):
     speed: Parallelism = Parallelism()
 
 
-_BASE = Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0)
-
-
-def _power_curve(alpha: float) -> Setting:
-    return Setting(replace(_BASE, alpha=alpha), Parallelism(alpha=alpha, models=()))
-
-
-SETTINGS: dict[str, Setting] = {
-    USUAL: Setting(_BASE),
-    "one law, exponent 0.6": _power_curve(0.6),
-    "one law, exponent 0.9": _power_curve(0.9),
-    "one law, exponent 1": _power_curve(1.0),
-    "ImageNet only": Setting(_BASE, Parallelism(models=("imagenet",))),
-    "BERT only": Setting(_BASE, Parallelism(models=("bert",))),
-    "at most 1.5 times": Setting(replace(_BASE, scale_out=1.5)),
-    "at most 4 times": Setting(replace(_BASE, scale_out=4.0)),
-    "at least a half": Setting(replace(_BASE, shrink_to=0.5)),
-    "a change costs 1.5 s": Setting(replace(_BASE, restart_s=1.5)),
-    "a change costs 300 s": Setting(replace(_BASE, restart_s=300.0)),
-    "shrinks above 1 waiting": Setting(replace(_BASE, pending_above=1)),
-    "queues at 1 GPU hour": Setting(replace(_BASE, thresholds_gpu_s=(3600.0,))),
-    "order SRTF": Setting(replace(_BASE, order="srtf")),
-    "decides every 60 s": Setting(replace(_BASE, round_s=60.0)),
-}
+_USUAL = Setting(Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0))
+SETTINGS: dict[str, Setting] = {USUAL: _USUAL, **changed_settings("amoeba", _USUAL)}
 """Settings by name: the usual one, and one for each changed assumption."""
 
 _JCT = ("mean_jct_h", BOTH)

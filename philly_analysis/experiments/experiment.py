@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,20 @@ Arms = Mapping[str, tuple[Any, ...]]
 def read_table(name: str) -> dict[str, Any]:
     """Read a TOML file of this package."""
     return tomllib.loads((Path(__file__).parent / name).read_text("utf-8"))
+
+
+def changed_settings(experiment: str, usual: Any) -> dict[str, Any]:
+    """Return the settings of ``settings.toml`` by name: the usual one with some fields changed."""
+
+    def changed(old: Any, new: Any) -> Any:
+        if isinstance(new, dict):
+            return replace(old, **{name: changed(None, value) for name, value in new.items()})
+        return tuple(new) if isinstance(new, list) else new
+
+    return {
+        name: usual._replace(**{k: changed(getattr(usual, k), v) for k, v in fields.items()})
+        for name, fields in read_table("settings.toml")[experiment].items()
+    }
 
 
 CAVEATS = {name: tuple(sentences) for name, sentences in read_table("caveats.toml").items()}

@@ -17,6 +17,7 @@ from philly_analysis.experiments.experiment import (
     Row,
     Summary,
     Sweep,
+    changed_settings,
     trial_rows,
 )
 from philly_analysis.experiments.increments import Increment
@@ -86,20 +87,7 @@ class Setting(NamedTuple):
         }
 
 
-SETTINGS: dict[str, Setting] = {
-    USUAL: Setting(),
-    "a restart costs 0 s": Setting(restart_s=0.0),
-    "a restart costs 5 min": Setting(restart_s=300.0),
-    "nothing is lost": Setting(checkpoint_s=0.0),
-    "no checkpoints": Setting(checkpoint_s=float("inf")),
-    "asks 3 times": Setting(asks=3),
-    "asks 24 times": Setting(asks=24),
-    "at once": Setting(migrate_after_s=0.0),
-    "after 1 h": Setting(migrate_after_s=3600.0),
-    "on 2 servers": Setting(prerun_servers=2),
-    "for 2 min": Setting(prerun_s=120.0),
-    "for 1 h": Setting(prerun_s=3600.0),
-}
+SETTINGS: dict[str, Setting] = {USUAL: Setting(), **changed_settings("guidelines", Setting())}
 """Settings by name: the usual one, and one for each changed assumption."""
 
 ARMS = tuple(Setting().arms())

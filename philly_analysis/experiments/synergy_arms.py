@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from philly_analysis.experiments.experiment import changed_settings
 from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.simulator import PROFILES, HostResources, run
 from philly_analysis.simulator.policies import Drf, Policy, Synergy, Tetris
@@ -39,21 +40,7 @@ class Setting(NamedTuple):
 USUAL = "FIFO, 20/70/10"
 """Name of the setting from which all others differ in one assumption."""
 
-_BASE = Setting()
-SETTINGS: dict[str, Setting] = {
-    USUAL: _BASE,
-    "order SRTF": _BASE._replace(order="srtf"),
-    "order LAS": _BASE._replace(order="las"),
-    "split 33/33/33": _BASE._replace(split=(33, 33, 33)),
-    "split 50/0/50": _BASE._replace(split=(50, 0, 50)),
-    "split 0/100/0": _BASE._replace(split=(0, 100, 0)),
-    "gangs as drawn": _BASE._replace(gangs="own"),
-    "32 GPUs": _BASE._replace(servers=4),
-    "512 GPUs, own gangs": _BASE._replace(servers=64, gangs="own"),
-    "4 CPUs a GPU": _BASE._replace(cpus=32),
-    "5 CPUs a GPU": _BASE._replace(cpus=40),
-    "6 CPUs a GPU": _BASE._replace(cpus=48),
-}
+SETTINGS: dict[str, Setting] = {USUAL: Setting(), **changed_settings("synergy", Setting())}
 """Settings by name: the usual one, and one for each changed assumption."""
 
 
