@@ -101,8 +101,8 @@ def sentences(
             yield f"{mechanism} {change}, {over}; {count(row.change.pairs, 'draw')}: no interval."
         else:
             yield (
-                f"The effect of {first.mechanism} on {first.what} at a load of {at:g} cannot be "
-                f"told from zero: {change_text(row.change)} {over}."
+                f"The effect of {first.mechanism} on {first.what} at a load of {at:g} is not "
+                f"significant: {change_text(row.change)} {over}."
             )
     if others := [row for row in changes if row not in here]:
         each = "; ".join(f"{change_text(row.change)} at {row.load:g}" for row in others)

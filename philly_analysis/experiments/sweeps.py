@@ -207,7 +207,7 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     elif is_clear(change):
         lead = f"{change_size(change)} below {base}"
     else:
-        lead = f"but it cannot be told from {base}: {change_text(change)}"
+        lead = f"but not significantly below {base}: {change_text(change)}"
     yield f"{best['setting']}{at}: {best['arm']} has the shortest mean completion time, {lead}."
     here = rows[rows["load"].fillna(0.0) == best["load"]]
     gaps = effects(here.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
@@ -215,7 +215,7 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
         if is_clear(gap):
             yield f"The next, {following['arm']}, takes {change_size(gap)} longer."
         else:
-            yield f"The next, {following['arm']}, cannot be told from it: {change_text(gap)}."
+            yield f"The next, {following['arm']}, is not significantly slower: {change_text(gap)}."
 
 
 def plot(result: Result) -> Figure:

@@ -197,8 +197,8 @@ def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -
 def many(tmp_path: Path, name: str, waits_min: Sequence[int], *, since: datetime = T) -> Path:
     """Write a trace of 60 jobs an hour apart that wait as given and run 10 minutes.
 
-    Every third job has 8 GPUs and is of the user y and cluster v; the others have 1 and are of x
-    and w.
+    Every third job has 8 GPUs and is of the user <i>y</i> and cluster v; the others have 1 and are
+    of x and w.
     """
     jobs = 60
     at = [since + timedelta(hours=i) for i in range(jobs)]
@@ -212,7 +212,7 @@ def many(tmp_path: Path, name: str, waits_min: Sequence[int], *, since: datetime
                 "gpus": [8 if w else 1 for w in wide],
                 "submitted_at": at,
                 "vc": ["v" if w else "w" for w in wide],
-                "user": ["y" if w else "x" for w in wide],
+                "user": ["<i>y</i>" if w else "x" for w in wide],
             }
         ),
         "attempts": pl.DataFrame(
@@ -241,7 +241,7 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     )
     assert wide.change.effect == pytest.approx(150)
     assert found["vc", "w"].change == found["user", "x"].change == narrow.change
-    assert [c.group for c in changes_in(result.table) if c.by == "user"] == ["x", "y"]
+    assert [c.group for c in changes_in(result.table) if c.by == "user"] == ["x", "<i>y</i>"]
     assert list(group_sentences(result)) == [
         "Under after the mean completion time is shorter for 1 GPU; longer for 5-8 GPUs.",
         "1 of 2 users take longer than under before.",
@@ -302,6 +302,7 @@ def test_the_page_opens_with_three_answers(tmp_path: Path) -> None:
     before, after = many(tmp_path, "before", (30, 30, 10)), many(tmp_path, "after", (10, 10, 40))
     page = compare([before, after]).save(tmp_path / "page")
     text = page.read_text("utf-8")
+    assert "<i>y" not in text and "&lt;i&gt;y&lt;/i&gt;" in text
     assert "<h1>after against before</h1>" in text and 'class="cards three"' in text
     at = [
         text.index(f'<section class="card" id="{n}"') for n in ("comparison", "groups", "activity")
