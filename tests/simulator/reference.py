@@ -355,6 +355,13 @@ class LeastAttained(Preemptive):
         return job.queued_s + self.promote * job.held_gpu_s / job.gpus
 
 
+class LeastAttainedByArrival(LeastAttained):
+    """Tiresias, section 3.2, where each queue is in the order of submission."""
+
+    def rank(self, job: RefJob) -> tuple[float, ...]:
+        return job.level, job.spec.submit_s
+
+
 def unfairness(world: World, job: RefJob) -> tuple[float, int]:
     """Themis, section 4: minus rho, then the order of submission."""
     finish_s = world.now_s - job.spec.submit_s + job.remaining_s

@@ -54,6 +54,7 @@ PREEMPTIVE: dict[str, dict[str, object]] = {
     "srsf": {"restart_s": 3},
     "las": {"thresholds_gpu_s": [8, 40]},
     "tiresias": {"thresholds_gpu_s": [8, 40], "promote": 2},
+    "tiresias arrival": {"thresholds_gpu_s": [8, 40], "promote": 2, "order": "arrival"},
     "gittins": {"thresholds_gpu_s": [8, 40], "steps": 5},
 }
 
@@ -63,7 +64,7 @@ PREEMPTIVE: dict[str, dict[str, object]] = {
 @settings(max_examples=25)
 @given(rows=workloads)
 def test_lazy_preemption_equals_eager_preemption(name: str, rows: Rows, consolidate: bool) -> None:
-    lazy = policy_named(name, {**PREEMPTIVE[name], "consolidate": consolidate})
+    lazy = policy_named(name.split()[0], {**PREEMPTIVE[name], "consolidate": consolidate})
 
     class Eager(type(lazy)):  # type: ignore[misc]
         def may_change(self, view: View) -> bool:
@@ -102,6 +103,10 @@ PAIRS: dict[str, tuple[dict[str, object], Callable[[list[JobSpec]], slow.Policy]
     "tiresias restarts": (
         {**LIMITS, "promote": 1, "restart_s": 23.5},
         lambda _: slow.LeastAttained((40, 200), 1.0),
+    ),
+    "tiresias arrival": (
+        {**LIMITS, "promote": 2, "order": "arrival"},
+        lambda _: slow.LeastAttainedByArrival((40, 200), 2.0),
     ),
     "gittins restarts": (
         {**LIMITS, "steps": 5, "restart_s": 6.5},
