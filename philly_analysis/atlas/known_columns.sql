@@ -2,6 +2,7 @@
 -- One row.
 --   jobs            jobs
 --   gpu_jobs        of these, jobs on GPUs
+--   jobs_without_gpus  jobs on no GPU
 --   began_at        first submission
 --   ended_at        last submission
 --   users           jobs whose user is known
@@ -9,6 +10,7 @@
 --   vcs             jobs whose virtual cluster is known
 --   statuses        jobs whose end is known
 --   gangs           jobs whose gang size is known
+--   time_limits     jobs whose time limit is known
 --   clusters        clusters that the jobs name
 --   attempts        attempts
 --   starts          attempts whose start is known
@@ -19,6 +21,7 @@ with of_jobs as (
   select
     count(*) as jobs,
     count(*) filter (where gpus > 0) as gpu_jobs,
+    count(*) filter (where gpus = 0) as jobs_without_gpus,
     min(submitted_at) as began_at,
     max(submitted_at) as ended_at,
     count("user") as users,
@@ -26,6 +29,7 @@ with of_jobs as (
     count(vc) as vcs,
     count(status) as statuses,
     count(gpus) as gangs,
+    count(time_limit_s) as time_limits,
     count(distinct cluster) as clusters
   from jobs
 ),

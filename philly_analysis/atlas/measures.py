@@ -93,6 +93,35 @@ def share_of(
     return Measure(statistic, groups, panel, "bars", "%")
 
 
+def share_in(
+    part: str, by: str, values: Sequence[object], labels: Mapping[str, object], *, counted: str
+) -> Measure:
+    """Measure the share of a sum in some groups of rows, in percent, with a bar per group.
+
+    Parameters
+    ----------
+    part
+        Column of the sum.
+    by, values
+        Column of the groups, and those of the numerator.
+    labels
+        Groups of the bars by label.
+    counted
+        Column of the number of observations, which is also their name.
+    """
+
+    def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
+        return 100 * ratio(r.sums(rows[part].where(rows[by].isin(values), 0)), r.sums(rows[part]))
+
+    def panel(rows: pd.DataFrame) -> pd.DataFrame:
+        sums = rows.groupby(by)[list({part, counted})].sum().reindex(list(labels.values()))
+        sums = sums.fillna(0)
+        y = 100 * sums[part] / max(float(sums[part].sum()), 1e-300)
+        return pd.DataFrame({"x": list(labels), "y": y.to_numpy(), "n": sums[counted].to_numpy()})
+
+    return Measure(statistic, _count(counted, counted), panel, "bars", "%")
+
+
 def ratio_of_shares(
     part: str,
     total: str,
@@ -242,6 +271,22 @@ def day_ratio() -> Measure:
         return pd.DataFrame({"x": jobs.index, "y": jobs.to_numpy() / mean, "n": jobs.to_numpy()})
 
     return Measure(statistic, _count("jobs", "jobs"), panel, "hours", "times")
+
+
+def dispersion() -> Measure:
+    """Measure the variance over the mean of hourly counts, from hour to hour.
+
+    The variance is half the mean squared change against the hour before (von Neumann, Annals of
+    Mathematical Statistics 12, 1941), so that slow changes of the load are not part of it. It is
+    one for independent submissions, a Poisson process.
+    """
+
+    def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
+        return ratio(r.sums(rows["squared"]), 2 * r.sums(rows["jobs"]))
+
+    levels = ("0", "1-3", "4-15", ">15")
+    shown = share_in("hours", "level", levels[:1], {n: n for n in levels}, counted="hours")
+    return Measure(statistic, _count("jobs", "jobs"), shown.panel, "bars", "times")
 
 
 def bars(

@@ -187,5 +187,6 @@ def test_what_the_study_prints_is_what_is_published() -> None:
         "out_of_order_is_harmless": number["out_of_order", "harmless_5_8_pct"],
         "gpus_are_used_little": number["gpu_util", "mean_all_all_pct"],
         "spread_gangs_use_less": pytest.approx(28.56 - 43.66),
+        "killed_jobs_cost_much": 37.69,
         "unsuccessful_jobs_cost_most": pytest.approx((37.69 + 17.76) / (13.5 + 17.2), rel=1e-3),
     }

@@ -561,11 +561,27 @@ def jobs_are_short(t: Rows) -> Out:
         yield r.user, r.submitted_at.date(), None if r.censored else r.run_s
 
 
+def gpu_time_by_gang(t: Rows) -> Out:
+    jobs = [j for j in t.workload_jobs if j.left_out is None]
+    of = lambda j: (j.user, j.submitted_at.date(), py.bucket(j.gpus))  # noqa: E731
+    return py.tally(((*of(j), 1, j.gpu_h) for j in jobs), 2)
+
+
+def jobs_use_no_gpu(t: Rows) -> Out:
+    for key, rows in py.by(
+        [j for j in t.jobs if j.gpus is not None and j.flag is None],
+        lambda j: (j.user, j.submitted_at.date(), "GPUs" if j.gpus else "no GPU"),
+    ).items():
+        yield *key, len(rows)
+
+
 def known_columns(t: Rows) -> Out:
     jobs, moments = t.jobs, py.column(t.jobs, "submitted_at")
     users = py.column(jobs, "user")
-    yield (len(jobs), sum(bool(j.gpus) for j in jobs), min(moments), max(moments), len(users),
-           len(set(users)), *(len(py.column(jobs, c)) for c in ("vc", "status", "gpus")),
+    yield (len(jobs), sum(bool(j.gpus) for j in jobs), sum(j.gpus == 0 for j in jobs),
+           min(moments), max(moments), len(users),
+           len(set(users)),
+           *(len(py.column(jobs, c)) for c in ("vc", "status", "gpus", "time_limit_s")),
            len(set(py.column(jobs, "cluster"))), len(t.attempts),
            len(py.column(t.attempts, "started_at")),
            sum(py.first(a.run_s, a.started_at and a.ended_at) is not None for a in t.attempts),
@@ -603,6 +619,23 @@ def starts_out_of_order(t: Rows) -> Out:
         t.overtakings, lambda o: (o.started_at.date(), py.bucket(o.gpus))
     ).items():
         yield *key, len(rows), sum(o.overtook for o in rows)
+
+
+def submissions_are_bursty(t: Rows) -> Out:
+    counts = Counter(j.submitted_at.replace(minute=0, second=0, microsecond=0)
+                     for j in t.jobs if j.flag is None and j.gpus != 0)  # fmt: skip
+    hour, last = min(counts), max(counts)
+    found = []
+    while hour < last:
+        before, hour = counts[hour], hour + timedelta(hours=1)
+        n = counts[hour]
+        level = "0" if n == 0 else "1-3" if n <= 3 else "4-15" if n <= 15 else ">15"
+        found.append((hour.date(), level, 1, n, (n - before) ** 2))
+    return py.tally(found, 3)
+
+
+def time_limits_are_loose(t: Rows) -> Out:
+    return py.tally(((r.user, r.gang, 1, 2 * r.run_s < r.limit_s) for r in t.limited_runs), 2)
 
 
 def unsuccessful_jobs_cost_most(t: Rows) -> Out:
