@@ -2,12 +2,7 @@
 
 from philly_analysis.atlas.claim import FEWEST_ROWS, Verdict
 from philly_analysis.atlas.datasets import known_datasets
+from philly_analysis.atlas.drawing import COLORS
 from philly_analysis.atlas.evaluation import Atlas, evaluate
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, RESAMPLES
-from philly_analysis.atlas.small_multiples import (
-    CLASSES,
-    COLORS,
-    SYMBOLS,
-    multiples,
-    short_interval,
-)
+from philly_analysis.atlas.small_multiples import SYMBOLS, multiples, short_interval

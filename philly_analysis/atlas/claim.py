@@ -26,6 +26,11 @@ class Verdict(StrEnum):
     ABSENT = "is practically absent"
     UNDECIDED = "cannot be said"
 
+    @property
+    def word(self) -> str:
+        """The verdict in one word: holds, reversed, absent or undecided."""
+        return self.name.lower()
+
 
 @dataclass(frozen=True, slots=True)
 class Published:

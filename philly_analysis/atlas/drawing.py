@@ -11,6 +11,16 @@ from philly_analysis.atlas.claim import FEWEST_ROWS, Claim
 from philly_analysis.results import duration, number
 from philly_analysis.results.figures import ACCENT, CYCLE, GANG_COLORS, INK, MUTED, SOFT
 
+COLORS = {
+    "holds": "#0b5a91",
+    "reversed": "#a84300",
+    "absent": "#00706b",
+    "undecided": "#7d8792",
+    "study": "#22272e",
+    "summary": "#7d8792",
+}
+"""Colour of each kind of mark, safe for colour blindness."""
+
 _W, _H = 180, 118
 _LEFT, _RIGHT, _TOP, _FOOT = 26, 176, 10, 100
 _GRID = "#e6e9ed"

@@ -17,6 +17,7 @@ from philly_analysis.atlas.claim import (
     Finding,
     Verdict,
 )
+from philly_analysis.atlas.overview import plot
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Resampling, resampling
 from philly_analysis.progress import step
 from philly_analysis.results import Result, count, unique_names
@@ -139,7 +140,7 @@ class Atlas:
     def result(self) -> Result:
         """Return the table as a result, with the number of verdicts."""
         verdicts = [f.verdict for f in self.findings.values()]
-        counts = ", ".join(f"{verdicts.count(v)} {v.name.lower()}" for v in Verdict)
+        counts = ", ".join(f"{verdicts.count(v)} {v.word}" for v in Verdict)
         return Result(
             "atlas",
             self.table,
@@ -148,6 +149,7 @@ class Atlas:
                 f"{counts}."
             ],
             question="Which findings of the study hold on which clusters?",
+            draw=plot,
             synthetic=any(c.synthetic for c in self.clusters),
             reads=tuple(dict.fromkeys(name for reads in self.reads.values() for name in reads)),
         )

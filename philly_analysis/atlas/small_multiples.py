@@ -21,19 +21,6 @@ SYMBOLS = {
 }
 """A symbol per verdict, so that it does not depend on colour alone."""
 
-CLASSES = {verdict: verdict.name.lower() for verdict in Verdict}
-"""The CSS class of each verdict, and its word in a table cell."""
-
-COLORS = {
-    "holds": "#0b5a91",
-    "reversed": "#a84300",
-    "absent": "#00706b",
-    "undecided": "#7d8792",
-    "study": "#22272e",
-    "summary": "#7d8792",
-}
-"""Colour of each kind of mark, safe for colour blindness."""
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -42,7 +29,7 @@ class Mark:
     Attributes
     ----------
     kind
-        The class of a cluster's verdict; ``study`` or ``summary`` for published values.
+        The word of a cluster's verdict; ``study`` or ``summary`` for published values.
     text
         The effect with its interval.
     low, high
@@ -156,7 +143,7 @@ def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
 
 
 def _mark(claim: Claim, axis: drawing.Axis, finding: Finding) -> Mark:
-    effect, kind = finding.effect, CLASSES[finding.verdict]
+    effect, kind = finding.effect, finding.verdict.word
     at, value = axis.at(effect.value), claim.format(effect.value)
     if np.isnan(effect.low):
         return Mark(finding.cluster, kind, at, f"{value}, no interval", finding.why)

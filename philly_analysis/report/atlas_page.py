@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import cast
 
 from philly_analysis.atlas import (
-    CLASSES,
     COLORS,
     FEWEST_BLOCKS,
     FEWEST_ROWS,
@@ -26,7 +25,7 @@ from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import data_uri, now, replacing, template
-from philly_analysis.results import Result, csv_text, write_csv
+from philly_analysis.results import Result, csv_text, figures, write_csv
 from philly_analysis.trace import MACROS, Trace, TraceLike, open_trace, with_dependencies
 
 ATLAS = "atlas.html"
@@ -98,12 +97,13 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: Path) -> Pa
         atlas=atlas,
         absent=absent,
         chapters=[],
+        overview=figures.svg(atlas.result().plot()),
         multiples=multiples(atlas),
         verdicts=list(Verdict),
         symbols=SYMBOLS,
-        classes=CLASSES,
+        classes={v: v.word for v in Verdict},
         colors=COLORS,
-        marks={CLASSES[v]: SYMBOLS[v] for v in Verdict},
+        marks={v.word: SYMBOLS[v] for v in Verdict},
         short=short_interval,
         relations=with_dependencies(atlas.result().reads),
         resamples=RESAMPLES,

@@ -1,6 +1,8 @@
 """Check the page of the atlas: one escaped file with a cell per claim and cluster."""
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,10 +10,11 @@ import pytest
 from markupsafe import escape
 
 from philly_analysis import atlas
-from philly_analysis.atlas import drawing
+from philly_analysis.atlas import drawing, overview
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Claim
 from philly_analysis.atlas.datasets import known_datasets
+from philly_analysis.atlas.measures import Unit
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
@@ -68,6 +71,41 @@ def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_section(
         assert claim.name in Page(page).ids
         assert str(escape(claim.question)) in page
     assert set(made[1].table["verdict"]) > {"cannot be said"}, "something is decided"
+
+
+def test_the_overview_shows_each_effect_and_lists_unanswered_claims(
+    page: str, made: tuple[Path, Result]
+) -> None:
+    [figure] = re.findall(r'<figure class="overview">.*?</figure>', page, re.DOTALL)
+    shown = " ".join(" ".join(re.findall(r">([^<]+)</text>", figure)).split())
+    known = made[1].table.dropna(subset=["effect"])
+    for claim, effect in zip(known["claim"], known["effect"], strict=True):
+        assert str(escape(CLAIMS[claim].format(effect))) in shown
+    silent = [c.title for c in CLAIMS.values() if c.name not in set(known["claim"])]
+    assert f"No trace here can answer: {'; '.join(silent)}." in shown
+
+
+@pytest.mark.parametrize(
+    ("unit", "above", "value", "position"),
+    [
+        ("times", True, 80, 0.42),  # eightfold is the edge
+        ("times", True, 800, 0.42),
+        ("times", True, 10 * 8**0.5, 0.21),
+        ("times", True, 0, -0.42),
+        ("times", False, 80, -0.42),
+        ("s", False, 10 / 30**0.5, 0.21),
+        ("%", True, 35, 0.21),
+        ("%", False, 0, 0.084),
+        ("points", True, -2.5, -0.21),
+        ("%", True, math.nan, math.nan),
+    ],
+)
+def test_an_effect_that_supports_its_claim_is_right_of_the_line(
+    unit: Unit, above: bool, value: float, position: float
+) -> None:
+    some = next(iter(CLAIMS.values()))
+    claim = replace(some, above=above, threshold=10, measure=replace(some.measure, unit=unit))
+    assert overview._position(claim, value) == pytest.approx(position, nan_ok=True)
 
 
 def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path, Result]) -> None:
