@@ -1,6 +1,8 @@
 """Draw the verdicts of an atlas as one figure: claims by clusters, on a common scale."""
 
+from collections.abc import Hashable, Mapping
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,9 +37,9 @@ def plot(result: Result) -> Figure:
     clusters = list(known["cluster"].value_counts(sort=True, ascending=False).index)
     width = _LABELS + _COLUMN * len(clusters)
     fig, [ax] = canvas(width=width, height=_EDGES + _ROW * len(claims))
-    for row in known.itertuples():
-        at = clusters.index(row.cluster), claims.index(row.claim)
-        _cell(ax, CLAIMS[row.claim], row, at)
+    for row in known.to_dict("records"):
+        at = clusters.index(row["cluster"]), claims.index(row["claim"])
+        _cell(ax, CLAIMS[row["claim"]], row, at)
     for x in range(len(clusters)):
         ax.axvline(x, color=MUTED, lw=0.6, zorder=0)
     ax.set_xlim(-0.5, len(clusters) - 0.5)
@@ -61,16 +63,16 @@ def plot(result: Result) -> Figure:
     return fig
 
 
-def _cell(ax: Axes, claim: Claim, row: "pd.Series", at: tuple[int, int]) -> None:
-    verdict = Verdict(row.verdict)
+def _cell(ax: Axes, claim: Claim, row: Mapping[Hashable, Any], at: tuple[int, int]) -> None:
+    verdict = Verdict(row["verdict"])
     color = COLORS[verdict.word]
     x, y = at
-    value, low, high = (_position(claim, v) for v in (row.effect, row.low, row.high))
+    value, low, high = (_position(claim, v) for v in (row["effect"], row["low"], row["high"]))
     if not np.isnan(low):
         ax.plot([x + low, x + high], [y - 0.12] * 2, color=color, lw=1.8, solid_capstyle="round")
     face = "white" if verdict is Verdict.UNDECIDED else color
     ax.plot(x + value, y - 0.12, _MARKERS[verdict], color=color, mfc=face, ms=5)
-    text = claim.format(row.effect)
+    text = claim.format(row["effect"])
     label = ax.text(x, y + 0.27, text, ha="center", va="center", fontsize=6.5, color=INK)
     label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
 

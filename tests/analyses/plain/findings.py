@@ -562,17 +562,17 @@ def jobs_are_short(t: Rows) -> Out:
 
 
 def gpu_time_by_gang(t: Rows) -> Out:
-    jobs = [j for j in t.workload_jobs if j.left_out is None]
-    of = lambda j: (j.user, j.submitted_at.date(), py.bucket(j.gpus))  # noqa: E731
-    return py.tally(((*of(j), 1, j.gpu_h) for j in jobs), 2)
+    jobs = (j for j in t.workload_jobs if j.left_out is None)
+    return py.tally(
+        ((j.user, j.submitted_at.date(), py.bucket(j.gpus), 1, j.gpu_h) for j in jobs), 2
+    )
 
 
 def jobs_use_no_gpu(t: Rows) -> Out:
-    for key, rows in py.by(
-        [j for j in t.jobs if j.gpus is not None and j.flag is None],
-        lambda j: (j.user, j.submitted_at.date(), "GPUs" if j.gpus else "no GPU"),
-    ).items():
-        yield *key, len(rows)
+    jobs = (j for j in t.jobs if j.gpus is not None and j.flag is None)
+    return py.tally(
+        (j.user, j.submitted_at.date(), "GPUs" if j.gpus else "no GPU", 1) for j in jobs
+    )
 
 
 def known_columns(t: Rows) -> Out:
