@@ -5,7 +5,6 @@ import gc
 import multiprocessing
 import os
 import socket
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +21,6 @@ Outcome = TypeVar("Outcome")
 
 _SAME_VERSION = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
 """Packages whose versions must be equal on all workers, or numbers may differ."""
-_NICENESS = 10
 _TIMEOUT_S = 30
 """How long to wait for a scheduler, and for its first worker."""
 
@@ -182,12 +180,6 @@ def _initialize(thresholds: tuple[int, int, int]) -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def lower_priority() -> None:
-    """Lower the priority of the calling thread, on systems with a priority per thread."""
-    if sys.platform == "linux":
-        os.nice(_NICENESS)
 
 
 def map_ordered(

@@ -20,7 +20,6 @@ from philly_analysis.ingest.tables import ALWAYS, fill_tables
 from philly_analysis.ingest.telemetry import Telemetry
 from philly_analysis.ingest.telemetry.loading import fill_telemetry
 from philly_analysis.ingest.trace_builder import TraceBuilder
-from philly_analysis.parallel import lower_priority
 from philly_analysis.progress import silence, step
 from philly_analysis.trace import (
     FAILURES,
@@ -85,8 +84,7 @@ def build_trace(
             note = f"Nothing new: {raw.name} was read before."
             unchanged = replace(before, notes=(*before.notes, note))
             return unchanged if quotas is None else _add_quotas(unchanged, store, quotas)
-        # hashing runs at low priority beside the two threads that read
-        with ThreadPoolExecutor(1, initializer=lower_priority) as pool:
+        with ThreadPoolExecutor(1) as pool:
             digests = [pool.submit(input_of, path) for path in opened.files]
             fill_tables(source, opened, builder, store)
             _check_kept(builder, raw)

@@ -108,13 +108,7 @@ class Source:
     Attributes
     ----------
     name
-        Its name on the command line.
-    what
-        One sentence: what the raw files are.
-    files
-        One sentence: how they are named, or how to obtain them.
-    lacks
-        One sentence: what they lack.
+        Its name on the command line, and in ``sources.toml``, which describes it.
     folder
         Folder of its ``.sql`` files, one SELECT each. A file named as a table fills it: the
         table's columns that are known, then ``source_file``, ``source_line`` (null for a derived
@@ -130,9 +124,6 @@ class Source:
     """
 
     name: str
-    what: str
-    files: str
-    lacks: str
     folder: Path
     prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path, RawStore], RawFiles]
     streams: tuple[Stream, ...] = ()

@@ -1,5 +1,6 @@
 """List the sources of raw logs, and detect the source of given files."""
 
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -7,11 +8,13 @@ import pandas as pd
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
+from philly_analysis.ingest.philly.archive import OPTIONAL_FILES
 from philly_analysis.ingest.philly_multigpu import JOBS as MULTIGPU_JOBS
 from philly_analysis.ingest.philly_multigpu import PHILLY_MULTIGPU
 from philly_analysis.ingest.raw_file import first_lines, json_items
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.slurm.accounting_json import is_accounting
+from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.printed import detect_header, parse_header
 from philly_analysis.ingest.source import Source
 from philly_analysis.ingest.table import TABLE, mapped_source
@@ -33,10 +36,14 @@ def sources() -> pd.DataFrame:
     pandas.DataFrame
         One row per source: source, reads, files, fills (tables), lacks.
     """
-    return pd.DataFrame(
-        [(s.name, s.what, s.files, ", ".join(s.fills), s.lacks) for s in SOURCES.values()],
-        columns=["source", "reads", "files", "fills", "lacks"],
-    )
+    texts = tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
+    named = {"command": slurm_command(), "optional": ", ".join(OPTIONAL_FILES)}
+    rows = [
+        (name, t["reads"], t["files"].format(**named), ", ".join(source.fills), t["lacks"])
+        for name, source in SOURCES.items()
+        for t in [texts[name]]
+    ]
+    return pd.DataFrame(rows, columns=["source", "reads", "files", "fills", "lacks"])
 
 
 def find_source(name: str, raw: Path, table_map: str | Path | None) -> Source:

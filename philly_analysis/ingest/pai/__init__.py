@@ -49,13 +49,4 @@ def prepare(
     )
 
 
-PAI = Source(
-    name="pai",
-    what="Alibaba's cluster trace gpu-v2020 (PAI), as the folder of its tables.",
-    files="pai_job_table.csv and pai_task_table.csv; with them pai_sensor_table.csv and "
-    "pai_machine_spec.csv.",
-    lacks="Which GPUs an instance held and when, virtual clusters, and the date: times are shifted "
-    "by weeks.",
-    folder=Path(__file__).parent,
-    prepare=prepare,
-)
+PAI = Source("pai", Path(__file__).parent, prepare)

@@ -187,12 +187,4 @@ def _probe(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
     con.unregister("probed_lines")
 
 
-PHILLY = Source(
-    name="philly",
-    what="The Microsoft Philly archive of 2017, as its folder or trace-data.tar.gz.",
-    files=f"cluster_job_log, and any of {', '.join(OPTIONAL_FILES)}; each may be gzipped.",
-    lacks="Failure output, quotas, requested CPUs and memory, and why an attempt ended.",
-    folder=Path(__file__).parent,
-    prepare=prepare,
-    streams=STREAMS,
-)
+PHILLY = Source("philly", Path(__file__).parent, prepare, STREAMS)

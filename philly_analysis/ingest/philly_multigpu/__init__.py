@@ -159,12 +159,4 @@ def _rows(cells: pl.DataFrame, machine: str, **values: pl.Expr) -> pl.DataFrame:
     )
 
 
-PHILLY_MULTIGPU = Source(
-    name="philly-multigpu",
-    what="5,910 jobs of the Philly archive on several GPUs, as published in weifanjiang/DRE.",
-    files=f"{JOBS}, {', '.join(UTILISATION)}, in one folder.",
-    lacks="Other jobs and other attempts, failure output, quotas, the machine list.",
-    folder=philly.PHILLY.folder,
-    prepare=prepare,
-    streams=philly.PHILLY.streams,
-)
+PHILLY_MULTIGPU = replace(philly.PHILLY, name="philly-multigpu", prepare=prepare)

@@ -176,11 +176,4 @@ def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:
     create_table(con, "node_lists", pa.RecordBatchReader.from_batches(schema, batches()))
 
 
-SLURM = Source(
-    name="slurm",
-    what="A Slurm accounting log: sacct as text or JSON, with lists of its servers.",
-    files=f"Files of any name, or a folder of them, detected by content: {slurm_command()}",
-    lacks="Which GPU of a server a job held, except by scontrol or jobstats, and utilisation.",
-    folder=Path(__file__).parent,
-    prepare=prepare,
-)
+SLURM = Source("slurm", Path(__file__).parent, prepare)

@@ -173,11 +173,4 @@ def _origin(rule: Mapping[str, object], chosen: TableMap, jobs: list[Path]) -> d
     raise InputError(f"{jobs[0]} has no origin of time: no comment line has {words!r}.")
 
 
-TABLE = Source(
-    name="table",
-    what="Any table of jobs, CSV or Parquet, by a map of its columns: a small TOML file.",
-    files="Those of the map: the name of a shipped map, or map.toml beside them.",
-    lacks="Fields that its map does not define; never placements or utilisation.",
-    folder=Path(__file__).parent,
-    prepare=prepare,
-)
+TABLE = Source("table", Path(__file__).parent, prepare)
