@@ -12,7 +12,6 @@ from scipy.signal import lfilter
 from scipy.special import ndtr
 from servers import REPAIR_S, outages_s
 
-from philly_analysis.simulator.simulation import WAIT_CAUSES
 from philly_analysis.study.published_numbers import curve
 from philly_analysis.study.terms import FAILED, LAST_END
 from philly_analysis.trace.manifest import Manifest
@@ -109,7 +108,7 @@ def record(
         },
         Manifest(name="sample", source="simulate", synthetic=True),
     )
-    return trace, _truth(attempts, pl.read_parquet(simulated / WAIT_CAUSES))
+    return trace, _truth(attempts, pl.read_parquet(simulated / "known_causes.parquet"))
 
 
 def _attempts(

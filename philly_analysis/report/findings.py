@@ -48,7 +48,10 @@ _NAMES = {
     FRONT: "why_waits how_used why_failures worst_offenders",
     "The trace": "overview workload_account gpus_in_use clock_offset host_clock_offset",
     "Workload": "run_time run_time_by_group job_status retries arrivals concentration",
-    "Queueing": "queueing_delay delay_causes out_of_order queueing_delay_by_group waits_by_day",
+    "Queueing": (
+        "queueing_delay delay_causes cause_accuracy out_of_order queueing_delay_by_group "
+        "waits_by_day"
+    ),
     "Locality and utilisation": (
         "locality_relaxation occupancy gpu_util gpu_util_by_servers locality_effect "
         "gpu_util_dedicated gpu_util_summaries host_util"
@@ -96,7 +99,7 @@ SAMPLE_RELATIONS = {
 
 OF_ALL_JOBS = frozenset(
     {
-        *("delay_causes", "gpu_util_dedicated", "host_util", "locality_effect"),
+        *("cause_accuracy", "delay_causes", "gpu_util_dedicated", "host_util", "locality_effect"),
         *("occupancy", "out_of_order", "wait_states", "why_waits"),
     }
 )

@@ -24,7 +24,7 @@ from philly_analysis.simulator.jobs.job import FOREVER
 from philly_analysis.simulator.jobs.run_failures import reason_notes, with_reasons, without_retries
 from philly_analysis.simulator.output.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.output.summary import summary_notes
-from philly_analysis.simulator.output.tables import tables, timed, with_interval
+from philly_analysis.simulator.output.tables import tables, with_interval
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.speed.models import speed_named
 from philly_analysis.simulator.speed.recorded import mark_guests, normalise_run_times
@@ -45,9 +45,6 @@ from philly_analysis.workload import (
     with_failure_reasons,
     with_gpu_use,
 )
-
-WAIT_CAUSES = "wait_causes.parquet"
-"""File beside the tables: the causes of each wait."""
 
 OUTAGES = "outages.parquet"
 """File beside the tables: failures and repairs, which ``outages`` accepts."""
@@ -149,8 +146,7 @@ def simulate(
         Of an ensemble, the measures of its months (see
         :func:`~philly_analysis.simulator.ensembles.simulate_ensemble`); else the trace.
 
-        Beside its tables are ``wait_causes.parquet``, the causes of each wait (see
-        :meth:`philly_analysis.simulator.engine.wait_causes.WaitClocks.frame`); and
+        Its table ``known_causes`` has the causes of each wait. Beside its tables is
         ``outages.parquet``, if anything failed.
 
     Raises
@@ -278,8 +274,6 @@ def simulate(
     with create_trace(out, force=force) as folder:
         made = tables(workload, specs, servers, schedule, origin_at, quotas, policy)
         rows = write_tables(folder, made)
-        waits = timed(schedule.waits, origin_at, since_s="since_at", until_s="until_at")
-        pq.write_table(waits.to_arrow(), folder / WAIT_CAUSES, compression="zstd")
         if schedule.outages.height:
             lasting = schedule.outages.with_columns(pl.col("end_s").replace(FOREVER, None))
             failed = with_interval(lasting, origin_at).to_arrow()

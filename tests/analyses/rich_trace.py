@@ -208,6 +208,12 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
     rows["virtual_clusters"] = (
         [] if estimated else [{"vc": "v0", "gpus": 9}, {"vc": "v1", "gpus": 4}]
     )
+    rows["known_causes"] = [
+        {key: a[key] for key in ("job_id", "attempt")}
+        | {f"{c}_s": one(0.0, 5.0, 60.0) for c in ("start_up", "fair_share", "fragmentation")}
+        | {"other_s": one(0.0, 30.0)}
+        for a in rows["attempts"]
+    ]
     tables = {}
     for name, some in rows.items():
         schema = pl.DataFrame(TABLES[name].arrow.empty_table()).schema

@@ -7,16 +7,16 @@ from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from philly_analysis.analyses import completeness, delay_causes, why_waits
-from philly_analysis.simulator.simulation import WAIT_CAUSES, simulate
+from philly_analysis.simulator.simulation import simulate
 from philly_analysis.trace.manifest import Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.analyses.clusters import frame, trace_of
 from tests.support.facts import number
+from tests.support.simulated import simulated_causes
 
 _HELD = ("job_id", "attempt", "machine_id", "gpu")
 
@@ -111,7 +111,7 @@ def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> Non
         ),
     )
     out = simulate(Workload.from_trace(source), policy, tmp_path / "out")
-    known = pl.read_parquet(out / WAIT_CAUSES)
+    known = simulated_causes(out)
     with Trace(out) as trace:
         ours = trace.sql(
             "select *, unknown_s + start_up_s as unexplained_s from wait_causes "

@@ -29,6 +29,7 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload, fleet
 from philly_analysis.workload.demand import demand_of
 from tests.simulator.drawn import job, machines
+from tests.support.simulated import simulated_causes
 
 ORIGIN = datetime(2026, 1, 5, 9, 30)
 
@@ -103,7 +104,7 @@ def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> Non
     for seed in range(2):
         load = replace(workload(400, seed=seed), virtual_clusters=quotas)
         out = simulate(load, policy, tmp_path / str(seed), machines=MACHINES)
-        own = pl.read_parquet(out / "wait_causes.parquet")
+        own = simulated_causes(out)
         with Trace(out) as trace:
             seen = trace.answer("wait_causes").pl()
         seen = seen.with_columns(pl.col("cause").replace("start_up", "unknown"))

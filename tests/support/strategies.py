@@ -36,6 +36,7 @@ _SIZES = {
     "virtual_clusters": 3,
     "speeds": 8,
     "holds": 8,
+    "known_causes": 8,
 }
 
 

@@ -193,6 +193,7 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     failures = {"job_id": ["a"], "attempt": [1], "reason": ["No signature"]}
     minutes = {"sampled_at": [at(6)], "machine_id": ["m1"]}
     interval = {"job_id": ["a"], "attempt": [1], "started_at": [at(6)], "ended_at": [at(7)]}
+    causes = ("start_up_s", "fair_share_s", "fragmentation_s", "other_s")
     return paper_trace(
         tmp_path_factory.mktemp("every") / "t",
         failures=pl.DataFrame(failures),
@@ -202,6 +203,7 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
         speeds=pl.DataFrame(interval | {"speed": [1.0]}),
         holds=pl.DataFrame(interval | {"machine_id": ["m1"], "gpu": [0]}),
+        known_causes=pl.DataFrame({"job_id": ["a"], "attempt": [1]} | dict.fromkeys(causes, 0.0)),
     )
 
 

@@ -7,18 +7,32 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.csv_file import CsvFile
-from philly_analysis.ingest.philly.archive import OPTIONAL_FILES, SYNTHETIC, find_files, unpack
+from philly_analysis.ingest.philly.archive import (
+    OPTIONAL_FILES,
+    SYNTHETIC,
+    TRUTH,
+    find_files,
+    unpack,
+)
 from philly_analysis.ingest.philly.utilisation import STREAMS, reading_length_s
 from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, path_literal
-from philly_analysis.trace import escape_glob
+from philly_analysis.trace import RAW, escape_glob
 
+_TRUTH = pa.schema(
+    [
+        *(("job_id", pa.string()), ("attempt", pa.int32()), ("cause", pa.string())),
+        *((f"{c}_s", pa.float64()) for c in ("start_up", "fair_share", "fragmentation", "other")),
+        ("source_line", pa.int64()),
+    ]
+)
 _LENGTHS = pa.schema([("file", pa.string()), ("seconds", pa.float64())])
 _PROBES = 64
 _PROBE_BYTES = 1 << 18
@@ -66,12 +80,13 @@ def prepare(
         probe.result()
     raw_store.merge(con, "gpu_glimpse")
     marker = folder / SYNTHETIC
+    known = _read_truth(con, folder / TRUTH if marker.is_file() else None, raw_store)
     if marker.is_file():
         notes.insert(0, marker.read_text("utf-8").strip().split("\n\n")[0].replace("\n", " "))
     return RawFiles(
         files=tuple(archive) if raw.is_file() else tuple(files.values()),
         csv=csv,
-        records={**_count_records(con), "machines": machines},
+        records={**_count_records(con), "machines": machines, "known_causes": known},
         notes=tuple(notes),
         synthetic=marker.is_file(),
     )
@@ -124,6 +139,22 @@ def _read_job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Pa
             f"{path} is not a list of jobs in JSON, or was cut off: {first} Fetch it again."
         ) from None
     con.sql(f"from {parquet_scan([entries])}").create_view("cluster_job_log")
+
+
+def _read_truth(con: duckdb.DuckDBPyConnection, path: Path | None, raw_store: RawStore) -> int:
+    """Create ``truth``, empty where the archive has no such file; return its rows."""
+    rows = _TRUTH.empty_table()
+    if path is not None and path.is_file():
+        try:
+            read = pq.read_table(path)
+            lines = pa.array(range(1, len(read) + 1), pa.int64())
+            rows = read.append_column("source_line", lines).select(_TRUTH.names).cast(_TRUTH)
+        except (pa.ArrowException, KeyError) as error:
+            raise InputError(f"{path} has no causes of waits: {error}") from None
+    create_table(con, "truth", rows)
+    if len(rows) or raw_store.files(f"{RAW}/truth"):
+        raw_store.merge(con, "truth")
+    return int(con.sql("select count(*) from truth").fetchall()[0][0])
 
 
 def _count_records(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

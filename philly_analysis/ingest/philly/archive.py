@@ -20,6 +20,8 @@ OPTIONAL_FILES = {
 FILES = ("cluster_job_log", *OPTIONAL_FILES)
 SYNTHETIC = "SYNTHETIC.md"
 """File that marks an archive as not recorded on a cluster."""
+TRUTH = "truth.parquet"
+"""File of a synthetic archive with the causes of its waits."""
 
 
 def find_files(folder: Path) -> dict[str, Path]:

@@ -90,6 +90,12 @@ def tables(
         lasting = with_interval(rows, origin_at).filter(pl.col("started_at") < pl.col("ended_at"))
         if lasting.height:
             tables[name] = lasting
+    if schedule.waits.height:
+        tables["known_causes"] = schedule.waits.select(
+            *("job_id", "attempt"),
+            pl.lit(0.0).alias("start_up_s"),
+            pl.col("fair_share_s", "fragmentation_s", "other_s").clip(0),
+        )
     if policy.quotas:
         tables["virtual_clusters"] = pl.DataFrame(
             {"vc": list(quotas), "gpus": list(quotas.values())},

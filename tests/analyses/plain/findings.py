@@ -51,6 +51,18 @@ def concentration(t: Rows) -> Out:
                    -100 * gpu_h / sum(s[0] for s in every))  # fmt: skip
 
 
+def cause_accuracy(t: Rows) -> Out:
+    known = py.keyed(t.known_causes)
+    parts = ("start_up", "fair_share", "fragmentation", "other")
+    rows = []
+    for w in t.wait_causes:
+        if w.wait_s > 0 and (k := known.get((w.job_id, w.attempt))):
+            cause = max(parts, key=lambda c: getattr(k, f"{c}_s"))
+            found = "other" if w.cause == "unknown" else w.cause
+            rows.append((w.method, cause, found, 1, w.wait_s))
+    return py.tally(rows, 2)
+
+
 def delay_causes(t: Rows) -> Out:
     rows = (
         (w.method, w.vc or "(none)", py.bucket(w.gpus), w.first, cause,

@@ -1,0 +1,24 @@
+-- Which causes of waits are found, where a simulation knows them?
+-- One row per (method, cause, found).
+--   method  how the quota is known, as in wait_causes
+--   cause   start_up, fair_share, fragmentation or other: the known cause of most of the wait
+--   found   cause that the log shows, as in wait_causes; other: unknown there
+--   waits   attempts
+--   wait_s  seconds that they waited
+select
+  w.method,
+  case greatest(k.start_up_s, k.fair_share_s, k.fragmentation_s, k.other_s)
+    when k.start_up_s then 'start_up'
+    when k.fair_share_s then 'fair_share'
+    when k.fragmentation_s then 'fragmentation'
+    else 'other'
+  end as cause,
+  case w.cause when 'unknown' then 'other' else w.cause end as found,
+  count(*) as waits,
+  sum(w.wait_s) as wait_s
+from wait_causes as w
+inner join known_causes as k
+  on w.job_id = k.job_id and w.attempt = k.attempt
+where w.wait_s > 0
+group by all
+order by all
