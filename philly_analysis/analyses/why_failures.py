@@ -113,7 +113,8 @@ def _by_status(trace: Trace) -> Result:
             failed.interval,
             f"{lost}.",
             str(trend),
-            "Ingest the output of failed attempts: it shows why these GPU hours were lost."
+            "Ingest the output of failed attempts: it shows why these "
+            f"{number(float(gpu_h))} GPU hours were lost."
             if gpu_h
             else "",
         ),

@@ -72,6 +72,9 @@ _NOT_ASKED = replace(
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
 )
 
+_LEAST_DRAWN = 0.001
+"""Share of the waiting time that a cause in the figure exceeds."""
+
 _FEWEST = 20
 """Fewest waits of a gang size for a comparison with others."""
 
@@ -110,7 +113,7 @@ def compute(trace: Trace) -> Result:
         label, noun, answer = CAUSES[main].headline, "of waiting time", shares[main]
         hits, weights = parts[main] / wait_s, wait_s
     else:
-        label, noun, answer = "Waits over 10 minutes", "of attempts", long
+        label, noun, answer = "Long waits", "of attempts waited over 10 minutes", long
         hits, weights = found["long"] / found["waits"], found["waits"]
     trend = share_trend(found["day"], hits, found["user"], weights, "waits")
     waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"
@@ -219,7 +222,8 @@ def plot(result: Result) -> Figure:
     wide = table.pivot_table(index="gang", columns="cause", values="wait_s", aggfunc="sum")
     sums = wide.sum(axis=1)
     gangs = figures.ordered(wide.index[sums > 0], GANGS)
-    causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > 0]
+    least_s = _LEAST_DRAWN * float(sums.sum())
+    causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > least_s]
     figures.stacked_shares(
         ax,
         [f"{gang_label(gang)}\n{duration(sums[gang])}" for gang in gangs],

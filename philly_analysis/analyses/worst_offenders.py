@@ -49,9 +49,10 @@ def compute(trace: Trace) -> Result:
             parts.append(worst.assign(kind=f"{kind}_{of}", lost_pct=pct))
         first = parts[-2].iloc[0]
         sentences.append(
-            f"{number(lost_h)} GPU hours {words}, {share(first['lost_pct'] / 100)} of them of "
+            f"{number(lost_h)} GPU hours {words}, {share(first['lost_pct'] / 100)} of them by user "
             f"{first['user']}."
         )
+    sentences = sentences or ["No GPU hour is known to have been idle or lost to a failure."]
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]
     return Result("worst_offenders", table, facts, sentences, CAVEATS["worst_offenders"])
 

@@ -51,10 +51,10 @@ class Trend:
             words = "down from"
         span = "week" if self.weeks == 1 else f"{self.weeks} weeks"
         short = "" if self.weeks == _MONTH else " (too short to compare months)"
-        return (
-            f"{share(self.later)} in the last {span}, {words} {share(self.earlier)} in the {span} "
-            f"before{short}."
-        )
+        last, before = share(self.later), share(self.earlier)
+        if last == before:
+            return f"{last} in the last {span} and in the {span} before{short}."
+        return f"{last} in the last {span}, {words} {before} in the {span} before{short}."
 
     def facts(self) -> tuple[Fact, ...]:
         """Return both shares in percent, and the change in percentage points, as facts."""
@@ -105,7 +105,10 @@ def share_trend(
     periods = np.stack([(age >= 7 * weeks) & (age < 14 * weeks), age < 7 * weeks])
     seen = [len(np.unique(age[period])) for period in periods]
     if 2 * min(seen) < 7 * weeks:
-        return Trend(why=f"Not known: {what} on only {sum(seen)} of the last {14 * weeks} days.")
+        which = (
+            f"the {7 * weeks} days before" if seen[0] < seen[1] else f"the last {7 * weeks} days"
+        )
+        return Trend(why=f"Not known: {what} on only {min(seen)} of {which}.")
     if len(np.unique(codes[periods.any(axis=0)])) < FEWEST:
         return Trend(why="Not known: fewer than three users.")
     earlier, later = (float(np.average(x[period], weights=w[period])) for period in periods)

@@ -33,9 +33,10 @@ def test_a_trend_that_is_not_known_says_why() -> None:
     # days 0 and 13 are the ends; the last week needs four days of its seven
     assert trend(14, skip=frozenset({7, 8, 9})).weeks == 1
     few = trend(14, skip=frozenset({7, 8, 9, 10}))
-    assert str(few) == "Not known: waits on only 10 of the last 14 days."
+    assert str(few) == "Not known: waits on only 3 of the last 7 days."
     assert trend(14, skip=frozenset({1, 2, 3})).weeks == 1
-    assert trend(14, skip=frozenset({1, 2, 3, 4})).weeks == 0
+    few = trend(14, skip=frozenset({1, 2, 3, 4}))
+    assert str(few) == "Not known: waits on only 3 of the 7 days before."
     assert str(trend(14, users=2)) == "Not known: fewer than three users."
     none = share_trend([None], [1.0], ["a"], [1.0], "waits")
     assert str(none) == "Not known: the waits have no dates."
@@ -103,6 +104,10 @@ def test_the_interval_decides_on_the_words(low: float, high: float, weeks: int, 
             "trend_high_pct": 100 * high,
         }
     )
+
+
+def test_equal_shares_are_printed_once() -> None:
+    assert str(trend(56)) == "50.0 % in the last 4 weeks and in the 4 weeks before."
 
 
 @pytest.mark.parametrize(
