@@ -41,8 +41,14 @@ def compute(trace: Trace) -> Result:
         )
         if len(by_vc) > 1 and largest_pct is not None:
             sentences.append(f"{by_vc.index[0]} uses {percent(largest_pct)} of the GPU time.")
-    caveat = "Values are means of whole days: the first and the last day of the log are partial."
-    return Result("gpus_in_use", table, facts, sentences, [caveat] if len(per_day) else [])
+    caveats = [
+        "Values are means of whole days: the first and the last day of the log are partial.",
+        "Attempts that the log places on one GPU at once each count, so that a day may exceed the "
+        "cluster."
+        if capacity and per_day.max() > capacity
+        else "",
+    ]
+    return Result("gpus_in_use", table, facts, sentences, caveats if len(per_day) else [])
 
 
 def plot(result: Result) -> Figure:

@@ -36,6 +36,8 @@ SAME_S = 300
 
 _SIGNIFICANT = 0.01
 _NAMED = 3
+_LEAST_ROWS = 8
+"""Servers that the figure has space for: a few do not become thick bars."""
 _SHOWN = 12
 
 
@@ -217,6 +219,7 @@ def _servers(ax: Axes, table: pd.DataFrame) -> None:
     ax.bar_label(drawn, times, fontsize=8, padding=2)
     ax.set_yticks(y, [figures.literal(m) for m in rows["machine_id"]], fontsize=8)
     ax.set_xlim(0, 1.5 * float((rows["failures"] + rows["in_gangs"]).max()))
+    ax.set_ylim(min(-0.5, len(rows) - _LEAST_ROWS - 0.5), len(rows) - 0.5)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     ax.set_xlabel("failures, and time in use")
     ax.grid(visible=False, axis="y")

@@ -113,7 +113,7 @@ def compute(trace: Trace) -> Result:
         label, noun, answer = CAUSES[main].headline, "of waiting time", shares[main]
         hits, weights = parts[main] / wait_s, wait_s
     else:
-        label, noun, answer = "Long waits", "of attempts waited over 10 minutes", long
+        label, noun, answer = "Waits over 10 min", "of attempts", long
         hits, weights = found["long"] / found["waits"], found["waits"]
     trend = share_trend(found["day"], hits, found["user"], weights, "waits")
     waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"

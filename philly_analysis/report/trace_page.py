@@ -116,7 +116,10 @@ def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Ca
     verdict = section.result.verdict if section else None
     if verdict is None:
         missing = next((gap.missing for gap in gaps if gap.question == question), ())
-        verdict = Verdict("Not recorded", advice=f"Collect {', and '.join(missing)}.")
+        tables = "; and ".join(
+            f"one of {m.replace(' or ', ', ')}" if " or " in m else m for m in missing
+        )
+        verdict = Verdict("Not recorded", advice=f"Collect {tables}.")
     evidence = tuple(n for n in _EVIDENCE[name] if n in sections)
     return Card(name, question, section, verdict, evidence)
 

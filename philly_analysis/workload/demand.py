@@ -122,7 +122,7 @@ def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tu
         f"The workload is {jobs:,} of {jobs + out:,} jobs, {gpu_h:,.0f} of {all_h:,.0f} GPU hours."
     ]
     sentences += [
-        f"{count(n, 'job')} left out ({hours:,.0f} GPU hours): {reason}."
+        f"{count(n, 'job')} excluded ({hours:,.0f} GPU hours): {reason}."
         for reason, n, hours in left_out.iter_rows()
     ]
     if running:

@@ -157,7 +157,7 @@ def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
         result = why_waits.compute(trace)
     assert number(result, "unknown_pct") == 100
     # c, d and e of seven
-    assert str(verdict(result)) == "Long waits: 43 % of attempts waited over 10 minutes"
+    assert str(verdict(result)) == "Waits over 10 min: 43 % of attempts"
     assert verdict(result).cost == "100 min of waiting by 3 users, 14.3 min per attempt."
     assert verdict(result).advice.startswith("Collect the placements of all jobs")
     assert number(result, "long_pct") == pytest.approx(300 / 7)

@@ -67,7 +67,7 @@ def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
         shown = re.findall(r'<a href="#sql-(\w+)">', text)
         # without its first choice of tables an analysis reads another relation
         otherwise = {"why_failures": "started_jobs", "how_used": "idle_gpus"}.get(name, name)
-        assert name not in relations() or shown[0] == otherwise
+        assert name not in relations() or otherwise in shown
         assert set(shown) == {r.name for r in required_relations(result.reads)[0]}
         for read in shown:
             assert page.count(f'id="sql-{read}"') == 1
@@ -144,7 +144,7 @@ def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.Mon
     first = report(path, tmp_path / "out").html
     assert (
         '<p class="headline">Not recorded</p>' in first
-        and "<p>Collect gpu_samples or summaries or placements.</p>" in first
+        and "<p>Collect one of gpu_samples, summaries, placements.</p>" in first
     )
 
 

@@ -151,7 +151,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
         where = dict(trace.sql("select distinct job_id, machine_id from placements").fetchall())
         notes = " ".join(trace.manifest.notes)
     assert where == {"j0": "m0", "j1": "m0", "j2": "m1", "j3": "m1", "j4": "m1"}
-    assert "2 pools" in notes and "1 job left out" in notes
+    assert "2 pools" in notes and "1 job excluded" in notes
     typed = replace(load, jobs=load.jobs.head(3))
     with pytest.raises(SimulationError, match="None of 3 jobs fits in an eligible pool"):
         simulate(typed, "fifo", tmp_path / "none", machines=fleet("2x8=tpu"))

@@ -170,7 +170,7 @@ def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> Non
     out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", machines=MACHINES)
     manifest = json.loads((out / "manifest.json").read_text())
     assert any(note.startswith("The workload is 29 of 30 jobs") for note in manifest["notes"])
-    assert "1 job left out (0 GPU hours): no attempt." in manifest["notes"]
+    assert "1 job excluded (0 GPU hours): no attempt." in manifest["notes"]
     assert manifest["rows"]["jobs"] == 29
 
 

@@ -140,7 +140,7 @@ def pool_notes(pools: Sequence[Pool], excluded: Sequence[JobSpec]) -> tuple[str,
     if excluded:
         gpu_h = sum(s.gpu_s for s in excluded) / 3600
         notes.append(
-            f"{count(len(excluded), 'job')} left out ({gpu_h:,.0f} GPU hours): no eligible pool is "
+            f"{count(len(excluded), 'job')} excluded ({gpu_h:,.0f} GPU hours): no eligible pool is "
             "as large as their gang."
         )
     return tuple(notes)
