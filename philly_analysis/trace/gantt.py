@@ -92,7 +92,7 @@ def gantt(
     sizes = answer("machines").project("machine_id, gpus").df()
     found = day_shares(rows, dict(zip(sizes["machine_id"], sizes["gpus"], strict=True)), by, begin)
     fig, [ax] = figures.canvas(width=10, height=6.2)
-    _draw(ax, found, by)
+    draw(ax, found, by)
     allocated = f"{share(found.allocated_frac)} of GPU time allocated"
     figures.title(ax, f"{name}, {begin:%A %Y-%m-%d}: {allocated}")
     return figures.mark_synthetic(fig, synthetic=synthetic)
@@ -187,7 +187,7 @@ def stacked(frac: Floats) -> Floats:
     return np.asarray(lines * parts)
 
 
-def _draw(ax: Axes, found: DayShares, by: By) -> None:
+def draw(ax: Axes, found: DayShares, by: By) -> None:
     """Draw the image: classes are stacked within a server, idle GPUs are white."""
     palette = list(figures.GANG_COLORS.values()) if by == "gang" else list(figures.CYCLE)
     colors = np.array([to_rgb(color) for color in palette[: len(found.classes)]])

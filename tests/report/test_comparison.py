@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -17,7 +19,12 @@ from philly_analysis.report.comparison import (
     side_by_side,
 )
 from philly_analysis.report.comparison_figures import plot, plot_activity, plot_groups
-from philly_analysis.report.comparison_groups import changes_in, user_table
+from philly_analysis.report.comparison_groups import (
+    changes_in,
+    group_changes,
+    user_count,
+    user_table,
+)
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
@@ -287,7 +294,7 @@ def test_activity_over_time(result: Result) -> None:
     allocated, waiting = plot_activity(result).axes
     for ax, gpus in ((allocated, (1, 1)), (waiting, (0.25, 35 / 40))):
         # a waits for none, b for ten of 40 minutes; then a again from 5 to 35, b for 5
-        means = [float(patch.get_data().values.mean()) for patch in ax.patches]  # type: ignore[attr-defined]
+        means = [float(np.mean(patch.get_data()[0])) for patch in ax.patches]  # type: ignore[attr-defined]
         assert means == pytest.approx(gpus)
         edges = ax.patches[0].get_data().edges  # type: ignore[attr-defined]
         assert (edges[0], edges[-1]) == pytest.approx((0, 40 / 60 / 24), abs=1e-4)
@@ -309,3 +316,30 @@ def test_the_page_opens_with_three_answers(tmp_path: Path) -> None:
     ]
     assert at == sorted(at) and at[-1] < text.index('<section id="measures"')
     assert "synthetic" not in text.split("</header>")[0].split("</style>")[1].lower()
+
+
+def test_the_largest_clusters_and_the_users_who_moved_most_are_shown() -> None:
+    jobs = 120
+    before = pd.DataFrame(
+        {
+            "job_id": range(jobs),
+            "gpus": 1,
+            "vc": [f"v{min(i % 12, i // 12)}" for i in range(jobs)],
+            "user": [f"u{i % 12:02d}" for i in range(jobs)],
+            "jct_s": 100.0,
+            "block": np.arange(jobs) // 4,
+            "gang": "1",
+        }
+    )
+    moved = {f"u{i:02d}": float(i - 6) for i in range(12)}  # u06 stays
+    after = before.assign(jct_s=100 + before["user"].map(moved))
+    found = list(group_changes("after", before, after, same=True))
+    assert [c.group for c in found if c.by == "gang"] == ["1"]
+    largest = before["vc"].value_counts().head(8)
+    assert [c.group for c in found if c.by == "vc"] == list(largest.index)
+    of_users = ["u00", "u01", "u02", "u03", "u04", "u07", "u08", "u09", "u10", "u11"]
+    assert [c.group for c in found if c.by == "user"] == of_users
+    assert user_count(before, after) == (5, 12)
+    one = [rows.assign(vc="v") for rows in (before, after)]
+    assert "vc" not in {c.by for c in group_changes("after", *one, same=True)}
+    assert {c.by for c in group_changes("after", before, after, same=False)} == {"gang"}

@@ -23,6 +23,7 @@ from matplotlib.text import Annotation, Text
 from philly_analysis import analyze, ingest
 from philly_analysis.results import figures
 from philly_analysis.results.figures.legends import outlines
+from philly_analysis.results.paired_effects import Paired
 from philly_analysis.study.terms import GANGS
 from tests.support.figure_layout import bare_panels, overlaps
 from tests.support.report_pages import KINDS, Pages
@@ -77,9 +78,24 @@ def test_labels_on_marks_and_beside_lines_have_contrast(color: str) -> None:
     assert contrast(figures.SOFT, "white") >= 4.5
 
 
+def test_forest_plots_show_all_effects_and_cut_long_intervals() -> None:
+    def limits(*changes: tuple[float, float, float], published: float | None = None) -> list[float]:
+        rows = [("r", Paired(*change, 3), figures.UNCLEAR) for change in changes]
+        fig = figures.forest_panels([figures.Panel("h", rows, published)], "%")
+        return list(fig.axes[0].get_xlim())
+
+    left, right = limits((10, -400, 900))
+    assert (left, right) == pytest.approx((-101.2, 150))
+    left, right = limits((700, 600, 800))
+    assert left < 0 and 700 < right < 800
+    left, right = limits((0, 0, 0))
+    assert left <= -2 and right >= 2
+    assert limits((5, 4, 6), published=60.0)[1] > 60
+
+
 def in_the_dark(color: str) -> str:
     """Return a colour as the page's filters show it in dark mode: inverted, with its hue."""
-    [dark] = re.findall(r"body { background:(#\w{6}); } .banner", TEMPLATE)
+    [dark] = re.findall(r"--page:(#\w{6}); color-scheme:dark", TEMPLATE)
     turned = 0.9 - 0.8 * np.array(to_rgb(color))
     gray = np.array([0.213, 0.715, 0.072]) @ turned  # hue-rotate(180deg) of the CSS filters
     return to_hex(tuple(np.clip(2 * gray - turned, to_rgb(dark), 1)))

@@ -10,7 +10,8 @@ import pytest
 
 from philly_analysis import Trace
 from philly_analysis.errors import QueryError, TraceError
-from philly_analysis.trace.gantt import day_shares, stacked
+from philly_analysis.results import figures
+from philly_analysis.trace.gantt import day_shares, draw, stacked
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
 
@@ -129,6 +130,15 @@ def test_the_busiest_day_is_drawn(trace: Trace) -> None:
     assert (cells[:, 180:] == 1).all() and (cells[:, :180] != 1).any(axis=2).all()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["m0", "m1"]
     assert ax.get_ylabel() == "2 servers"
+
+
+@pytest.mark.parametrize(("servers", "named"), [(40, 40), (41, 0)])
+def test_few_servers_are_named(servers: int, named: int) -> None:
+    rows = runs(("s00", "v", 1, 1, 0, 60))
+    _, [ax] = figures.canvas()
+    names = dict.fromkeys([f"s{i:02d}" for i in range(servers)], 1)
+    draw(ax, day_shares(rows, names, "gang", DAY), "gang")
+    assert len(ax.get_yticklabels()) == named
 
 
 def test_another_day_and_colours_by_cluster(trace: Trace) -> None:
