@@ -1,5 +1,7 @@
 """Place gangs on the servers of an infinite cluster, so that no GPU is allocated twice at once."""
 
+from heapq import heappop, heappush
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -22,32 +24,24 @@ def colour_intervals(
     """Return a number from 0 for each interval, such that no two overlapping intervals share one.
 
     This is the colouring of an interval graph with the fewest colours; the colour that was freed
-    first is reused first. It needs no loop: the k-th interval to reuse a colour takes that of the
-    k-th interval to end.
+    first is reused first.
 
     Parameters
     ----------
     start, end
         Half-open intervals [start, end); an empty one counts as one unit long.
     """
-    if not start.size:
-        return start
-    order = np.lexsort((end, start))
-    begins, ends = start[order], np.maximum(end, start + 1)[order]
-    by_end = np.argsort(ends, kind="stable")
-    ended = np.searchsorted(ends[by_end], begins, side="right")
-    rank = np.arange(start.size)
-    # each interval adds at most one reuse, and never more than have ended by its start
-    reuses = np.minimum.accumulate(ended - rank) + rank
-    reusing = np.diff(reuses, prepend=0) > 0
-    origin = rank.copy()
-    origin[reusing] = by_end[reuses[reusing] - 1]
-    while not np.array_equal(origin[origin], origin):
-        origin = origin[origin]
-    number = np.cumsum(~reusing) - 1
-    result = np.empty_like(start)
-    result[order] = number[origin]
-    return result
+    colour = np.empty_like(start)
+    coloured: list[tuple[int, int, int]] = []
+    colours = 0
+    for rank, at in enumerate(np.lexsort((end, start))):
+        if coloured and coloured[0][0] <= start[at]:
+            _, _, colour[at] = heappop(coloured)
+        else:
+            colour[at] = colours
+            colours += 1
+        heappush(coloured, (max(end[at], start[at] + 1), rank, colour[at]))
+    return colour
 
 
 def place(gangs: pl.DataFrame, first: int) -> pl.DataFrame:
