@@ -30,7 +30,6 @@ from philly_analysis.models.validation.coverage import (
     WORKLOAD_MODEL,
     model_draws,
     score,
-    summary,
 )
 
 MORE = {
@@ -172,6 +171,28 @@ def measured(names: Iterable[str], methods: Sequence[str], used: Container[str])
             partial(score_list, variation=ESTIMATED, methods=methods, used=used), names
         )
         return pd.concat(tables, ignore_index=True)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Summarise scores of several clusters (`score`, with a column data) by group.
+
+    Clusters have equal weights, whatever their number of pairs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows by method and group: covered_pct, winkler, width (means), and the percentages of the
+        probability integral transform below 0.05, in the middle half, and above 0.95.
+    """
+    frame = table.assign(
+        covered_pct=100.0 * table["covered"],
+        below_pct=100.0 * (table["pit"] < 0.05),
+        middle_pct=100.0 * table["pit"].between(0.25, 0.75),
+        above_pct=100.0 * (table["pit"] > 0.95),
+    )
+    columns = ["covered_pct", "winkler", "width", "below_pct", "middle_pct", "above_pct"]
+    by_cluster = frame.groupby(["method", "group", "data", "statistic"], sort=False)[columns].mean()
+    return by_cluster.groupby(["method", "group"], sort=False).mean()
 
 
 def ranges(table: pd.DataFrame) -> list[str]:

@@ -1,10 +1,10 @@
 """Draw a workload from a model: arrivals, users, gang sizes, run times and statuses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,11 +50,6 @@ class DrawnJobs:
     def gpu_s(self) -> float:
         """GPU-seconds of demand."""
         return float(self.run_s @ self.gang)
-
-    @classmethod
-    def concatenated(cls, parts: Sequence[Self]) -> Self:
-        """Return the jobs of all parts."""
-        return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
 
 def sample_workload(
@@ -149,7 +144,8 @@ def draw_jobs(
     for period, part, from_d in by_period(model, model.variation, size, seed):
         drawn = _draw_period(period, part, gpus, rng, load_dependent=True)
         parts.append(replace(drawn, at_s=drawn.at_s + from_d * DAY_S))
-    return DrawnJobs.concatenated(parts), rng
+    names = [field.name for field in fields(DrawnJobs)]
+    return DrawnJobs(*(np.concatenate([getattr(p, n) for p in parts]) for n in names)), rng
 
 
 def _draw_at_load(

@@ -45,11 +45,6 @@ class Demand:
         return float(self.jobs["gpu_s"].sum())
 
     @property
-    def largest_gang(self) -> int:
-        """GPUs of the largest job."""
-        return int(self.jobs["gpus"].max() or 1)  # type: ignore[arg-type]
-
-    @property
     def reasons(self) -> dict[str, int]:
         """Excluded jobs, by reason."""
         return dict(self.left_out.select("reason", "jobs").iter_rows())

@@ -71,6 +71,7 @@ def target_cluster(
     if own := tuple(m for m in workload.servers() if m.gpus):
         return Cluster(own, assumed=False)
     busy = demand.gpu_s / demand.span_s if demand.span_s else 0.0
-    enough = max(demand.largest_gang, busy)
+    largest = int(demand.jobs["gpus"].max() or 1)  # type: ignore[arg-type]
+    enough = max(largest, busy)
     gpus = -(-int(enough + 1) // SERVER.gpus) * SERVER.gpus
     return Cluster(default_servers(gpus), assumed=True)

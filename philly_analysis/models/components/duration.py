@@ -219,7 +219,7 @@ class Duration(FittedDistribution):
         ----------
         gpus
             Gang size; None: the mixture of all gang classes, weighted by the jobs of each that
-            meet the conditions on virtual cluster and status.
+            meet the conditions on virtual cluster and status (alike if fitted to no jobs).
         vc, status
             Virtual cluster and final status.
         user
@@ -285,10 +285,10 @@ class Duration(FittedDistribution):
 
     def _jobs(self, vc: str, status: str) -> dict[str, float]:
         """Return the jobs fitted to by gang class, under conditions if any class has such."""
-        found = {c.gang: float(c.distribution.n) for c in self.by_gang}
-        some = {
-            c.gang: float(c.distribution.n) for c in self.cells if (c.vc, c.status) == (vc, status)
-        }
+        of_vc = [c for c in self.cells if (c.vc, c.status) == (vc, status)]
+        found, some = (
+            {c.gang: float(c.distribution.n or 1) for c in cells} for cells in (self.by_gang, of_vc)
+        )
         return {gang: some.get(gang, 0.0) for gang in found} if some else found
 
     def __repr__(self) -> str:

@@ -242,28 +242,6 @@ def score(
 _SCORES = ("days", "pair", "method", "statistic", "group", "covered", "width", "winkler", "pit")
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Summarise scores of several clusters (:func:`score`, with a column data) by group.
-
-    Clusters have equal weights, whatever their number of pairs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows by method and group: covered_pct, winkler, width (means), and the percentages of the
-        probability integral transform below 0.05, in the middle half, and above 0.95.
-    """
-    frame = table.assign(
-        covered_pct=100.0 * table["covered"],
-        below_pct=100.0 * (table["pit"] < 0.05),
-        middle_pct=100.0 * table["pit"].between(0.25, 0.75),
-        above_pct=100.0 * (table["pit"] > 0.95),
-    )
-    columns = ["covered_pct", "winkler", "width", "below_pct", "middle_pct", "above_pct"]
-    by_cluster = frame.groupby(["method", "group", "data", "statistic"], sort=False)[columns].mean()
-    return by_cluster.groupby(["method", "group"], sort=False).mean()
-
-
 def plot(table: pd.DataFrame, methods: Iterable[str] = (WORKLOAD_MODEL, "user blocks")) -> Figure:
     """Plot histograms of the probability integral transform (:func:`score`), by group.
 

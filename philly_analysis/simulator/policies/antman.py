@@ -79,19 +79,16 @@ class AntMan(Policy):
         plan = view.plan()
         if self.upgrade:
             self._upgrade(plan)
-        plan.offer(
-            lambda job: (
-                self._may_hold(plan, job) and plan.assign(job, self._consolidate(plan, job.gpus))
-            )
-        )
+        plan.offer(lambda job: self._may_hold(plan, job) and self._start(plan, job))
         capacity.refresh(plan, self.util_below_frac)
         for job in self._opportunistic(plan):
             plan.assign(job, capacity.fit(job))
         return plan.decision
 
-    def _consolidate(self, plan: Plan, gpus: int) -> Allocation | None:
-        """Place a gang on the fewest servers possible in an empty cluster."""
-        return pack(plan.cluster, gpus, servers=plan.cluster.fewest_servers(gpus))
+    def _start(self, plan: Plan, job: Job) -> bool:
+        """Plan the start of a gang on the fewest servers possible in an empty cluster."""
+        servers = plan.cluster.fewest_servers(job.gpus)
+        return plan.assign(job, pack(plan.cluster, job.gpus, servers=servers))
 
     def _may_hold(self, plan: Plan, job: Job) -> bool:
         """Whether a job's tenant may hold its GPUs; one gang alone may exceed the quota."""

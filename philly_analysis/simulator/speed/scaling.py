@@ -38,14 +38,10 @@ class Scaling:
         """Samples that fill one GPU."""
         return self.steps[1][0][-1]
 
-    @property
-    def fewest(self) -> float:
-        """Fewest samples per GPU that were measured."""
-        return self.steps[1][0][0]
-
     def most(self, requested: int) -> int:
-        """Return the most GPUs that a job can use."""
-        return max(requested, min(int(requested * self.full / self.fewest), max(self.steps)))
+        """Return the most GPUs that a job can use: each computes a measured number of samples."""
+        fewest, *_, full = self.steps[1][0]
+        return max(requested, min(int(requested * full / fewest), max(self.steps)))
 
     def step_s(self, gpus: int, batch: float) -> float:
         """Return the seconds of a step of a whole batch: linear between measurements."""

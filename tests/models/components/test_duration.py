@@ -10,6 +10,7 @@ from philly_analysis.distributions.shrinkage import shift_scores, shrink
 from philly_analysis.distributions.stratified import stratified_uniforms
 from philly_analysis.models.components.duration import Duration
 from philly_analysis.models.components.status_imputation import impute_status
+from philly_analysis.models.library import load_model
 from philly_analysis.models.validation.distances import cdf_gap
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study.terms import gang_class
@@ -126,6 +127,14 @@ def test_a_gang_class_of_one_job_has_the_nearest_distribution() -> None:
     assert (contribution.condition, contribution.weight) == ("gangs of >8 GPUs", 0.0)
     leaf = model.leaf_of(np.array([16]), np.array(["a"]), np.array(["Pass"]))
     assert model.sample(np.array([0.5]), leaf)[0] > 0
+
+
+def test_gang_classes_that_no_jobs_were_fitted_to_weigh_alike() -> None:
+    durations = load_model("literature").duration
+    classes = [cell.distribution for cell in durations.by_gang]
+    assert not any(d.n for d in classes)
+    assert durations.cdf(3600) == pytest.approx(np.mean([d.cdf(3600) for d in classes]))
+    assert repr(durations).startswith("Duration(")
 
 
 def test_zero_durations_are_shorter_than_a_second() -> None:

@@ -18,6 +18,7 @@ from philly_analysis.models.validation.coverage import (
 )
 from philly_analysis.models.validation.resampling import RESAMPLERS
 from tests.models.jobs import frame
+from tests.support import scripts
 
 
 def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:
@@ -112,4 +113,4 @@ def test_the_model_covers_more_than_independent_jobs() -> None:
         for step in steps:  # shares of all windows
             assert isinstance(step, StepPatch)
             assert np.sum(step.get_data()[0]) == pytest.approx(100)
-    assert set(coverage.summary(table).columns) >= {"covered_pct", "winkler", "width"}
+    assert set(scripts.coverage.summary(table).columns) >= {"covered_pct", "winkler", "width"}
