@@ -19,8 +19,6 @@ RANKS: dict[str, int] = PRECEDENCE["ranks"]
 # Supervisors report an end in any order; for these ranks the order of the table decides.
 BY_TABLE_ORDER = frozenset({RANKS["ending"], RANKS["cascade"]})
 
-_SHORTEST_HINT = 4
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
@@ -74,32 +72,6 @@ class Signature:
         return RANKS[self.role]
 
 
-def literal_hint(pattern: str) -> str:
-    """Return the longest run of literal characters that every match contains."""
-    runs, run, depth, position = [], "", 0, 0
-    while position < len(pattern):
-        char = pattern[position]
-        step = 2 if char == "\\" else 1
-        if char == "[":
-            step = pattern.index("]", position + 2) - position + 1
-        literal = pattern[position + 1] if step == 2 and char == "\\" else char
-        depth += (char == "(") - (char == ")")
-        plain = char not in "\\[]().^$|?*+{}" or (char == "\\" and not literal.isalnum())
-        if char == "|" and depth == 0:
-            return ""
-        if char in "?*{":
-            run = run[:-1]
-        if plain and depth == 0:
-            run += literal
-        else:
-            runs.append(run)
-            run = ""
-            if char == "{":
-                step = pattern.index("}", position) - position + 1
-        position += step
-    return max([*runs, run], key=len).lower()
-
-
 @cache
 def contexts() -> dict[str, str]:
     """Return the context patterns by name.
@@ -119,15 +91,12 @@ def signatures() -> tuple[Signature, ...]:
         family = _read(f"signatures/{name}")
         for entry in family.pop("signature"):
             rule = family | entry
-            hints = tuple(rule.get("hints", ())) or (literal_hint(rule["pattern"]),)
-            if min(map(len, hints)) < _SHORTEST_HINT and "hints" not in rule:
-                raise ValueError(f"signature {rule['id']} of {name}.toml needs explicit hints")
             patterns = {
                 k: re.compile(rule[k], re.IGNORECASE) for k in ("pattern", "unless") if k in rule
             }
             around = {k: contexts()[rule[k]] for k in ("near", "recovered") if k in rule}
-            rule |= {"hints": hints, "frameworks": tuple(rule["frameworks"]), "order": len(table)}
-            table.append(Signature(**rule | patterns | around))
+            lists = {k: tuple(rule[k]) for k in ("hints", "frameworks")}
+            table.append(Signature(**rule | patterns | around | lists, order=len(table)))
     return tuple(table)
 
 

@@ -13,7 +13,7 @@ import pytest
 from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signatures
 from philly_analysis.failures.classifier import _matches
 from philly_analysis.failures.lines import PIECE_CHARS, split_lines
-from philly_analysis.failures.signature import RANKS, Signature, contexts, literal_hint
+from philly_analysis.failures.signature import RANKS, Signature, contexts
 
 TABLE = signatures()
 
@@ -93,20 +93,6 @@ def test_every_rule_searches_text_made_of_its_own_words_within_a_second() -> Non
         for seed in (*rule.hints[:2], rule.example[:60], "a", "Error "):
             rule.pattern.search((seed * PIECE_CHARS)[:PIECE_CHARS])
         assert thread_time() - began_s < 1, rule.id
-
-
-@pytest.mark.parametrize(
-    ("pattern", "hint"),
-    [
-        ("CUDA out of memory", "cuda out of memory"),
-        (r"unexpected pos \d{1,20} vs", "unexpected pos "),
-        (r"(?:a|b)Error: no\.such file?x", "error: no.such fil"),
-        ("[abc]{3}Xid error", "xid error"),
-        ("one|two", ""),
-    ],
-)
-def test_literal_hint_is_the_longest_text_that_every_match_holds(pattern: str, hint: str) -> None:
-    assert literal_hint(pattern) == hint
 
 
 def test_tiers_are_the_marks_of_table_7() -> None:
