@@ -12,6 +12,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, TraceError
+from philly_analysis.ingest.philly_multigpu import convert
 from philly_analysis.ingest.source import Parser, Stream
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest
@@ -140,3 +141,33 @@ def test_an_extract_says_what_its_rows_were_chosen_by(tmp_path: Path) -> None:
     assert "sampled_jobs.json.gz" in [i.file for i in manifest.inputs]
     with pytest.raises(InputError, match="sampled_jobs"):
         ingest("philly-multigpu", tmp_path, tmp_path / "none")
+
+
+def test_an_extract_has_the_repeated_hour_twice_where_it_has_both_readings(tmp_path: Path) -> None:
+    twice = '"time machine_id\n2017-11-05 m1  78.5\n  m1  82\nName: cpu"'
+    header = "jobid,name,machine_type,trace,0,1,60,61,121"
+    late = extracted("j1", m1=2) | {"start_time": "2017-11-05 00:59:30"}
+    files = {
+        "sampled_jobs.json.gz": json.dumps([late]),
+        "gpu_util.csv.gz": f"{header}\nj1,m1_gpu0,8,j1,50,60,70,-1,\n",
+        "cpu_util.csv.gz": f"{header}\nj1,m1,8,j1,5,{twice},{twice},7,{twice}\n",
+        "cpu_util_pm60.csv.gz": "jobid,name,machine_type,trace,0\nj1,m1,8,j1,6\n",
+        "mem_util.csv.gz": f"{header}\nj1,m1,8,j1,25,30,-1,-1.0,40\n",
+    }
+    packed = {name: gzip.compress(text.encode()) for name, text in files.items()}
+    convert(write_files(tmp_path / "raw", packed), tmp_path / "archive")
+    rows = {
+        name: (tmp_path / "archive" / f"cluster_{name}_util").read_text().splitlines()[1:]
+        for name in ("gpu", "cpu", "mem")
+    }
+    day = "2017-11-05 0"
+    assert rows["gpu"] == [f"{day}0:59:00 PDT,m1,50,NA,,,,,,,", f"{day}2:00:00 PST,m1,NA,NA,,,,,,,"]
+    assert rows["cpu"] == [
+        *(f"{day}0:59:00 PDT,m1,6", f"{day}1:00:00 PDT,m1,78.5", f"{day}1:59:00 PDT,m1,78.5"),
+        *(f"{day}1:00:00 PST,m1,82", f"{day}1:59:00 PST,m1,82", f"{day}2:00:00 PST,m1,7"),
+    ]
+    assert rows["mem"] == [
+        f"{day}0:59:00 PDT,m1,528272672.0,132068168.0",
+        f"{day}2:00:00 PST,m1,NA,NA",
+        f"{day}3:00:00 PST,m1,528272672.0,211309068.8",
+    ]
