@@ -13,7 +13,14 @@ import polars as pl
 import pytest
 
 from philly_analysis import analyze, ingest
-from philly_analysis.analyses import gang_failures, node_failures, time_asked, usage, wait_states
+from philly_analysis.analyses import (
+    gang_failures,
+    gpus_in_use,
+    node_failures,
+    time_asked,
+    usage,
+    wait_states,
+)
 from philly_analysis.report.findings import ANALYSES, PHILLY_ONLY, lacking, relevant
 from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace
@@ -46,6 +53,30 @@ def test_the_users_of_idle_hours_are_named(tmp_path: Path) -> None:
     with Trace(path) as trace:
         result = usage.compute(trace)
     assert "ann (0.07 of 0.13 sampled, 50.0 %)" in " ".join(result.sentences)
+
+
+def test_gpus_in_use_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
+    day = 24 * 60
+    jobs = [("a", "x", "u", "l", 4, 0), ("b", "y", "u", "l", 8, day), ("c", "y", "u", "l", 2, 0)]
+    runs = [("a", 1, 0, 3 * day), ("b", 1, day, 2 * day), ("c", 1, 0, day)]
+    path = trace_of(
+        tmp_path / "t",
+        frame("jobs", JOB, jobs),
+        runs,
+        machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
+    )
+    with Trace(path) as trace:
+        result = gpus_in_use.compute(trace)
+    assert {f.name: f.value for f in result.facts} == {
+        "capacity_gpus": 16,
+        "busiest_day_gpus": 12,  # 6, 12 and 4 by day
+        "median_day_gpus": 6,
+        "largest_vc_pct": pytest.approx(100 * 12 / 22),
+    }
+    assert result.sentences[0] == (
+        "On the median day 6 GPUs are in use, on the busiest (2017-10-04) 12 of 16."
+    )
+    assert result.sentences[1] == "x uses 54.5 % of the GPU time."
 
 
 def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:

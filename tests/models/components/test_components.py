@@ -38,6 +38,14 @@ def test_gang_sizes_by_hand() -> None:
     assert sizes.up_to(4).pmf(1) == 1 and sizes.up_to(8) == sizes
 
 
+def test_the_interval_of_a_gang_size_counts_clusters_of_jobs() -> None:
+    # residuals by cluster are 0, 1 and -1: a variance of 2 / 36 * 3 / 2, that of three free jobs
+    sizes = GangSizeDistribution.fit([1, 4, 1, 1, 4, 4], ["a", "a", "b", "b", "c", "c"])
+    n, z, p = 3, 1.96, 0.5
+    half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    assert (sizes.low[0], sizes.high[0]) == pytest.approx((0.5 - half, 0.5 + half))
+
+
 def test_gang_sizes_by_virtual_cluster() -> None:
     model = GangSize.fit([1, 1, 4, 4], ["a", "a", "b", "b"])
     assert model(vc="a").pmf(1) == 1 and model(vc="b").pmf(4) == 1 and model.pmf(1) == 0.5
