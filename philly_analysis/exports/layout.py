@@ -22,6 +22,9 @@ _PATTERNS = {
     "decimal": DECIMAL,
     "timestamp": TIMESTAMP,
     "name": NAME,
+    "pacific_time": rf"{TIMESTAMP} P[DS]T",
+    "reading": rf"{NUMBER}|NA",
+    "reading_or_empty": rf"|{NUMBER}|NA",
 }
 
 _BLOCK = 1 << 26

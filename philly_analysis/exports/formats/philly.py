@@ -9,7 +9,7 @@ import polars as pl
 
 from philly_analysis.exports.codec import Accepted, Codec, Notes, read_format
 from philly_analysis.exports.dialect import Dialect
-from philly_analysis.exports.formats.philly_samples import SAMPLE_FILES, write_samples
+from philly_analysis.exports.formats.philly_samples import write_samples
 from philly_analysis.exports.layout import NAME, TIMESTAMP, violations
 from philly_analysis.exports.placement import place
 from philly_analysis.exports.request import Request
@@ -166,7 +166,7 @@ def _write(request: Request, folder: Path) -> Notes:
     machines = _machine_list(workload, invented)
     if machines.height:
         request.dialect.layouts[MACHINE_LIST].write(machines, folder / MACHINE_LIST)
-    lost = list(write_samples(workload, folder))
+    lost = list(write_samples(workload, folder, request.dialect.layouts))
     times = (workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"])
     if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
         lost.append("fractions of a second: times are rounded to whole seconds")
@@ -237,8 +237,7 @@ def _validate(dialect: Dialect, folder: Path, _: Path | None) -> list[str]:
         found = _validate_log(json.loads((folder / JOB_LOG).read_text("utf-8")))
     except ValueError as error:
         return [f"{JOB_LOG}: not JSON ({error})"]
-    samples = {name: file.layout for name, file in SAMPLE_FILES.items()}
-    for name, layout in {**dialect.layouts, **samples}.items():
+    for name, layout in dialect.layouts.items():
         if (folder / name).is_file():
             found += layout.validate(folder / name)
     return found
