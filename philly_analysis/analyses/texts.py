@@ -12,7 +12,5 @@ def _texts(file: str) -> dict[str, Any]:
 TRENDS: dict[str, dict[str, str]] = _texts("trends.toml")
 """Sentences by finding, and by the direction of the trend."""
 
-CAVEATS: dict[str, tuple[str, ...]] = {
-    finding: tuple(caveats) for finding, caveats in _texts("caveats.toml").items()
-}
+CAVEATS: dict[str, list[str]] = _texts("caveats.toml")
 """Caveats by finding."""

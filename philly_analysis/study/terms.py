@@ -87,12 +87,9 @@ STATUS_AFTER = {"completed": PASS, "killed": KILLED, "time_limit": KILLED}
 class RunPolicy(StrEnum):
     """How attempts become a job's run time."""
 
-    SPAN = "span"
-    """first start to last end, so waits between attempts are in it"""
+    SPAN = "span"  # waits between attempts are in it
     SUM = "sum"
-    """sum of its attempts"""
     LAST = "last"
-    """its last attempt"""
 
     @property
     def meaning(self) -> str:

@@ -11,9 +11,7 @@ from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import Field, Layout
 
-COLUMNS: dict[str, list[str]] = tomllib.loads(
-    Path(__file__).with_name("columns.toml").read_text("utf-8")
-)
+COLUMNS = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 """Columns by table."""
 
 
