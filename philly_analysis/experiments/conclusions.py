@@ -147,13 +147,10 @@ def _difference(logs: Floats, reference: Floats) -> tuple[float, float]:
     """Return Welch's 95 % interval of the difference of two means."""
     if min(logs.size, reference.size) < FEWEST_MONTHS:
         return np.nan, np.nan
-    errors = np.array([x.var(ddof=1) / x.size for x in (logs, reference)])
-    difference = float(logs.mean() - reference.mean())
-    if not errors.sum() > 0:
-        return difference, difference
-    freedom = errors.sum() ** 2 / (errors**2 / [logs.size - 1, reference.size - 1]).sum()
-    half = float(stats.t.ppf(0.975, freedom) * np.sqrt(errors.sum()))
-    return difference - half, difference + half
+    if not np.ptp(logs) + np.ptp(reference) > 0:
+        return (float(logs.mean() - reference.mean()),) * 2
+    low, high = stats.ttest_ind(logs, reference, equal_var=False).confidence_interval()
+    return float(low), float(high)
 
 
 def _verdict(low: float, high: float, less: float, more: float) -> str:
