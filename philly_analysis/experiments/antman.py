@@ -17,6 +17,7 @@ from philly_analysis.experiments.experiment import (
     Experiment,
     Summary,
     Sweep,
+    changed_settings,
     system_rows,
 )
 from philly_analysis.experiments.increments import Increment
@@ -52,21 +53,12 @@ class Setting(NamedTuple):
     speed: Sharing = Sharing(util_quantiles=beta_quantiles(0.5))
 
 
-_POLICY, _SPEED = Setting()
 SETTINGS: dict[str, Setting] = {
     USUAL: Setting(),
-    "utilisation 0.35": Setting(speed=replace(_SPEED, util_quantiles=beta_quantiles(0.35))),
-    "utilisation 0.7": Setting(speed=replace(_SPEED, util_quantiles=beta_quantiles(0.7))),
-    "Philly's minutes": Setting(speed=replace(_SPEED, util_quantiles=PHILLY_MINUTES)),
-    "fully used GPUs": Setting(speed=replace(_SPEED, util_quantiles=(1.0, 1.0))),
-    "memory 0.3": Setting(speed=replace(_SPEED, gpu_mem=(2.0, 4.7))),
-    "memory 0.6": Setting(speed=replace(_SPEED, gpu_mem=(2.0, 1.3))),
-    "holders lose 5 %": Setting(speed=replace(_SPEED, interference=0.05)),
-    "holders lose 20 %": Setting(speed=replace(_SPEED, interference=0.2)),
-    "guests after 1 min": Setting(replace(_POLICY, convert_after_s=60.0)),
-    "guests after 1 h": Setting(replace(_POLICY, convert_after_s=3600.0)),
-    "beside holders < 0.5": Setting(replace(_POLICY, util_below_frac=0.5)),
-    "tenants' quotas": Setting(replace(_POLICY, tenants=True)),
+    "utilisation 0.35": Setting(speed=Sharing(util_quantiles=beta_quantiles(0.35))),
+    "utilisation 0.7": Setting(speed=Sharing(util_quantiles=beta_quantiles(0.7))),
+    "Philly's minutes": Setting(speed=Sharing(util_quantiles=PHILLY_MINUTES)),
+    **changed_settings("antman", Setting()),
 }
 """Settings by name: the usual one, and one for each changed assumption; Beta means are named."""
 
