@@ -58,7 +58,7 @@ def plot(result: Result) -> Figure:
 
 def plot_times(result: Result) -> Figure:
     """Draw the distributions of completion times and waits, one above the other."""
-    fig, [jct, wait] = canvas(1, 2, width=4.8, height=4.6)
+    fig, [jct, wait] = canvas(1, 2, width=4.6, height=4.6)
     _distributions(jct, wait, result.table)
     return fig
 
@@ -110,7 +110,7 @@ def plot_activity(result: Result) -> Figure:
     rows = result.table[result.table["by"] == "time"]
     if rows.empty:
         return empty(canvas()[0], "no attempts with times")
-    fig, axes = canvas(1, 2, width=4.8, height=4.6, sharex=True)
+    fig, axes = canvas(1, 2, width=4.6, height=4.6, sharex=True)
     for (name, measure), line in rows.groupby(["trace", "measure"], sort=False):
         at = pd.to_datetime(line["group"])
         width = at.iloc[1] - at.iloc[0]

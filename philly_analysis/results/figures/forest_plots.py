@@ -72,7 +72,7 @@ def forest_panels(panels: Sequence[Panel], label: str) -> Figure:
     heights = [_HEADING + _ROW * len(panel.rows) for panel in panels]
     fig, axes = canvas(
         *(1, len(panels)),
-        width=4.8,
+        width=4.6,
         height=sum(heights) + _AXIS,
         sharex=True,
         gridspec_kw={"height_ratios": heights},
