@@ -5,7 +5,7 @@
 
 fits to each window of 5 to 28 days of the lists of jobs, draws other periods, and compares them
 with the next window; so do ways of resampling the window's own jobs. The parameters in
-`philly_analysis/models/between_period.py` were estimated on the lists of `DEVELOPED_ON`; no
+`philly_analysis/models/between_period.toml` were estimated on the lists of `DEVELOPED_ON`; no
 parameter was chosen by those of `HELD_OUT`, the default. It takes a CPU second for four pairs of
 windows and method. ``--all`` scores the model alone on all lists, those of `DEVELOPED_ON` from
 their first week of regular use.

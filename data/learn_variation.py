@@ -3,9 +3,9 @@
     python data/learn_variation.py [PARAMETER ...] [--on EXTRACT ...] > data/variation.md
 
 tries a smaller and a larger value of each parameter of `Variation`
-(`philly_analysis/models/between_period.py`), the others unchanged, and scores the intervals of the
-next window (`coverage.py`): the Winkler score of each statistic over its mean on all extracts. The
-estimate is the minimum of a parabola through the means over the extracts; the range holds it in
+(`philly_analysis/models/between_period.toml`), the others unchanged, and scores the intervals of
+the next window (`coverage.py`): the Winkler score of each statistic over its mean on all extracts.
+The estimate is the minimum of a parabola through the means over the extracts; the range holds it in
 90 % of bootstraps of whole extracts. A current value outside of its range is moved into it. It
 takes some twenty CPU minutes. `reweighted.py` estimates the parameters of run times, gang sizes and
 load jointly; `turnover.py` those of users.

@@ -2,8 +2,8 @@
 
     python data/turnover.py > data/turnover.md
 
-estimates the parameters of users in `philly_analysis/models/between_period.py`. A user of `j` jobs
-leaves with probability `leave_probability * j ** -leave_power`. The jobs of users who stay are
+estimates the parameters of users in `philly_analysis/models/between_period.toml`. A user of `j`
+jobs leaves with probability `leave_probability * j ** -leave_power`. The jobs of users who stay are
 Poisson, in proportion to `j ** user_persistence` times a log-normal factor of deviation `user_sd`.
 New users resemble leaving ones; the number of those with jobs is Poisson, `new_user_ratio` times
 the expected leaving users, times growth, times a log-normal factor of deviation `new_user_sd`. Both
