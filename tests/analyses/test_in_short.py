@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis.analyses import how_used, why_failures, why_waits, worst_offenders
+from philly_analysis.analyses import gpus_in_use, how_used, why_failures, why_waits, worst_offenders
 from philly_analysis.results import Verdict, duration
 from philly_analysis.trace.trace import Trace
 from tests.analyses import clusters as columns
@@ -282,6 +282,68 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(tmp_path: Pat
     assert number(untold, "failed_pct") == pytest.approx(100 / 7)
     assert list(untold.table.itertuples(index=False, name=None)) == [("2-4", 7, 1)]
     assert "the output of failed attempts" in verdict(untold).advice
+
+
+@pytest.mark.parametrize(("saved_h", "worth"), [(3.0, True), (2.0, False), (1.0, False)])
+def test_a_pre_run_is_advised_only_if_it_saves_gpu_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved_h: float, worth: bool
+) -> None:
+    costs = {
+        "failure_costs": f"select 'all' as reason, {saved_h}::double as pool_saved_gpu_h",
+        "failure_costs_pool": "select 5 as pool_min, 2e0 as cost_gpu_h, 2e1 as held_gpu_h",
+    }
+    with cluster(tmp_path / "t", **PLACED, failures=FAILURES) as trace:
+        found = trace.answer
+        monkeypatch.setattr(
+            Trace,
+            "answer",
+            lambda _, name: trace.sql(costs[name]) if name in costs else found(name),
+        )
+        result = why_failures.compute(trace)
+    said = (
+        "A pre-run of every gang on one GPU for 5 minutes would have saved "
+        f"{saved_h:.2f} GPU hours and cost 2.00."
+    )
+    assert said in result.sentences
+    assert (verdict(result).advice == said) == worth
+
+
+@pytest.mark.parametrize(
+    ("gpu_h", "said"),
+    [
+        ((1.0, 3.0), "Find out the unknown reasons first: 3.00 GPU hours, 75.0 % of"),
+        (
+            (3.0, 1.0),
+            "Prevent “Core dump” first: 3.00 GPU hours, 75.0 % of those lost to failures.",
+        ),
+        ((0.0, 0.0), ""),
+    ],
+)
+def test_the_costliest_reason_is_to_be_prevented_first(
+    gpu_h: tuple[float, float], said: str
+) -> None:
+    table = pd.DataFrame({"reason": ["Core dump", "No signature"], "gpu_h": gpu_h})
+    advice = why_failures._costliest(table)
+    assert advice.startswith(said) and bool(advice) == bool(said)
+
+
+@pytest.mark.parametrize(("gpus", "beyond"), [(4, False), (5, True)])
+def test_a_day_may_exceed_the_cluster_where_attempts_overlap(
+    tmp_path: Path, gpus: int, beyond: bool
+) -> None:
+    # on all of the second day, of a cluster of 8 GPUs
+    jobs = [("a", "v", "ann", 4, 0, "Pass"), ("b", "v", "bob", gpus, 0, "Pass")]
+    runs = [(name, 1, 0, 3 * 24 * 60) for name in "ab"]
+    tables = {
+        "jobs": frame("jobs", columns.JOBS, jobs),
+        "attempts": frame("attempts", columns.ATTEMPTS, runs),
+        "machines": MACHINES,
+        "placements": PLACEMENTS.filter(pl.col("job_id").is_in(["a", "b"])),
+    }
+    with cluster(tmp_path / "t", **tables) as trace:
+        result = gpus_in_use.compute(trace)
+    assert number(result, "busiest_day_gpus") == 4 + gpus
+    assert any("exceed the cluster" in caveat for caveat in result.caveats) == beyond
 
 
 def test_whoever_idles_or_loses_most_is_named(tmp_path: Path) -> None:
