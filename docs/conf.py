@@ -1,27 +1,34 @@
 """Sphinx configuration; ``make docs`` writes the documentation to ``reports/docs/``.
 
-Before Sphinx reads the folder, the pages under ``made/`` are generated from the package (schema,
-headers of SQL files, docstrings, lists of sources, models, formats, policies) and the sample.
+Before Sphinx reads the folder, the pages and pictures under ``made/`` are generated from the
+package (schema, headers of SQL files, docstrings, lists of sources, models, formats, policies) and
+the sample. The code of the tutorial is executed as the page is read.
 """
 
+import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+SAMPLE = HERE.parent / "data" / "traces" / "sample"
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import generated  # noqa: E402 - beside this file
+import execution  # noqa: E402 - beside this file
+import generated  # noqa: E402
 
 import philly_analysis  # noqa: E402
 
-generated.write(HERE / "made", trace=HERE.parent / "data" / "traces" / "sample")
+generated.write(HERE / "made", trace=SAMPLE)
 
 project = "philly_analysis"
 author = "The philly_analysis authors"
 copyright = author  # noqa: A001 - Sphinx's name for it
 version = release = philly_analysis.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
-exclude_patterns = ["README.md"]
+exclude_patterns = ["README.md", "made/costs.md"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"  # the signature has them
@@ -34,3 +41,22 @@ html_title = "philly_analysis"
 html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["static"]
+html_css_files = ["custom.css"]
+html_extra_path = ["made/pages"]
+
+
+def _execute(_: Sphinx, page: str, source: list[str]) -> None:
+    """Execute the code of the tutorial, and keep the report that it writes."""
+    if page != "tutorial":
+        return
+    with TemporaryDirectory() as folder:
+        # the computed sample, which `philly demo` would compute again
+        shutil.copytree(SAMPLE, Path(folder) / "philly-demo" / "sample")
+        source[0] = execution.execute(source[0], Path(folder))
+        reports = Path(folder) / "philly-demo" / "reports"
+        shutil.copytree(reports, HERE / "made" / "pages" / "reports", dirs_exist_ok=True)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the execution of pages."""
+    app.connect("source-read", _execute)

@@ -1,13 +1,15 @@
-"""Generate the reference pages and the architecture picture from the package itself."""
+"""Generate the reference, the gallery and the pictures from the package and the sample."""
 
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import architecture
+import measured
 import pandas as pd
+import pictures
 
 import philly_analysis
 from philly_analysis import Trace, formats, models, policies, sources, tables
@@ -37,7 +39,8 @@ def write(folder: Path, trace: Path) -> None:
         The sample was not ingested (``make reports`` ingests it).
     """
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "findings").mkdir(parents=True)
+    for name in ("findings", "pictures", "pages"):
+        (folder / name).mkdir(parents=True)
     (folder / "architecture.svg").write_text(architecture.svg(), "utf-8")
     pages = {
         "tables.md": "\n".join(_tables()),
@@ -47,14 +50,19 @@ def write(folder: Path, trace: Path) -> None:
         "choices.md": "\n".join(_choices()),
         "claims.md": "\n".join(_claims()),
         "published.md": "\n".join(_published()),
-        "findings/index.md": "\n".join(_index()),
+        "costs.md": "\n".join(measured.costs()),
     }
+    drawn: set[str] = set()
     with Trace(trace) as sample:
+        pictures.write(folder / "pictures", sample)
         for name in ANALYSES:
             result = None if lacking(sample, name) else compute(sample, name)
-            pages[f"findings/{name}.md"] = "\n".join(_finding(name, result))
-            if result is not None:
-                (folder / "findings" / f"{name}.svg").write_text(draw_svg(result)[1], "utf-8")
+            if result is not None and (svg := draw_svg(result)[1]):
+                (folder / "findings" / f"{name}.svg").write_text(svg, "utf-8")
+                drawn.add(name)
+            page = _finding(name, result, drawn=name in drawn)
+            pages[f"findings/{name}.md"] = "\n".join(page)
+    pages["findings/index.md"] = "\n".join(_gallery(drawn))
     for name, text in pages.items():
         (folder / name).write_text(text + "\n", "utf-8")
 
@@ -117,22 +125,46 @@ def _paragraphs(module: object) -> list[str]:
     return [part.replace("``", "`") for part in (module.__doc__ or "").strip().split("\n\n")]
 
 
-def _index() -> Iterator[str]:
-    yield "# Findings\n"
-    yield "One page per finding: its definition and SQL, what can mislead, what the study printed."
-    yield "Findings are in the order of the report.\n"
+def _gallery(drawn: Collection[str]) -> Iterator[str]:
+    """Yield the page with every finding's picture, and those of models and what-ifs."""
+    yield "# Gallery\n"
+    yield "Each picture is linked to its page. Findings are of the bundled **synthetic** sample, in"
+    yield "the order of the report; `analyze(trace, NAME)` draws the same of your cluster.\n"
     for chapter, analyses in CHAPTERS.items():
         yield f"## {chapter}\n"
-        for name, analysis in analyses.items():
-            yield f"- [{analysis.QUESTION}]({name}.md) `{name}`"
-        yield ""
+        shown = (
+            (f"{name}.md", f"{name}.svg" if name in drawn else "", analysis.QUESTION)
+            for name, analysis in analyses.items()
+        )
+        yield from _cards(shown)
         yield "```{toctree}\n:hidden:\n" + "\n".join(analyses) + "\n```\n"
+    yield "## Traces, models, what-ifs, statistics\n"
+    yield from _cards(
+        (f"../../{page}.md", f"../pictures/{name}.svg", caption)
+        for name, (caption, page) in pictures.CAPTIONS.items()
+    )
 
 
-def _finding(name: str, result: Result | None) -> Iterator[str]:
+def _cards(shown: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield a grid of cards from their page, picture (empty: none) and caption."""
+    yield ":::::{container} gallery pictures"
+    for page, picture, caption in shown:
+        image = f"[![{cell(caption)}]({picture})]({page})\n\n" if picture else ""
+        yield f"::::{{container}} card\n{image}[{cell(caption)}]({page})\n::::"
+    yield ":::::\n"
+
+
+def _finding(name: str, result: Result | None, *, drawn: bool) -> Iterator[str]:
     analysis = ANALYSES[name]
     what, *misleads = _paragraphs(analysis)
     yield f"# {analysis.QUESTION}\n"
+    if result is None:
+        yield "The bundled sample lacks the data that this finding needs.\n"
+        files = [r for n, r in relations().items() if n.startswith(name)]
+    else:
+        yield from _shown(name, result, drawn=drawn)
+        files = [relations()[n] for n in result.reads if n in relations()]
+    yield "## Definition\n"
     yield f"{what} {(analysis.compute.__doc__ or '').strip().splitlines()[0]}\n"
     yield f"```python\nanalyze(trace, {name!r})\n```\n"
     if analysis.NEEDS:
@@ -147,26 +179,30 @@ def _finding(name: str, result: Result | None) -> Iterator[str]:
             ((c.what, c.published, c.unit, c.source, c.reason) for c in printed),
             *("what", "printed", "unit", "source", "why ours may differ"),
         )
-    if result is None:
-        yield "The bundled sample lacks the data that this finding needs.\n"
-        files = [r for n, r in relations().items() if n.startswith(name)]
-    else:
-        yield "## On the bundled sample\n"
-        yield "These numbers are **synthetic**: the sample was not recorded on a cluster.\n"
-        yield from (f"- {cell(text)}" for text in (*result.sentences, *result.caveats))
-        yield f"\n```{{image}} {name}.svg\n:alt: {cell(' '.join(result.sentences[:2]))}\n```\n"
+    if result is not None and result.facts:
         yield "## Its facts\n"
         yield from table(
             ((f"`{f.name}`", f.text, f.meaning) for f in result.facts),
             *("fact", "value", "meaning"),
         )
-        files = [relations()[n] for n in result.reads if n in relations()]
     if files:
         yield "## How it is computed\n"
         yield "These relations and those that they read ([all relations](../relations.md)).\n"
     for relation in files:
-        yield f"### `{relation.name}`\n"
-        yield f"```sql\n{relation.sql.strip()}\n```\n"
+        summary = f"<code>{relation.name}</code>: {cell(relation.question)}"
+        yield f"<details>\n<summary>{summary}</summary>\n"
+        yield f"```sql\n{relation.sql.strip()}\n```\n\n</details>\n"
+
+
+def _shown(name: str, result: Result, *, drawn: bool) -> Iterator[str]:
+    """Yield what a finding shows of the sample: first sentence, picture, other sentences."""
+    first, *others = map(cell, (*result.sentences, *result.caveats, ""))
+    yield f":::{{container}} finding\n{first}\n:::\n"
+    if drawn:
+        yield f"```{{image}} {name}.svg\n:alt: {first}\n```\n"
+    yield from (f"- {text}" for text in others if text)
+    yield "\n*The numbers are of the bundled sample, which is **synthetic**: it was not recorded on"
+    yield "a cluster.*\n"
 
 
 def _command_line() -> str:

@@ -12,14 +12,12 @@ import philly_analysis
 from philly_analysis.report import ANALYSES
 from philly_analysis.trace.relations import relations
 from tests.support.command_line import output_of
-from tests.support.scripts import architecture
+from tests.support.pages import DOCS, PAGES, ROOT
+from tests.support.scripts import architecture, pictures
 
-ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"
-PAGES = [
-    *(ROOT / "docs").glob("*.md"),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "notebooks/README.md")),
-]
+TEXT_ONLY = {"extend", "faq", "glossary", "share", "shell", "simulators", "trust", "cluster"}
+"""Pages that describe nothing that one can see."""
 
 
 @pytest.mark.parametrize("name", ANALYSES)
@@ -38,11 +36,33 @@ def test_a_relation_has_a_question_a_grain_and_described_columns(name: str) -> N
     assert all(column in relation.sql for column in relation.columns)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(ROOT / n for n in ("README.md", "CONTRIBUTING.md", "notebooks/README.md"))],
+    ids=lambda p: p.relative_to(ROOT).as_posix(),
+)
 def test_links_resolve(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", page.read_text("utf-8")):
-        if not link.startswith(("http", "made/")):
+        if not link.startswith(("http", "made/", "../made/")):
             assert (page.parent / link).exists(), link
+
+
+def test_a_page_of_something_visible_has_a_picture() -> None:
+    pictured = re.compile(r"!\[|\{image\}|\{raw\} html\n<iframe")
+    without = {page.stem for page in PAGES if not pictured.search(page.read_text("utf-8"))}
+    assert without == TEXT_ONLY
+
+
+def test_pictures_are_those_that_pages_show() -> None:
+    shown = {
+        name
+        for page in PAGES
+        for name in re.findall(r"made/pictures/(\w+)\.svg", page.read_text("utf-8"))
+    }
+    assert shown == pictures.CAPTIONS.keys()
+    for name, (caption, page) in pictures.CAPTIONS.items():
+        assert caption
+        assert f"made/pictures/{name}.svg" in (DOCS / f"{page}.md").read_text("utf-8")
 
 
 def test_the_picture_shows_each_package_and_its_noun() -> None:

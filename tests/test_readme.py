@@ -19,11 +19,14 @@ from philly_analysis.cli import app
 from philly_analysis.simulator.policies import user_policy
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
+from tests.support.pages import PAGES, ROOT
 
-ROOT = Path(__file__).parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("*.md"), key=lambda p: p.stem != "start"), ROOT / "README.md"]
-"""All pages; first steps come first, as the others use the files that it creates."""
-README = "\n".join(page.read_text("utf-8") for page in PAGES)
+TEXTS = [
+    page.read_text("utf-8")
+    for page in (*sorted(PAGES, key=lambda p: p.stem != "shell"), ROOT / "README.md")
+]
+"""All pages; that of the shell comes first, as the others use the files that it creates."""
+README = "\n".join(TEXTS)
 SHORTER = {
     "--jobs 100000": "--jobs 300",
     "--days 30": "--days 1 --force",
@@ -36,13 +39,13 @@ LONG = ("philly experiment", "philly experiment conclusions --jobs 2")
 """Commands that take half an hour, which the test skips."""
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def lines(program: str) -> list[str]:
     """Return the command lines of a program, without their comments."""
-    typed = [line for block in blocks("sh") for line in block.splitlines()]
+    typed = [line for block in blocks("sh") for line in re.split(r"\n(?=\S)", block)]
     plain = [shlex.join(shlex.split(line, comments=True)) for line in typed]
     return [line for line in plain if line.split(" ")[0] == program]
 
@@ -132,8 +135,11 @@ def test_the_example_map_reads_the_example_table(workplace: Path) -> None:
 @pytest.mark.slow
 def test_the_python_code_runs(workplace: Path) -> None:
     ingest("philly", "data/sample", "data/traces/sample")
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), {})  # noqa: S102 - our own README
+    Path("philly-demo").symlink_to("data/traces")
+    for text in TEXTS:
+        names: dict[str, object] = {}
+        for block in blocks("python", text):
+            exec(compile(block, "page", "exec"), names)  # noqa: S102 - our own pages
 
 
 def test_targets_and_variables_of_make_exist() -> None:

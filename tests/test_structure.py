@@ -16,6 +16,7 @@ import pytest
 
 from philly_analysis.simulator import policies
 from philly_analysis.simulator.policies import POLICIES
+from tests.support.pages import PAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "philly_analysis"
@@ -28,7 +29,7 @@ MODULES = {
     ): path
     for path in PACKAGE.rglob("*.py")
 }
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+SHOWN_PAGES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 _TABLES = tomllib.loads((ROOT / "tests" / "retired_names.toml").read_text("utf-8"))
 RETIRED: dict[str, set[str]] = {kind: set(names) for kind, names in _TABLES.items()}
@@ -122,7 +123,7 @@ def test_summaries_use_standard_words() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", SHOWN_PAGES, ids=name_of)
 def test_pages_use_standard_words(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
     assert [line for line in text.splitlines() if SHOWN_WORDS.search(line)] == []

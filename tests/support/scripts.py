@@ -8,9 +8,13 @@ sys.path[:0] = _FOLDERS
 try:
     import architecture
     import coverage
+    import execution
     import failure_output
     import failure_texts
+    import measured
+    import pictures
     import reweighted
+    import statistics_pictures
     import turnover
 finally:
     del sys.path[: len(_FOLDERS)]
@@ -18,8 +22,12 @@ finally:
 __all__ = [
     "architecture",
     "coverage",
+    "execution",
     "failure_output",
     "failure_texts",
+    "measured",
+    "pictures",
     "reweighted",
+    "statistics_pictures",
     "turnover",
 ]

@@ -1,0 +1,87 @@
+"""Execute the code of a page as a notebook, and insert what each block shows."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+import jupytext
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+_LONGEST_BLOCK_S = 600
+_SHELL = "%%sh\n"
+"""First line of a shell block, in a notebook."""
+_SETUP = """\
+%env COLUMNS=110
+for name in ("CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"):
+    %env $name=
+"""
+"""Code that runs first: commands print plain text of this width."""
+
+
+def execute(page: str, folder: Path) -> str:
+    """Return a page with the output below each of its ``sh`` and ``python`` blocks.
+
+    Parameters
+    ----------
+    page
+        Text in Markdown. All blocks of code run in its order, in one session.
+    folder
+        Where they run.
+
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError
+        A block fails.
+    """
+    notebook = jupytext.reads(f"```python\n{_SETUP}```\n\n{page}", fmt="md")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    logging.getLogger("traitlets").setLevel(logging.WARNING)
+    NotebookClient(
+        notebook,
+        timeout=_LONGEST_BLOCK_S,
+        kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
+        resources={"metadata": {"path": str(folder)}},
+    ).execute(env={**os.environ, "PATH": path})
+    return "\n\n".join(part for cell in notebook.cells[1:] for part in shown(cell)) + "\n"
+
+
+def shown(cell: NotebookNode) -> Iterator[str]:
+    """Yield the parts of an executed cell in Markdown: its text, or its code and output.
+
+    What it wrote to the standard error is progress, and is dropped.
+    """
+    if cell.cell_type != "code":
+        yield cell.source
+        return
+    shell = cell.source.startswith(_SHELL)
+    yield f"```{'sh' if shell else 'python'}\n{cell.source.removeprefix(_SHELL)}\n```"
+    for kind, outputs in groupby(cell.outputs, lambda output: output.get("name", "display")):
+        if kind == "stdout":
+            yield _text("".join(output.text for output in outputs))
+        elif kind == "display":
+            yield from (_displayed(output.data, cell.source) for output in outputs)
+
+
+def _displayed(data: Mapping[str, str], code: str) -> str:
+    """Return a displayed object: as HTML, a picture or text, the first that it has."""
+    if "text/html" in data:
+        return _html(data["text/html"])
+    if "image/png" in data:
+        alt = escape(f"Figure of {code.splitlines()[-1]}", quote=True)
+        return _html(f'<img alt="{alt}" src="data:image/png;base64,{data["image/png"].strip()}">')
+    return _text(data["text/plain"])
+
+
+def _text(text: str) -> str:
+    return f"```{{code-block}} text\n:class: output\n\n{text.rstrip()}\n```"
+
+
+def _html(html: str) -> str:
+    fence = "`" * 8
+    return f'{fence}{{raw}} html\n<div class="output">{html}</div>\n{fence}'

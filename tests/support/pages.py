@@ -1,0 +1,8 @@
+"""List the pages of the documentation that people write."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if DOCS / "made" not in page.parents)
+"""Pages of ``docs/``, without those that are generated."""
