@@ -2,7 +2,7 @@
 
 Before Sphinx reads the folder, the pages and pictures under ``made/`` are generated from the
 package (schema, headers of SQL files, docstrings, lists of sources, models, formats, policies) and
-the sample. The code of the tutorial is executed as the page is read.
+the sample. The code of some pages is executed as they are read.
 """
 
 import shutil
@@ -45,16 +45,21 @@ html_css_files = ["custom.css"]
 html_extra_path = ["made/pages"]
 
 
+EXECUTED = {"tutorial": "philly-demo/sample", "own-analysis": "data/traces/sample"}
+"""Pages whose code is executed, and where it expects the sample, with its computed findings."""
+
+
 def _execute(_: Sphinx, page: str, source: list[str]) -> None:
-    """Execute the code of the tutorial, and keep the report that it writes."""
-    if page != "tutorial":
+    """Execute the code of a page, and keep the report that the tutorial writes."""
+    if page not in EXECUTED:
         return
     with TemporaryDirectory() as folder:
-        # the computed sample, which `philly demo` would compute again
-        shutil.copytree(SAMPLE, Path(folder) / "philly-demo" / "sample")
+        sample = Path(folder, EXECUTED[page])
+        shutil.copytree(SAMPLE, sample)
         source[0] = execution.execute(source[0], Path(folder))
-        reports = Path(folder) / "philly-demo" / "reports"
-        shutil.copytree(reports, HERE / "made" / "pages" / "reports", dirs_exist_ok=True)
+        if page == "tutorial":
+            pages = HERE / "made" / "pages" / "reports"
+            shutil.copytree(sample.with_name("reports"), pages, dirs_exist_ok=True)
 
 
 def setup(app: Sphinx) -> None:

@@ -47,14 +47,14 @@ def execute(page: str, folder: Path) -> str:
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},
-    ).execute(env={**os.environ, "PATH": path})
+    ).execute(env={**os.environ, "PATH": path, "MPLBACKEND": "agg"})
     return "\n\n".join(part for cell in notebook.cells[1:] for part in shown(cell)) + "\n"
 
 
 def shown(cell: NotebookNode) -> Iterator[str]:
     """Yield the parts of an executed cell in Markdown: its text, or its code and output.
 
-    What it wrote to the standard error is progress, and is dropped.
+    Progress is dropped: the standard error, and displays that are blank in the end.
     """
     if cell.cell_type != "code":
         yield cell.source
@@ -65,7 +65,8 @@ def shown(cell: NotebookNode) -> Iterator[str]:
         if kind == "stdout":
             yield _text("".join(output.text for output in outputs))
         elif kind == "display":
-            yield from (_displayed(output.data, cell.source) for output in outputs)
+            shown = (output.data for output in outputs if output.data["text/plain"].strip())
+            yield from (_displayed(data, cell.source) for data in shown)
 
 
 def _displayed(data: Mapping[str, str], code: str) -> str:

@@ -26,6 +26,7 @@ def test_an_executed_cell_shows_its_code_output_and_pictures() -> None:
         new_output("stream", name="stderr", text="progress"),
         new_output("display_data", data={"image/png": "iVBO\n", "text/plain": "<Figure>"}),
         new_output("execute_result", data={"text/html": "<b>x</b>", "text/plain": "x"}),
+        new_output("display_data", data={"text/html": "<pre>\n</pre>", "text/plain": "\n"}),
         new_output("execute_result", data={"text/plain": "12.5"}),
     ]
     code, text, figure, html, value = execution.shown(

@@ -16,7 +16,7 @@ _MIN_WAITS = 5
 
 
 def overview(name: str, answer: Answer, gpus: int | None, *, synthetic: bool) -> Figure:
-    """Plot the overview, by day since the log is complete.
+    """Plot the overview, by day since the log is complete; without waits if no gang waited.
 
     Parameters
     ----------
@@ -27,12 +27,15 @@ def overview(name: str, answer: Answer, gpus: int | None, *, synthetic: bool) ->
     synthetic
         Mark the figure as of synthetic data.
     """
-    fig, axes = figures.canvas(3, width=11, height=3.2)
+    delays = answer("queueing_delay").filter(f"vc is null and waits >= {_MIN_WAITS}").df()
+    waited = bool(delays["wait_s"].any())
+    fig, axes = figures.canvas(3 if waited else 2, width=11, height=3.2)
     fig.suptitle(name, fontsize=10)
     [(since,)] = answer("snapshot").project("coalesce(complete_from, began_at)::date").fetchall()
     _submissions(axes[0], answer, since)
     _allocated(axes[1], answer, since, gpus)
-    _waits(axes[2], answer)
+    if waited:
+        _waits(axes[2], delays)
     return figures.mark_synthetic(fig, synthetic=synthetic)
 
 
@@ -60,12 +63,8 @@ def _allocated(ax: Axes, answer: Answer, since: date, gpus: int | None) -> None:
     figures.amount_axis(ax, "GPUs")
 
 
-def _waits(ax: Axes, answer: Answer) -> None:
+def _waits(ax: Axes, rows: pd.DataFrame) -> None:
     figures.title(ax, "Queueing delay by gang size")
-    rows = answer("queueing_delay").filter(f"vc is null and waits >= {_MIN_WAITS}").df()
-    if rows.empty:
-        ax.set_axis_off()
-        return
     figures.cdf(
         ax,
         rows.assign(wait_s=rows["wait_s"].clip(lower=1)),

@@ -165,9 +165,13 @@ class Workload(SuggestsNames):
         return Path(path)
 
     def plot(self) -> "Figure":
-        """Plot an overview: submissions, GPUs in use, and queueing delay by gang size."""
+        """Plot an overview: submissions, and the GPUs that they would use without waiting."""
+        from philly_analysis.results import figures
+
         with Trace(self.frames_with_rows) as trace:
-            return trace.plot()
+            figure = trace.plot()
+        figure.suptitle(self.name, fontsize=10)
+        return figures.mark_synthetic(figure, synthetic=self.synthetic)
 
     @property
     def gpus(self) -> int:
