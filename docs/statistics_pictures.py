@@ -15,7 +15,7 @@ def causes() -> Figure:
         ("fair-share delay", "its virtual cluster is at its quota", (8, 4, 0)),
         ("fragmentation: too few GPUs", "5 are free", (8, 6, 5)),
         ("fragmentation: scattered", "8 are free, on two servers", (8, 3, 5)),
-        ("unknown", "a server is free, within quota", (8, 8, 0)),
+        ("start-up, or unknown", "a server is free, within quota", (8, 8, 0)),
     )
     fig, axes = figures.canvas(4, width=10, height=2.1)
     for ax, (name, why, used) in zip(axes, states, strict=True):
