@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from docutils.nodes import Element, SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 HERE = Path(__file__).parent
 SAMPLE = HERE.parent / "data" / "traces" / "sample"
@@ -27,7 +30,7 @@ project = "philly_analysis"
 author = "The philly_analysis authors"
 copyright = author  # noqa: A001 - Sphinx's name for it
 version = release = philly_analysis.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["README.md", "made/costs.md"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -43,6 +46,7 @@ html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["custom.css"]
 html_extra_path = ["made/pages"]
+html_math_renderer = "mathml"  # which browsers show without a script from a server
 
 
 EXECUTED = {"tutorial": "philly-demo/sample", "own-analysis": "data/traces/sample"}
@@ -62,6 +66,12 @@ def _execute(_: Sphinx, page: str, source: list[str]) -> None:
             shutil.copytree(sample.with_name("reports"), pages, dirs_exist_ok=True)
 
 
+def _formula(writer: HTML5Translator, node: Element) -> None:
+    writer.body.append(tex2mathml(node.astext(), as_block=node.tagname == "math_block"))
+    raise SkipNode
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the execution of pages."""
+    """Connect the execution of pages, and write formulas as MathML."""
     app.connect("source-read", _execute)
+    app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))

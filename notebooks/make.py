@@ -25,6 +25,7 @@ def scripts() -> list[Path]:
 def read(script: Path) -> NotebookNode:
     """Return a script as a notebook that nobody has run."""
     notebook: NotebookNode = jupytext.read(script)
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     for place, cell in enumerate(notebook.cells):
         cell.id = f"cell-{place}"
     return notebook

@@ -27,7 +27,9 @@ class Frame(Protocol):
 class SavedAsTrace(Protocol):
     """Jobs in memory that can be written as a trace: a workload."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Its name, and that of the trace."""
 
     def to_trace(self, out: str | Path) -> Path:
         """Write the trace, and return its folder."""
