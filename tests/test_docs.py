@@ -97,6 +97,8 @@ def test_sphinx_builds_it_without_warnings(tmp_path: Path) -> None:
         pytest.skip("the sample was not ingested here: `make reports` does")
     command = (sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html")
     output_of(*command, ROOT / "docs", tmp_path)
+    formulas = (tmp_path / "models.html").read_text("utf-8")
+    assert "<math" in formulas and "mathjax.js" not in formulas.lower()
     for name in ANALYSES:
         page = (tmp_path / "made" / "findings" / f"{name}.html").read_text("utf-8")
         assert "What can mislead" in page
