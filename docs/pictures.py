@@ -55,7 +55,9 @@ def write(folder: Path, sample: Trace) -> None:
         "job_size": model.job_size.plot,
         "run_time": model.duration(gpus=8).plot,
         "comparison": compare(runs).plot,
-        "sweep": sweep(model, list(_POLICIES), gpus=GPUS, loads=[0.7, 0.9], seeds=3, jobs=400).plot,
+        "sweep": sweep(
+            model, list(_POLICIES), gpus=GPUS, loads=[0.8, 1.0], seeds=3, jobs=1_000
+        ).plot,
         "causes": statistics_pictures.causes,
         "clusters": statistics_pictures.clusters,
         "censoring": statistics_pictures.censoring,
