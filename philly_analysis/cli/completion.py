@@ -18,7 +18,6 @@ _FAMILY = re.compile(r'^ +Family\(\s*"(\w+)", \(([^)]+?),?\)', re.MULTILINE)
 _POLICY = re.compile(
     r'^class .*:\n    """(.+?)(?:"""|\n)(?:(?!class ).*\n)*?    name = "(.+)"', re.MULTILINE
 )
-_SOURCE = re.compile(r'\bSource\(\s+name="(.+)",\s+what="(.+)"')
 _SPEED = re.compile(r'^class (\w+).*:\n    """(.+?)(?:"""|\n)', re.MULTILINE)
 _SPEED_NAME = re.compile(r'^    "(\w+)": (\w+),$', re.MULTILINE)
 
@@ -100,7 +99,8 @@ def datasets() -> Choices:
 
 def sources() -> Choices:
     """List the sources of raw logs, with what each reads."""
-    return _found(_SOURCE, "ingest/*/__init__.py")
+    [(_, texts)] = _tables("ingest/sources.toml")
+    return [(name, text["reads"]) for name, text in texts.items()]
 
 
 def formats() -> Choices:

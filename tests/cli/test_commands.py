@@ -31,8 +31,9 @@ from philly_analysis.distributions import EMPIRICAL, FAMILIES
 from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
 from philly_analysis.experiments import ACROSS, EXPERIMENTS
 from philly_analysis.exports.writer import FORMATS
-from philly_analysis.report import side_by_side, trace_page
+from philly_analysis.report import experiment_pages, side_by_side, trace_page
 from philly_analysis.report.findings import ANALYSES, CHAPTERS
+from philly_analysis.report.sections import Section, section
 from philly_analysis.results.figures import canvas
 from philly_analysis.simulator import POLICIES, SPEEDS, policy_named
 from philly_analysis.trace.trace import Trace
@@ -298,6 +299,7 @@ class Seeds:
     """The settings of an empty experiment."""
 
     seeds: tuple[int, ...] = (1, 2)
+    at: float = 1.0
 
 
 @pytest.fixture
@@ -307,14 +309,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     def compute(name: str, _: object, model: str, sweep: Seeds, *, executor: object = None) -> Any:
         ran.append((name, model))
-        return library.Result(name=name, table=pd.DataFrame({"seed": sweep.seeds}))
+        table = pd.DataFrame({"seed": sweep.seeds})
+        return library.Result(name, table, sentences=["It ran."], draw=lambda _: canvas()[0])
 
-    def plot(_: object) -> Any:
-        return canvas()[0]
+    def contrasts(experiment: Any, result: library.Result, model: str, at: float) -> Section:
+        return section(f"{experiment.name}-{model}-contrasts", "", result, result.plot())
 
+    monkeypatch.setattr(experiment_pages, "_contrasts", contrasts)
     for name, experiment in list(EXPERIMENTS.items()):
         empty: Any = SimpleNamespace(
-            name=name, question=experiment.question, shown={}, sweep=Seeds(), plot=plot
+            name=name,
+            question=experiment.question,
+            sweep=Seeds(),
         )
         empty.compute = partial(compute, name)
         monkeypatch.setitem(EXPERIMENTS, name, empty)
@@ -345,7 +351,7 @@ def test_an_experiment_runs_what_is_named_and_on_the_models_named(
     page = tmp_path / "called" / folder / "report.html"
     assert quick == [(name, model) for name in ran for model in ("literature", "philly")]
     assert [t.stem for t in sorted((page.parent / "tables").iterdir())] == sorted(
-        f"{name}-{model}" for name, model in quick
+        f"{name}-{model}{part}" for name, model in quick for part in ("", "-contrasts")
     )
 
 
@@ -364,10 +370,10 @@ def test_an_experiment_draws_as_many_months_as_seeds(
     months = library.load_model("itp-01").sample(jobs=9, seeds=(7, 3))
     for seeds, drawn in ((None, [7, 3]), (1, [7])):
         library.experiment(["amoeba"], models=[months], seeds=seeds, out=tmp_path)
-        rows = (tmp_path / "amoeba" / "tables" / "amoeba-itp-01.csv").read_text().split()
-        assert rows == ["seed", *map(str, drawn)]
-    rows = (tmp_path / "typed" / "amoeba" / "tables" / "amoeba-itp-01.csv").read_text().split()
-    assert rows == ["seed", "1", "2", "3", "4"]
+        rows = pd.read_csv(tmp_path / "amoeba" / "tables" / "amoeba-itp-01.csv")
+        assert list(rows["seed"]) == drawn
+    rows = pd.read_csv(tmp_path / "typed" / "amoeba" / "tables" / "amoeba-itp-01.csv")
+    assert list(rows["seed"]) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

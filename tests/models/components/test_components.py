@@ -209,7 +209,7 @@ GANGS_BY_VC = GangSize.fit([1, 1, 4, 4], ["a", "a", "b", "b"])
         (lambda: Duration.fit(JOBS.assign(run_s=0.0)), "all 3000 run times are zero"),
         (lambda: Duration.fit(JOBS.assign(run_s=-1.0)), "3000 run times are negative"),
         (lambda: Duration.fit(JOBS.assign(censored=True)), "0 of 3000 jobs have a known end"),
-        (lambda: DURATION(0), "a gang has at least one GPU, not 0"),
+        (lambda: DURATION(0), "a gang has at least one GPU, a number, not 0"),
         (lambda: DURATION(1, hour=24), "the hour must be 0 to 23, not 24"),
         (lambda: DURATION(1, status="Passed"), "Did you mean 'Pass'"),
         (lambda: from_json(GangSize, "{"), "is not a readable workload model"),
