@@ -197,7 +197,8 @@ def _first_times(file: CsvFile) -> pa.StringArray:
     """Return the distinct times of the first lines of a file."""
     with gzip_errors(file.path), open_bytes(file.path) as lines:
         first = lines.readlines(_TIMED_BYTES)[1:]
-    return pa.array({line.partition(b",")[0].decode("utf-8", "replace") for line in first})
+    times = {line.partition(b",")[0].decode("utf-8", "replace") for line in first}
+    return pa.array(times, pa.string())
 
 
 def _probe(con: duckdb.DuckDBPyConnection, file: CsvFile | None) -> None:
