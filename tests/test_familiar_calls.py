@@ -15,6 +15,9 @@ import pytest
 
 import philly_analysis as philly
 
+SLOW = ("philly.report(", "philly.sweep(", "philly.analyze(trace)", 'philly.ingest("philly"')
+"""Beginnings of calls that take seconds."""
+
 CALLS = Path(__file__).with_name("familiar_calls.txt").read_text("utf-8").splitlines()
 
 
@@ -49,7 +52,13 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     plt.close("all")
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(call, marks=pytest.mark.slow if call.lstrip("!?").startswith(SLOW) else ())
+        for call in CALLS
+    ],
+)
 def test_a_familiar_call_works_or_names_the_right_one(call: str, names: dict[str, Any]) -> None:
     if call[0] not in "!?":
         eval(call, names)  # noqa: S307 - the file beside this one

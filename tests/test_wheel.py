@@ -39,7 +39,7 @@ def philly(place: Path, folder: Path, *words: str) -> str:
 
 
 def test_the_wheel_contains_every_file_of_the_package(place: Path) -> None:
-    suffixes = {".js", ".py", ".typed", ".sql", ".toml", ".csv", ".json", ".html", ".md"}
+    suffixes = {".js", ".py", ".typed", ".sql", ".toml", ".yaml", ".csv", ".json", ".html", ".md"}
     ours = {
         path.relative_to(ROOT)
         for path in (ROOT / "philly_analysis").rglob("*")
