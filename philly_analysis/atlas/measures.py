@@ -94,7 +94,12 @@ def share_of(
 
 
 def share_in(
-    part: str, by: str, values: Sequence[object], labels: Mapping[str, object], *, counted: str
+    part: str,
+    by: str,
+    values: Sequence[object],
+    labels: Mapping[str, object] = _GANGS,
+    *,
+    counted: str,
 ) -> Measure:
     """Measure the share of a sum in some groups of rows, in percent, with a bar per group.
 
@@ -113,12 +118,7 @@ def share_in(
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
         return 100 * ratio(r.sums(rows[part].where(rows[by].isin(values), 0)), r.sums(rows[part]))
 
-    def panel(rows: pd.DataFrame) -> pd.DataFrame:
-        sums = rows.groupby(by)[list({part, counted})].sum().reindex(list(labels.values()))
-        sums = sums.fillna(0)
-        y = 100 * sums[part] / max(float(sums[part].sum()), 1e-300)
-        return pd.DataFrame({"x": list(labels), "y": y.to_numpy(), "n": sums[counted].to_numpy()})
-
+    panel = parts(part, by, labels, counts=counted)
     return Measure(statistic, _count(counted, counted), panel, "bars", "%")
 
 
@@ -284,9 +284,9 @@ def dispersion() -> Measure:
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
         return ratio(r.sums(rows["squared"]), 2 * r.sums(rows["jobs"]))
 
-    levels = ("0", "1-3", "4-15", ">15")
-    shown = share_in("hours", "level", levels[:1], {n: n for n in levels}, counted="hours")
-    return Measure(statistic, _count("jobs", "jobs"), shown.panel, "bars", "times")
+    levels = {level: level for level in ("0", "1-3", "4-15", ">15")}
+    panel = parts("hours", "level", levels, counts="hours")
+    return Measure(statistic, _count("jobs", "jobs"), panel, "bars", "times")
 
 
 def bars(
@@ -306,6 +306,17 @@ def bars(
         y = scale * sums[part] / sums[total].where(sums[total] > 0)
         n = sums[counts or total].to_numpy()
         return pd.DataFrame({"x": list(values), "y": y.to_numpy(), "n": n})
+
+    return panel
+
+
+def parts(part: str, by: str, values: Mapping[str, object], *, counts: str) -> Panel:
+    """Return the panel of the groups' shares in a sum, with the number of observations."""
+
+    def panel(rows: pd.DataFrame) -> pd.DataFrame:
+        sums = rows.groupby(by)[list({part, counts})].sum().reindex(list(values.values())).fillna(0)
+        y = 100 * sums[part] / max(float(sums[part].sum()), 1e-300)
+        return pd.DataFrame({"x": list(values), "y": y.to_numpy(), "n": sums[counts].to_numpy()})
 
     return panel
 

@@ -33,8 +33,8 @@ def plot(result: Result) -> Figure:
     known = table.dropna(subset=["effect"])
     if known.empty:
         return empty(canvas()[0], "no trace can answer a claim")
-    claims = list(known["claim"].value_counts(sort=True, ascending=False).index)
-    clusters = list(known["cluster"].value_counts(sort=True, ascending=False).index)
+    claims = list(known["claim"].value_counts().index)
+    clusters = list(known["cluster"].value_counts().index)
     width = _LABELS + _COLUMN * len(clusters)
     fig, [ax] = canvas(width=width, height=_EDGES + _ROW * len(claims))
     for row in known.to_dict("records"):

@@ -92,20 +92,20 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: Path) -> Pa
     Path
         The page.
     """
+    result = atlas.result()
     text = template("atlas.html").render(
         title="An atlas of GPU clusters",
         atlas=atlas,
         absent=absent,
         chapters=[],
-        overview=figures.svg(atlas.result().plot()),
+        overview=figures.svg(result.plot()),
         multiples=multiples(atlas),
         verdicts=list(Verdict),
         symbols=SYMBOLS,
-        classes={v: v.word for v in Verdict},
         colors=COLORS,
         marks={v.word: SYMBOLS[v] for v in Verdict},
         short=short_interval,
-        relations=with_dependencies(atlas.result().reads),
+        relations=with_dependencies(result.reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
         csv=data_uri(csv_text(atlas.table)),
