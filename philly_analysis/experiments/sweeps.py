@@ -10,12 +10,11 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import OutputError
 from philly_analysis.experiments.effects import ARM, effects
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.parallel import map_ordered
 from philly_analysis.results import (
+    FEWEST_PAIRS,
     NOT_KNOWN,
     Fact,
     Paired,
@@ -23,8 +22,10 @@ from philly_analysis.results import (
     change_size,
     change_text,
     count,
+    create_folder,
     is_clear,
     quantity,
+    save_text,
 )
 from philly_analysis.results.figures import (
     Panel,
@@ -50,9 +51,6 @@ _SHOWN = {
 }
 """Measures in the page's table, and their headings."""
 
-FEWEST_SEEDS = 3
-"""Minimum number of seeds for an interval."""
-
 
 def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Result:
     """Simulate the runs that have no outcome in a folder, and compare the policies in pairs.
@@ -72,15 +70,11 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     """
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]
+    create_folder(folder)
     missing = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
     outcomes = map_ordered(executor, outcome_of, missing, ahead=64)
     for run, outcome in zip(missing, outcomes, strict=True):
-        file = folder / f"{run.key()}.json"
-        try:
-            with atomic_write(file) as partial:
-                partial.write_text(json.dumps(outcome, sort_keys=True), "utf-8")
-        except OSError as error:
-            raise OutputError(f"{file} cannot be written: {error.strerror or error}") from None
+        save_text(json.dumps(outcome, sort_keys=True), folder / f"{run.key()}.json")
     rows = [
         (run.setting, run.load, run.arm, run.seed, *map(json.loads(text).get, MEASURES))
         for run, text in zip(planned, (file.read_text("utf-8") for file in files), strict=True)
@@ -93,7 +87,7 @@ def result_of(table: pd.DataFrame) -> Result:
     base, *others = dict.fromkeys(table["arm"])
     seeds = int(table["seed"].nunique())
     each = count(seeds, "seed")
-    few = f"With {each} there is no interval: give {FEWEST_SEEDS} or more."
+    few = f"With {each} there is no interval: give {FEWEST_PAIRS} or more."
     return Result(
         name="sweep",
         table=table,
@@ -104,7 +98,7 @@ def result_of(table: pd.DataFrame) -> Result:
             f"{count(len(others) + 1, 'policy', 'policies')}, {each}. Policies are compared with "
             f"{base}, on the same jobs.",
         ),
-        caveats=(few,) * (seeds < FEWEST_SEEDS),
+        caveats=(few,) * (seeds < FEWEST_PAIRS),
         synthetic=True,
         question="Which policy is best, and how sure is that?",
         draw=plot,

@@ -22,7 +22,7 @@ from philly_analysis.report.findings import (
     lacking,
     relevant,
 )
-from philly_analysis.results import Result, Results, figures
+from philly_analysis.results import Result, Results, create_folder, figures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
     Manifest,
@@ -65,10 +65,7 @@ def analyze(
                 )
             results[found.name] = found
     if out is not None:
-        try:
-            Path(out).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{out} cannot be written: {error.strerror or error}") from None
+        create_folder(Path(out))
         for name, result in results.items():
             result.to_csv(Path(out) / f"{name}.csv")
     return results

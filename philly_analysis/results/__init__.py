@@ -28,6 +28,7 @@ from philly_analysis.results.intervals import (
     rank_association,
 )
 from philly_analysis.results.paired_effects import (
+    FEWEST_PAIRS,
     Paired,
     change_size,
     change_text,
@@ -36,7 +37,7 @@ from philly_analysis.results.paired_effects import (
     paired,
 )
 from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results
-from philly_analysis.results.saving import save_table
+from philly_analysis.results.saving import create_folder, save_table, save_text
 from philly_analysis.results.trend import Trend, share_trend
 from philly_analysis.results.verdict import Verdict
 

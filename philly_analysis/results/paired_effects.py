@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-_FEWEST = 3
+FEWEST_PAIRS = 3
 """Fewest pairs for an interval."""
 _TAIL = 0.025
 """Probability beyond each end of an interval."""
@@ -58,7 +58,7 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     mean = float(change.mean()) if n else np.nan
     half = (
         float(special.stdtrit(n - 1, 1 - _TAIL) * change.std(ddof=1) / np.sqrt(n))
-        if n >= _FEWEST
+        if n >= FEWEST_PAIRS
         else np.nan
     )
     found = (mean, mean - half, mean + half)
