@@ -168,11 +168,12 @@ class CheckedFunction:
         update_wrapper(self, function)
         self._function = function
         self._signature = inspect.signature(function)
+        parameters = self._signature.parameters.items()
+        self._known = [n for n, p in parameters if n != "self" and p.kind != p.VAR_KEYWORD]
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function, or raise an ArgumentError."""
-        parameters = self._signature.parameters
-        known = [n for n, p in parameters.items() if n != "self" and p.kind != p.VAR_KEYWORD]
+        parameters, known = self._signature.parameters, self._known
         for name in kwargs.keys() - parameters.keys():
             same = familiar_names("arguments", "works").get(name)
             if same in known and same not in kwargs:

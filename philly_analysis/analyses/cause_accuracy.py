@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.completeness import preferred
+from philly_analysis.analyses.delay_causes import COLORS
 from philly_analysis.results import Fact, Result, count, duration, figures, percent
 from philly_analysis.trace import Trace
 
@@ -21,13 +22,7 @@ _LABELS = {
     "other": "other",
     "held": "held",
 }
-_COLORS = {
-    "fair_share": "#8e5ea2",
-    "fragmentation": "#d9822b",
-    "start_up": "#5b9aa0",
-    "other": figures.MUTED,
-    "held": "#9c8755",
-}
+_COLORS = COLORS | {"other": figures.MUTED}
 
 
 def compute(trace: Trace) -> Result:
@@ -95,7 +90,7 @@ def plot(result: Result) -> Figure:
         ax,
         [f"{_LABELS[c]}\n{duration(float(sums[c]))}" for c in causes],
         {_LABELS[c]: wide.loc[causes, c].tolist() for c in found},
-        colors={_LABELS[c]: _COLORS[c] for c in found},
+        colors=_COLORS,
     )
     ax.set_ylabel("known cause")
     figures.legend(

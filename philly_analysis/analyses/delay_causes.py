@@ -29,13 +29,14 @@ NEEDS = ("jobs", "attempts", "placements", "machines")
 
 _DECIDED = ("fair_share", "fragmentation")
 CAUSES = (*_DECIDED, "held", "start_up", "unknown")
-_COLORS = {
+COLORS = {
     "fair share": "#8e5ea2",
     "fragmentation": "#d9822b",
     "held": "#9c8755",
     "start-up": "#5b9aa0",
     "not explained": figures.MUTED,
 }
+"""Colour of each cause, by its label."""
 _LABELS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 _ESTIMATES = ("p95", "p99", "peak")
 
@@ -209,7 +210,7 @@ def plot(result: Result) -> Figure:
             f"{gang}\nn={total:,.0f}" if column == "waits" else f"{gang}\n{duration(total)}"
             for gang, total in totals[gangs].items()
         ]
-        figures.bars(ax, names, parts, colors=_COLORS, stacked=True, label="{:.0f}")
+        figures.bars(ax, names, parts, colors=COLORS, stacked=True, label="{:.0f}")
         figures.percent_axis(ax, label)
         ax.set_xlabel("GPUs")
     handles, labels = axes[0].get_legend_handles_labels()

@@ -25,6 +25,11 @@ date_trunc('minute', moment + interval 59999999 microsecond);
 create or replace macro reading(before_us, runs, switched, moment) as
 coalesce(before_us + case when runs then moment // 2 - switched // 2 else 0 end, 0);
 
+-- GPUs of an attempt on a server, from its placements there; null where one has neither the index
+-- of its GPU nor a number of GPUs.
+create or replace macro held_gpus(gpu, gpus) as
+case when bool_and(gpu is not null or gpus is not null) then sum(coalesce(gpus, 1))::integer end;
+
 -- The next gives a table. It reads a table expression of the caller's, by its name, so that every
 -- table behind an answer stands in its own file, where the graph of relations sees it.
 

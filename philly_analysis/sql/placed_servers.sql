@@ -21,10 +21,7 @@ with held as (
     p.machine_id,
     a.started_at,
     a.ended_at,
-    case
-      when bool_and(p.gpu is not null or p.gpus is not null)
-        then sum(coalesce(p.gpus, 1))::integer
-    end as gpus
+    held_gpus(p.gpu, p.gpus) as gpus
   from placements as p
   inner join attempts as a
     on p.job_id = a.job_id and p.attempt = a.attempt

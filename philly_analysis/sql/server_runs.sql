@@ -14,10 +14,7 @@ select
   p.machine_id,
   runs.vc,
   runs.gpus,
-  case
-    when bool_and(p.gpu is not null or p.gpus is not null)
-      then sum(coalesce(p.gpus, 1))::integer
-  end as held_gpus,
+  held_gpus(p.gpu, p.gpus) as held_gpus,
   runs.started_at,
   runs.until_at
 from attempt_runs as runs

@@ -26,14 +26,6 @@ from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, path_literal
 from philly_analysis.trace import RAW, escape_glob
 
-_TRUTH = pa.schema(
-    [
-        *(("job_id", pa.string()), ("attempt", pa.int32()), ("cause", pa.string())),
-        *((f"{c}_s", pa.float64()) for c in ("start_up", "fair_share", "fragmentation", "other")),
-        ("source_line", pa.int64()),
-    ]
-)
-_LENGTHS = pa.schema([("file", pa.string()), ("seconds", pa.float64())])
 _PROBES = 64
 _PROBE_BYTES = 1 << 18
 _TIMED_BYTES = 1 << 23
@@ -70,7 +62,7 @@ def prepare(
     for file in csv.values():
         file.check()
     lengths = [(name, reading_length_s(_first_times(file))) for name, file in csv.items()]
-    create_table(con, "reading_lengths", arrow_table(lengths, _LENGTHS))
+    create_table(con, "reading_lengths", arrow_table(lengths, RAW_TABLES["reading_lengths"]))
     with ThreadPoolExecutor(1) as beside:
         probe = beside.submit(_probe, con.cursor(), csv.get("cluster_gpu_util"))
         _read_job_log(con, files.get("cluster_job_log"), scratch)
@@ -143,12 +135,13 @@ def _read_job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Pa
 
 def _read_truth(con: duckdb.DuckDBPyConnection, path: Path | None, raw_store: RawStore) -> int:
     """Create ``truth``, empty where the archive has no such file; return its rows."""
-    rows = _TRUTH.empty_table()
+    schema = RAW_TABLES["truth"]
+    rows = schema.empty_table()
     if path is not None and path.is_file():
         try:
             read = pq.read_table(path)
             lines = pa.array(range(1, len(read) + 1), pa.int64())
-            rows = read.append_column("source_line", lines).select(_TRUTH.names).cast(_TRUTH)
+            rows = read.append_column("source_line", lines).select(schema.names).cast(schema)
         except (pa.ArrowException, KeyError) as error:
             raise InputError(f"{path} has no causes of waits: {error}") from None
     create_table(con, "truth", rows)
