@@ -1,34 +1,24 @@
 """Classify a failure by its log output: the first line of the highest-ranked signature decides."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-import polars as pl
-
-from philly_analysis.failures.lines import Lines, message, split_lines
+from philly_analysis.failures.context import Text, texts_of
+from philly_analysis.failures.hints import Hinted, find_hinted
+from philly_analysis.failures.lines import message, split_lines
 from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
-from philly_analysis.failures.signature import (
-    BY_TABLE_ORDER,
-    RANKS,
-    Signature,
-    contexts,
-    rules_by_hint,
-)
+from philly_analysis.failures.signature import BY_TABLE_ORDER, RANKS, Signature, rules_by_hint
 from philly_analysis.study import Tier
 
+BATCH_CHARS = 4_000_000
+"""Characters of texts that are classified together; a longer text alone."""
 LINES_BEFORE = 30
 LINES_AFTER = 10
 RECOVERY_LINES = 40
 RELAPSE_LINES = 12
-TAIL_LINES = 200
 PROGRESS_LINES = 3
-HINTED_LINES = 10_000  # lines with hints that are read at each end of a longer log
-ALIKE_LINES = 100  # lines with equal hints that are searched at each end
-ALIKE_CHARS = 10_000  # characters of these, which limits long lines
-MOST_LINES = 4_000  # lines searched in all, from both ends of each kind
 LONGEST_LINE_CHARS = 500
 
 _QUIET = re.compile(
@@ -85,25 +75,49 @@ class _Evidence:
 
 
 def classify_text(text: str | bytes) -> Failure:
-    """Classify a failure by the output of the attempt.
+    """Classify a failure by the output of the attempt, see :func:`classify_texts`."""
+    return next(classify_texts([text]))
+
+
+def classify_texts(texts: Iterable[str | bytes]) -> Iterator[Failure]:
+    """Classify failures by the output of the attempts.
 
     Parameters
     ----------
-    text
-        Output of one attempt, in any encoding and of any length.
+    texts
+        Output of one attempt each, in any encoding and of any length. Texts are read in batches.
 
-    Returns
-    -------
+    Yields
+    ------
     Failure
         *No signature* where no line names a cause. Its fine label is ``benign`` where the
         matching lines are benign or recovered, or all lines show progress.
     """
-    lines = split_lines(text)
+    for batch in _batches(texts):
+        lines = split_lines(batch)
+        for text, hinted in zip(texts_of(lines), find_hinted(lines), strict=True):
+            yield _classify(text, hinted)
+
+
+def _batches(texts: Iterable[str | bytes]) -> Iterator[list[str | bytes]]:
+    batch: list[str | bytes] = []
+    chars = 0
+    for text in texts:
+        batch.append(text)
+        chars += len(text)
+        if chars >= BATCH_CHARS:
+            yield batch
+            batch, chars = [], 0
+    if batch:
+        yield batch
+
+
+def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     evidence: dict[str, _Evidence] = {}
     recovered: list[_Evidence] = []
     benign = False
     last = 0
-    for found in _matches(lines):
+    for found in _matches(text, hinted):
         if found.rule.role == "benign":
             benign = True
             continue
@@ -119,17 +133,17 @@ def classify_text(text: str | bytes) -> Failure:
     benign = benign or bool(recovered)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
     if not ordered or all(found.rank == RANKS["warning"] for found in ordered):
-        benign = benign or bool(ordered) or _progressed(lines.pieces.tail(TAIL_LINES))
+        benign = benign or bool(ordered) or _progressed(text, 0)
         return _no_signature(benign=benign)
     root = ordered[0]
-    if root.rank > RANKS["root"] and _completed(root, last, lines):
+    if root.rank > RANKS["root"] and _completed(root, last + 1, text):
         return _no_signature(benign=True)
     return Failure(
         reason=root.rule.reason,
         tiers=tiers_of(root.rule.reason),
         fine=root.rule.fine,
-        line=lines.pieces[root.piece].strip()[:LONGEST_LINE_CHARS],
-        line_number=lines.numbers[root.piece],
+        line=text.pieces[root.piece].strip()[:LONGEST_LINE_CHARS],
+        line_number=text.line_number(root.piece),
         rule=root.rule.id,
     )
 
@@ -137,42 +151,6 @@ def classify_text(text: str | bytes) -> Failure:
 def _no_signature(*, benign: bool) -> Failure:
     fine = "benign" if benign else ""
     return Failure(NO_SIGNATURE, tiers_of(NO_SIGNATURE), fine, "", 0, "")
-
-
-def _hinted(lines: Lines) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """Yield the pieces that contain a hint of any signature, with these hints."""
-    hints, text = list(rules_by_hint()), pl.col("text").str
-    # lower-casing the text is faster than a search that ignores case
-    pieces = lines.pieces.str.to_lowercase().to_frame("text").with_row_index("piece")
-    if len(pieces) > 2 * HINTED_LINES:
-        pieces = pieces.filter(text.contains_any(hints))
-    if len(pieces) > 2 * HINTED_LINES:
-        pieces = pl.concat([pieces.head(HINTED_LINES), pieces.tail(HINTED_LINES)])
-    found = pieces.select(
-        "piece", hints=text.extract_many(hints, overlapping=True), chars=text.len_chars()
-    ).filter(pl.col("hints").list.len() > 0)
-    words = pl.col("hints")
-    if sum(found["chars"].to_list()) > LONGEST_LINE_CHARS * len(found):
-        # long lines repeat the same hints in other orders; short lines are not worth a sort
-        words = words.list.eval(pl.element().unique().sort())
-    found = found.with_columns(kind=words.list.join("\n"))
-    found = found.filter(_ends(ALIKE_LINES))
-    if len(found) > MOST_LINES:
-        found = found.filter(_ends(max(1, MOST_LINES // (2 * found["kind"].n_unique()))))
-    originals = lines.pieces.gather(found["piece"])
-    rows = found.select("piece", "hints").iter_rows()
-    for (piece, each), original in zip(rows, originals, strict=True):
-        yield piece, original, frozenset(each)
-
-
-def _ends(lines: int) -> pl.Expr:
-    """Select the first and the last lines of each kind, within a number of characters."""
-    chars = pl.col("chars")
-    found = [
-        (chars.cum_count(reverse=back) <= lines) & (chars.cum_sum(reverse=back) <= ALIKE_CHARS)
-        for back in (False, True)
-    ]
-    return pl.any_horizontal(found).over("kind")
 
 
 @lru_cache(maxsize=4096)
@@ -183,8 +161,8 @@ def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
     return tuple(sorted(rules.values(), key=lambda rule: (rule.rank, rule.order)))
 
 
-def _matches(lines: Lines) -> Iterator[_Evidence]:
-    ignored_until, context = -1, _Context(lines.pieces)
+def _matches(text: Text, hinted: list[Hinted]) -> Iterator[_Evidence]:
+    ignored_until = -1
 
     @cache  # lines repeat
     def matches(rule: Signature, line: str) -> bool:
@@ -192,17 +170,25 @@ def _matches(lines: Lines) -> Iterator[_Evidence]:
             return False
         return rule.unless is None or rule.unless.search(line) is None
 
-    for piece, text, hints in _hinted(lines):
-        if _IGNORED_BLOCK in text:
-            ignored_until = _end_of_ignored(piece, lines)
-        if piece <= ignored_until:
+    for at, piece, hints in hinted:
+        if _IGNORED_BLOCK in piece:
+            ignored_until = _end_of_ignored(at, text)
+        if at <= ignored_until:
             continue
-        stripped = message(text)
+        stripped = message(piece)
         for rule in _rules_of(hints):
-            if matches(rule, stripped) and context.near(rule, piece):
-                recovered = context.recovered(rule, piece)
-                yield _Evidence(rule, _rank_in(text, rule), piece, recovered)
+            if matches(rule, stripped) and _near(rule, at, text):
+                yield _Evidence(rule, _rank_in(piece, rule), at, _recovered(rule, at, text))
                 break
+
+
+def _near(rule: Signature, at: int, text: Text) -> bool:
+    return not rule.near or text.count(rule.near, at - LINES_BEFORE, at + LINES_AFTER) > 0
+
+
+def _recovered(rule: Signature, at: int, text: Text) -> bool:
+    last = at + RECOVERY_LINES - 1
+    return bool(rule.recovered) and text.count(rule.recovered, at, last) > 0
 
 
 def _rank_in(piece: str, rule: Signature) -> int:
@@ -214,30 +200,11 @@ def _rank_in(piece: str, rule: Signature) -> int:
     return RANKS["warning"] if quiet else rule.rank
 
 
-class _Context:
-    """Places of the context patterns, each searched once in all lines."""
-
-    def __init__(self, pieces: pl.Series) -> None:
-        self._places = cache(lambda context: pieces.str.contains(context).arg_true())
-
-    def near(self, rule: Signature, piece: int) -> bool:
-        return not rule.near or self._contains(rule.near, piece - LINES_BEFORE, piece + LINES_AFTER)
-
-    def recovered(self, rule: Signature, piece: int) -> bool:
-        last = piece + RECOVERY_LINES - 1
-        return bool(rule.recovered) and self._contains(rule.recovered, piece, last)
-
-    def _contains(self, context: str, first: int, last: int) -> bool:
-        places = self._places(context)
-        at = bisect_left(places, first)
-        return at < len(places) and places[at] <= last
-
-
-def _end_of_ignored(piece: int, lines: Lines) -> int:
-    for later in range(piece + 1, min(piece + _IGNORED_LINES, len(lines.pieces))):
-        if _EXCEPTION.match(message(lines.pieces[later])):
+def _end_of_ignored(at: int, text: Text) -> int:
+    for later in range(at + 1, min(at + _IGNORED_LINES, len(text.pieces))):
+        if _EXCEPTION.match(message(text.pieces[later])):
             return later
-    return piece
+    return at
 
 
 def _failed_again(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
@@ -249,14 +216,13 @@ def _failed_again(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
     )
 
 
-def _completed(root: _Evidence, last: int, lines: Lines) -> bool:
-    """Whether the lines after the last evidence report completion or further training."""
-    tail = lines.pieces[max(last + 1, len(lines.pieces) - TAIL_LINES) :]
-    if tail.str.contains(contexts()["success"]).any():
+def _completed(root: _Evidence, first: int, text: Text) -> bool:
+    """Whether the lines from the first after the evidence report completion or training."""
+    if text.count("success", first, len(text.pieces), tail=True):
         return True
     # buffered progress may be written after an exception, but not after a symptom
-    return root.rule.role == "symptom" and _progressed(tail, PROGRESS_LINES)
+    return root.rule.role == "symptom" and _progressed(text, first, PROGRESS_LINES)
 
 
-def _progressed(pieces: pl.Series, least: int = 1) -> bool:
-    return pieces.str.contains(contexts()["progress"]).sum() >= least
+def _progressed(text: Text, first: int, least: int = 1) -> bool:
+    return text.count("progress", first, len(text.pieces), tail=True) >= least

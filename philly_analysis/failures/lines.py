@@ -1,6 +1,7 @@
 """Split log output into numbered lines without colours, for matching."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -38,10 +39,24 @@ _PREFIX = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Pieces of text and, for each, the number of the line that it comes from (from 1)."""
+    """Lines of several texts, one text after the other, in pieces of limited length.
 
-    pieces: pl.Series
-    numbers: pl.Series
+    Attributes
+    ----------
+    table
+        One row per piece: index (from 0), text (index of its text), number (of its line in the
+        text, from 1), piece.
+    starts
+        Index of the first piece of each text, and the number of pieces.
+    """
+
+    table: pl.DataFrame
+    starts: list[int]
+
+    @property
+    def pieces(self) -> pl.Series:
+        """The pieces' texts."""
+        return self.table["piece"]
 
 
 def decode(text: str | bytes) -> str:
@@ -58,28 +73,33 @@ def decode(text: str | bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-def split_lines(text: str | bytes) -> Lines:
-    r"""Split text into lines without colours; a carriage return starts a new piece of its line."""
-    decoded = decode(text)
-    if "\x1b" in decoded:
-        decoded = _ANSI.sub("", decoded)
-    decoded = decoded.replace("\r\n", "\n")
-    lines = pl.DataFrame({"piece": [decoded]}).select(_split("\n")).explode("piece")
-    lines = lines.with_row_index("number", offset=1)
-    if "\r" in decoded:
-        lines = lines.with_columns(_split("\r")).explode("piece")
+def split_lines(texts: Iterable[str | bytes]) -> Lines:
+    r"""Split texts into lines without colours; a carriage return starts a new piece of its line."""
+    decoded = [_without_colours(decode(text)).replace("\r\n", "\n") for text in texts]
+    lines = pl.DataFrame({"piece": pl.Series(decoded, dtype=pl.String)})
+    lines = lines.with_row_index("text").with_columns(pl.col("piece").str.split("\n"))
+    before = pl.col("piece").list.len().cum_sum().shift(fill_value=0)
+    lines = lines.with_columns(before=before).explode("piece").with_row_index("number", offset=1)
+    lines = lines.with_columns(pl.col("number") - pl.col("before")).drop("before")
+    if any("\r" in text for text in decoded):
+        lines = _split_pieces(lines)
     pieces = lines["piece"]
     long = (pieces.str.len_chars() > PIECE_CHARS).arg_true()
     if len(long):
         pieces = pieces.scatter(
             long, ["\r".join(_PIECE.findall(line)) for line in pieces.gather(long)]
         )
-        lines = lines.with_columns(pieces).with_columns(_split("\r")).explode("piece")
-    return Lines(lines["piece"], lines["number"])
+        lines = _split_pieces(lines.with_columns(pieces))
+    starts = lines["text"].search_sorted(pl.Series(range(len(decoded) + 1)))
+    return Lines(lines.with_row_index(), starts.to_list())
 
 
-def _split(at: str) -> pl.Expr:
-    return pl.col("piece").str.split(at)
+def _without_colours(text: str) -> str:
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def _split_pieces(lines: pl.DataFrame) -> pl.DataFrame:
+    return lines.with_columns(pl.col("piece").str.split("\r")).explode("piece")
 
 
 def message(piece: str) -> str:

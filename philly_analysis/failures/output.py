@@ -5,12 +5,13 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import tee
 from pathlib import Path
 
 import pandas as pd
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures.classifier import Failure, classify_text
+from philly_analysis.failures.classifier import Failure, classify_texts
 from philly_analysis.failures.masking import mask
 from philly_analysis.results import Fact, Result
 
@@ -81,10 +82,12 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
     return Output(text, first.count(b"\n") + 1, skipped_lines, damaged)
 
 
-def classify_output(output: Output) -> Failure:
-    """Classify an output; line numbers are those of the whole file."""
-    failure = classify_text(output.text)
-    return replace(failure, line_number=output.line_number(failure.line_number))
+def classify_outputs(outputs: Iterable[Output]) -> Iterator[Failure]:
+    """Classify outputs in batches; line numbers are those of the whole file."""
+    outputs, texts = tee(outputs)
+    failures = classify_texts(output.text for output in texts)
+    for output, failure in zip(outputs, failures, strict=True):
+        yield replace(failure, line_number=output.line_number(failure.line_number))
 
 
 def classify(outputs: str | Path | Iterable[str | Path]) -> Result:
@@ -108,9 +111,14 @@ def classify(outputs: str | Path | Iterable[str | Path]) -> Result:
         A file is missing or cannot be opened.
     """
     each = [outputs] if isinstance(outputs, str | Path) else outputs
-    failures = [
-        (name, failure) for i, one in enumerate(each, 1) for name, failure in _classified(one, i)
-    ]
+    named, read = tee(pair for i, one in enumerate(each, 1) for pair in _read(one, i))
+    failures = list(
+        zip(
+            (name for name, _ in named),
+            classify_outputs(output for _, output in read),
+            strict=True,
+        )
+    )
     table = pd.DataFrame(
         [
             (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, mask(f.line))
@@ -129,17 +137,17 @@ def classify(outputs: str | Path | Iterable[str | Path]) -> Result:
     )
 
 
-def _classified(output: str | Path, number: int) -> Iterator[tuple[str, Failure]]:
-    """Yield the name and the failure of a text, a file, or each file of a folder in order."""
+def _read(output: str | Path, number: int) -> Iterator[tuple[str, Output]]:
+    """Yield the name and the content of a text, a file, or each file of a folder in order."""
     if isinstance(output, str) and _is_text(output):
-        yield f"text {number}", classify_text(output)
+        yield f"text {number}", Output(output.encode("utf-8", "replace"))
         return
     path = Path(output)
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no files: give the output of failed runs.")
     for file in files:
-        yield str(file), classify_output(read_output(file))
+        yield str(file), read_output(file)
 
 
 def _is_text(output: str) -> bool:

@@ -45,9 +45,9 @@ class Signature:
     unless
         Pattern that excludes the match in the same line.
     near
-        Context pattern that must match in the lines around.
+        Name of the context pattern that must match in the lines around.
     recovered
-        Context pattern that cancels the match in later lines.
+        Name of the context pattern that cancels the match in later lines.
     warns
         Keeps its rank where the line is tagged as a warning or as information.
     """
@@ -94,9 +94,8 @@ def signatures() -> tuple[Signature, ...]:
             patterns = {
                 k: re.compile(rule[k], re.IGNORECASE) for k in ("pattern", "unless") if k in rule
             }
-            around = {k: contexts()[rule[k]] for k in ("near", "recovered") if k in rule}
             lists = {k: tuple(rule[k]) for k in ("hints", "frameworks")}
-            table.append(Signature(**rule | patterns | around | lists, order=len(table)))
+            table.append(Signature(**rule | patterns | lists, order=len(table)))
     return tuple(table)
 
 

@@ -1,6 +1,7 @@
 """Check which signature wins: known answers for cascades, and benign text."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.failures import REASONS, classifier, classify_text, signatures, tiers_of
-from philly_analysis.failures.lines import message
+from philly_analysis.failures import (
+    REASONS,
+    classifier,
+    classify_text,
+    classify_texts,
+    hints,
+    signatures,
+    tiers_of,
+)
+from philly_analysis.failures.lines import message, split_lines
 
 CASES = tomllib.loads(Path(__file__).with_name("classifier.toml").read_text("utf-8"))
 
@@ -87,8 +96,8 @@ def test_of_many_kinds_of_lines_few_are_searched_and_the_causes_stay(
 
     monkeypatch.setattr(classifier, "message", counted)
     few = classify_text(text)
-    assert len(firsts) < len(searched) <= classifier.MOST_LINES
-    monkeypatch.setattr(classifier, "MOST_LINES", len(text))
+    assert len(firsts) < len(searched) <= hints.MOST_LINES
+    monkeypatch.setattr(hints, "MOST_LINES", len(text))
     assert classify_text(text) == few
     assert len(searched) > 12_000
 
@@ -99,3 +108,34 @@ def test_any_text_has_one_of_the_reasons_of_the_study(parts: list[str]) -> None:
     assert failure.reason in {reason.name for reason in REASONS}
     assert failure.tiers == tiers_of(failure.reason)
     assert (failure.rule == "") == (failure.line_number == 0)
+
+
+@given(st.lists(st.sampled_from([rule.example for rule in signatures()]), max_size=8))
+def test_texts_are_classified_together_as_alone(texts: list[str]) -> None:
+    assert list(classify_texts(texts)) == [classify_text(text) for text in texts]
+
+
+def test_limits_of_searched_lines_are_those_of_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"{i} {rule.example.splitlines()[0]}\n" for i, rule in enumerate(signatures())]
+    texts = ["".join(lines), "".join(reversed(lines)), lines[7], 30_000 * "KeyError: 'x'\n"]
+    monkeypatch.setattr(hints, "MOST_LINES", 100)
+    alone = [[found] for text in texts for found in hints.find_hinted(split_lines([text]))]
+    together = hints.find_hinted(split_lines(texts))
+    assert [[found] for found in together] == alone
+    assert 0 < len(together[0]) < len(lines)
+    assert len(together[3]) == hints.MOST_LINES
+
+
+def test_texts_are_read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classifier, "BATCH_CHARS", 20)
+    read = []
+
+    def texts() -> Iterator[str]:
+        for i in range(5):
+            read.append(i)
+            yield "KeyError: 'x'"
+
+    failures = classify_texts(texts())
+    next(failures)
+    assert read == [0, 1]
+    assert len(list(failures)) == 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures import classify, classify_output, read_output
+from philly_analysis.failures import classify, classify_outputs, read_output
 
 CAUSE = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 
@@ -33,13 +33,13 @@ def test_long_file_keeps_head_tail_and_line_numbers(
     output = read_output(file, head=50_000, tail=1_500_000)
     assert len(output.text) < 50_000 + 1_500_000 + (1 << 20)
     assert output.skipped_lines > 0
-    failure = classify_output(output)
+    [failure] = classify_outputs([output])
     assert (failure.reason, failure.line_number) == ("GPU out of memory", 250_001)
 
 
 def test_line_number_in_the_head_of_a_long_file(file: Path) -> None:
     file.write_text("start\n" + CAUSE + "step loss 0.1\n" * 300_000)
-    failure = classify_output(read_output(file, head=50_000, tail=100_000))
+    [failure] = classify_outputs([read_output(file, head=50_000, tail=100_000)])
     assert (failure.reason, failure.line_number) == ("GPU out of memory", 2)
 
 
@@ -47,7 +47,8 @@ def test_truncated_gzip_gives_what_could_be_read(file: Path) -> None:
     file.write_bytes(gzip.compress((CAUSE * 20_000).encode())[:-30])
     output = read_output(file)
     assert output.damaged
-    assert classify_output(output).reason in ("GPU out of memory", "No signature")
+    [failure] = classify_outputs([output])
+    assert failure.reason in ("GPU out of memory", "No signature")
 
 
 def test_classify_files_gives_one_row_per_file(tmp_path: Path) -> None:

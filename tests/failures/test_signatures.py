@@ -12,6 +12,8 @@ import pytest
 
 from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signatures
 from philly_analysis.failures.classifier import _matches
+from philly_analysis.failures.context import texts_of
+from philly_analysis.failures.hints import find_hinted
 from philly_analysis.failures.lines import PIECE_CHARS, split_lines
 from philly_analysis.failures.signature import RANKS, Signature, contexts
 
@@ -35,7 +37,9 @@ def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role() -> None
 
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.id)
 def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -> None:
-    assert rule.id in [found.rule.id for found in _matches(split_lines(rule.example))]
+    lines = split_lines([rule.example])
+    [text], [hinted] = texts_of(lines), find_hinted(lines)
+    assert rule.id in [found.rule.id for found in _matches(text, hinted)]
     decided = classify_text(rule.example)
     if rule.role in ("benign", "warning"):
         assert (decided.reason, decided.rule) == (NO_SIGNATURE, "")
@@ -46,7 +50,7 @@ def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -
 def test_hints_are_lower_case_and_one_is_in_what_the_pattern_matches() -> None:
     for rule in TABLE:
         assert all(hint == hint.lower() and len(hint) > 2 for hint in rule.hints), rule.id
-        matched = [line for line in split_lines(rule.example).pieces if rule.pattern.search(line)]
+        matched = [line for line in split_lines([rule.example]).pieces if rule.pattern.search(line)]
         assert any(hint in line.lower() for line in matched for hint in rule.hints), rule.id
 
 

@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis import ingest
 from philly_analysis.errors import PhillyError, TraceError
-from philly_analysis.failures import mask, read_output
-from philly_analysis.failures.output import classify_output
+from philly_analysis.failures import classify_outputs, mask, read_output
 from philly_analysis.ingest.failure_output.kernel_log import read_events
 from philly_analysis.ingest.failure_output.records import Unreadable, find_records
 from philly_analysis.ingest.philly import (
@@ -282,7 +281,8 @@ def _failures_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 
 def _output_case(rng: Random, p: float, folder: Path) -> Outcome:
-    failure = classify_output(read_output(write_file(folder, "slurm-1.out", docs.output(rng, p))))
+    file = write_file(folder, "slurm-1.out", docs.output(rng, p))
+    [failure] = classify_outputs([read_output(file)])
     assert failure.line_number >= bool(failure.rule)
     return Outcome(kept=bool(failure.rule), rejected=not failure.rule)
 

@@ -1,13 +1,15 @@
 """Fill the failures table from failure output, beside any source's jobs and attempts."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from pathlib import Path
+from typing import NamedTuple
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures import Output, classify_text, decode, mask, read_output
+from philly_analysis.failures import Failure, Output, classify_texts, decode, mask, read_output
 from philly_analysis.ingest.failure_output.kernel_log import Event, read_events
 from philly_analysis.ingest.failure_output.records import (
     Record,
@@ -70,10 +72,28 @@ def fill_failures(builder: TraceBuilder, store: RawStore, output: FailureOutput 
     loader = _Loader(builder, store)
     if output:
         loader.add_events(output)
-        for record in find_records(output.path, output.patterns):
-            loader.add(record)
-        loader.add_events_alone()
+        loader.add_records(find_records(output.path, output.patterns))
     loader.write()
+
+
+class _Text(NamedTuple):
+    """The streams and kernel events of an attempt as one text, and its lines' numbers in these."""
+
+    key: Key
+    joined: str
+    numbers: Iterator[int]
+
+
+def _join(key: Key, outputs: list[Output], events: list[Event]) -> _Text:
+    streams = [decode(output.text) for output in outputs]
+    numbers = chain(
+        *(
+            map(output.line_number, range(1, stream.count("\n") + 2))
+            for output, stream in zip(outputs, streams, strict=True)
+        ),
+        (event.line for event in events),
+    )
+    return _Text(key, "\n".join((*streams, *(event.text for event in events))), numbers)
 
 
 @dataclass(slots=True)
@@ -90,6 +110,8 @@ class _Loader:
         Last attempt of each job.
     passed
         Whether each attempt passed.
+    recorded
+        Attempts with a record.
     earlier
         Rows of earlier ingests, which new output replaces.
     events
@@ -103,6 +125,7 @@ class _Loader:
     last: dict[str, int] = field(default_factory=dict)
     passed: dict[Key, bool] = field(default_factory=dict)
     earlier: dict[Key, Row] = field(default_factory=dict)
+    recorded: set[Key] = field(default_factory=set)
     rows: dict[Key, Row] = field(default_factory=dict)
     rejects: list[Rejected] = field(default_factory=list)
     events: dict[Key, list[Event]] = field(default_factory=lambda: defaultdict(list))
@@ -120,26 +143,38 @@ class _Loader:
             rows = con.sql(_select("continued_failures")).fetchall()
             self.earlier = {row[:2]: row for row in rows if not self.passed[row[:2]]}
 
-    def add(self, record: Record | Unreadable) -> None:
-        """Classify a record, or reject it."""
-        if isinstance(record, Unreadable):
-            self._reject(*record)
-            return
-        attempt = self.last.get(record.job_id, 0) if record.attempt is None else record.attempt
-        key = (record.job_id, attempt)
-        outputs: list[Output] = []
-        fault, raw = self._fault_of(key), f"{record.job_id} attempt {record.attempt or 'last'}"
-        if fault is None:
-            try:
-                outputs = [read_output(file) for file in record.files] or [Output(record.text)]
-                fault = _fault_of_text(outputs)
-            except InputError as error:
-                fault, raw = "the file cannot be read", str(error)
-        if fault is not None:
-            self._reject(record.source, record.entry, fault, raw)
-            return
-        self._count(record.source, record.entry)
-        self.rows[key] = self._row(key, outputs)
+    def add_records(self, records: Iterable[Record | Unreadable]) -> None:
+        """Classify records, and kernel events of attempts without one; reject the others."""
+        texts, attempts = tee(self._texts(records))
+        failures = classify_texts(text.joined for text in texts)
+        for text, failure in zip(attempts, failures, strict=True):
+            self.rows[text.key] = self._row(text, failure)
+
+    def _texts(self, records: Iterable[Record | Unreadable]) -> Iterator[_Text]:
+        """Yield the text of each attempt with output, and count or reject each record."""
+        for record in records:
+            if isinstance(record, Unreadable):
+                self._reject(*record)
+                continue
+            attempt = self.last.get(record.job_id, 0) if record.attempt is None else record.attempt
+            key = (record.job_id, attempt)
+            outputs: list[Output] = []
+            fault, raw = self._fault_of(key), f"{record.job_id} attempt {record.attempt or 'last'}"
+            if fault is None:
+                try:
+                    outputs = [read_output(file) for file in record.files] or [Output(record.text)]
+                    fault = _fault_of_text(outputs)
+                except InputError as error:
+                    fault, raw = "the file cannot be read", str(error)
+            if fault is not None:
+                self._reject(record.source, record.entry, fault, raw)
+                continue
+            self._count(record.source, record.entry)
+            self.recorded.add(key)
+            yield _join(key, outputs, self.events.get(key, []))
+        for key in self.events.keys() - self.recorded - self.earlier.keys():
+            self.read += 1
+            yield _join(key, [], self.events[key])
 
     def _fault_of(self, key: Key) -> str | None:
         """Return the reason for rejecting a record of an attempt, or None."""
@@ -149,29 +184,17 @@ class _Loader:
             return "the attempt is unknown"
         if self.passed[key]:
             return "the attempt passed"
-        return "the attempt has a record already" if key in self.rows else None
+        return "the attempt has a record already" if key in self.recorded else None
 
-    def _row(self, key: Key, outputs: list[Output]) -> Row:
-        """Classify an attempt's streams and kernel events, as one text in this order."""
-        events = self.events.get(key, [])
-        texts = [decode(output.text) for output in outputs]
-        text = "\n".join((*texts, *(event.text for event in events)))
-        failure = classify_text(text)
-        named = (*key, failure.reason, "+".join(failure.tiers), failure.fine or None)
+    def _row(self, text: _Text, failure: Failure) -> Row:
+        named = (*text.key, failure.reason, "+".join(failure.tiers), failure.fine or None)
         if not failure.rule:
             return (*named, None, None, None)
         at = failure.line_number - 1
-        around = text.split("\n")[max(0, at - EXCERPT_LINES) : at + EXCERPT_LINES + 1]
+        around = text.joined.split("\n")[max(0, at - EXCERPT_LINES) : at + EXCERPT_LINES + 1]
         # masking needs more of a long line than is stored
         excerpt = self._storable("\n".join(line[: 2 * EXCERPT_CHARS] for line in around))
-        numbers = chain(
-            *(
-                map(output.line_number, range(1, stream.count("\n") + 2))
-                for output, stream in zip(outputs, texts, strict=True)
-            ),
-            (event.line for event in events),
-        )
-        line = next(islice(numbers, at, None))
+        line = next(islice(text.numbers, at, None))
         return (*named, failure.rule, line, excerpt[:EXCERPT_CHARS])
 
     def add_events(self, output: FailureOutput) -> None:
@@ -202,12 +225,6 @@ class _Loader:
                     else "no attempt ended on the machine just then"
                 )
                 self._reject(event.file, event.line, reason, event.text)
-
-    def add_events_alone(self) -> None:
-        """Classify the kernel events of attempts without other output."""
-        for key in self.events.keys() - self.rows.keys() - self.earlier.keys():
-            self.read += 1
-            self.rows[key] = self._row(key, [])
 
     def _ended_by(self, events: list[Event]) -> dict[int, list[Key]]:
         """Return, by place of the event, the attempts that ended just after it on its machine."""

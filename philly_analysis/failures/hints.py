@@ -1,0 +1,63 @@
+"""Find the lines of texts that contain words of signatures, few lines of each kind."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from philly_analysis.failures.lines import Lines
+from philly_analysis.failures.signature import rules_by_hint
+
+HINTED_LINES = 10_000  # lines with hints that are read at each end of a longer log
+ALIKE_LINES = 100  # lines with equal hints that are searched at each end
+ALIKE_CHARS = 10_000  # characters of these, which limits long lines
+MOST_LINES = 4_000  # lines searched in all, from both ends of each kind
+REPETITIVE_CHARS = 500  # mean length above which lines repeat the same hints in other orders
+
+
+class Hinted(NamedTuple):
+    """A piece with hints of signatures: its index in its text, the piece, and the hints."""
+
+    at: int
+    piece: str
+    hints: frozenset[str]
+
+
+def find_hinted(lines: Lines) -> list[list[Hinted]]:
+    """Return for each text the pieces that contain a hint of any signature."""
+    hints, piece = list(rules_by_hint()), pl.col("piece").str
+    # lower-casing the text is faster than a search that ignores case
+    found = lines.table.select("index", "text", piece.to_lowercase())
+    if len(found) > 2 * HINTED_LINES:
+        found = found.filter(piece.contains_any(hints))
+        found = found.filter(_ends(pl.lit(HINTED_LINES)).over("text"))
+    found = found.select(
+        "index", "text", hints=piece.extract_many(hints, overlapping=True), chars=piece.len_chars()
+    ).filter(pl.col("hints").list.len() > 0)
+    words = pl.col("hints")
+    if found["chars"].sum() > REPETITIVE_CHARS * len(found):
+        words = words.list.eval(pl.element().unique().sort())
+    found = found.with_columns(kind=pl.concat_str("text", words.list.join("\n"), separator=" "))
+    found = found.filter(_ends(pl.lit(ALIKE_LINES), pl.col("chars")).over("kind"))
+    if len(found) > MOST_LINES:
+        of_each = (MOST_LINES // (2 * pl.col("kind").n_unique())).clip(1)
+        found = found.with_columns(
+            pl.when(pl.len() > MOST_LINES).then(of_each).over("text").alias("lines")
+        )
+        kept = pl.col("lines").is_null() | _ends(pl.col("lines")).over("kind")
+        found = found.filter(kept)
+    found = found.with_columns(piece=lines.pieces.gather(found["index"]))
+    hinted: list[list[Hinted]] = [[] for _ in lines.starts[1:]]
+    for text, index, original, each in found.select("text", "index", "piece", "hints").iter_rows():
+        hinted[text].append(Hinted(index - lines.starts[text], original, frozenset(each)))
+    return hinted
+
+
+def _ends(lines: pl.Expr, chars: pl.Expr | None = None) -> pl.Expr:
+    """Select the first and the last rows of a group, of limited characters."""
+    found = []
+    for back in (False, True):
+        end = pl.col("index").cum_count(reverse=back) <= lines
+        if chars is not None:
+            end &= chars.cum_sum(reverse=back) <= ALIKE_CHARS
+        found.append(end)
+    return pl.any_horizontal(found)
