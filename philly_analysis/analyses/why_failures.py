@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
+from philly_analysis.analyses.worst_offenders import lost_to_failures
 from philly_analysis.failures import NO_SIGNATURE
 from philly_analysis.results import (
     Fact,
@@ -43,7 +44,7 @@ def compute(trace: Trace) -> Result:
     table = found.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()
     table = by_frequency(table)
     trials = int(table["trials"].sum())
-    facts, lost = _cost(trace, float(table["gpu_h"].sum()))
+    lost_h, facts, lost = _cost(trace)
     facts = [Fact("trials", trials, "failed attempts with known output"), *facts]
     if not trials:
         return Result("why_failures", table, facts, verdict=Verdict("No failure with output"))
@@ -77,17 +78,16 @@ def compute(trace: Trace) -> Result:
             first.interval,
             f"{number(float(top['gpu_h']))} of {lost}.",
             str(trend),
-            pre_run if worth else _costliest(table),
+            pre_run if worth else _costliest(table, lost_h),
         ),
     )
 
 
 def _by_status(trace: Trace) -> Result:
     jobs = trace.answer("started_jobs").filter("failed is not null").df()
-    [(gpu_h,)] = trace.answer("status_failures").aggregate("coalesce(sum(gpu_h), 0)").fetchall()
     hits = jobs["failed"].astype(bool)
     failed = clustered_share(hits, jobs["user"])
-    facts, lost = _cost(trace, float(gpu_h))
+    gpu_h, facts, lost = _cost(trace)
     table = jobs.groupby("gang", as_index=False).agg(
         jobs=("failed", "size"), failed=("failed", "sum")
     )
@@ -114,15 +114,16 @@ def _by_status(trace: Trace) -> Result:
             f"{lost}.",
             str(trend),
             "Ingest the output of failed attempts: it shows why these "
-            f"{number(float(gpu_h))} GPU hours were lost."
+            f"{number(gpu_h)} GPU hours were lost."
             if gpu_h
             else "",
         ),
     )
 
 
-def _cost(trace: Trace, gpu_h: float) -> tuple[list[Fact], str]:
-    """Return the GPU hours of failed attempts as facts and as a phrase."""
+def _cost(trace: Trace) -> tuple[float, list[Fact], str]:
+    """Return the GPU hours of failed attempts, with or without output, as facts and a phrase."""
+    gpu_h = float(lost_to_failures(trace)["lost_h"].sum())
     [(total_h,)] = trace.answer("failure_costs_pool").select("held_gpu_h").fetchall()
     pct = 100 * gpu_h / total_h if total_h else None
     facts = [
@@ -130,7 +131,7 @@ def _cost(trace: Trace, gpu_h: float) -> tuple[list[Fact], str]:
         Fact("gpu_h_pct", pct, "their share of all GPU hours"),
     ]
     part = f" ({share(gpu_h / total_h)} of all GPU hours)" if total_h else ""
-    return facts, f"{number(gpu_h)} GPU hours lost to failures{part}"
+    return gpu_h, facts, f"{number(gpu_h)} GPU hours lost to failures{part}"
 
 
 def _pre_run(trace: Trace) -> tuple[str, bool]:
@@ -145,11 +146,11 @@ def _pre_run(trace: Trace) -> tuple[str, bool]:
     )
 
 
-def _costliest(table: pd.DataFrame) -> str:
-    """Return the advice to prevent the reason with most GPU hours, and its share of all."""
+def _costliest(table: pd.DataFrame, lost_h: float) -> str:
+    """Return the advice to prevent the reason with most GPU hours, and its share of those lost."""
     gpu_h = table.set_index("reason")["gpu_h"]
-    most, most_h, lost_h = str(gpu_h.idxmax()), float(gpu_h.max()), float(gpu_h.sum())
-    if not lost_h:
+    most, most_h = str(gpu_h.idxmax()), float(gpu_h.max())
+    if not most_h:
         return ""
     what = "Find out the unknown reasons" if most == NO_SIGNATURE else f"Prevent “{most}”"
     part = f"{share(most_h / lost_h)} of those lost to failures"
@@ -172,11 +173,11 @@ def plot(result: Result) -> Figure:
     table = result.table.head(_SHOWN).iloc[::-1]
     longest = 0.0
     y = pd.RangeIndex(len(table)).to_numpy(float)
-    for name, column, shift, color in (
-        ("of failed attempts", "trials", 0.2, figures.ACCENT),
-        ("of GPU hours lost", "gpu_h", -0.2, figures.CYCLE[1]),
+    for name, column, fact, shift, color in (
+        ("of failed attempts", "trials", "trials", 0.2, figures.ACCENT),
+        ("of GPU hours lost", "gpu_h", "gpu_h", -0.2, figures.CYCLE[1]),
     ):
-        total = max(float(result.table[column].sum()), 1e-9)
+        total = max(float(str(result.fact(fact))), 1e-9)
         widths = 100 * table[column].to_numpy(float) / total
         longest = max(longest, float(widths.max()))
         drawn = ax.barh(y + shift, widths, 0.38, color=color, label=name)

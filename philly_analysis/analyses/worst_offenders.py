@@ -32,10 +32,10 @@ def compute(trace: Trace) -> Result:
     no_rows = pd.DataFrame(columns=list(_TYPES)).astype(_TYPES)
     parts, facts, sentences = [no_rows], [], []
     for kind, words in _WORDS.items():
-        relation = f"worst_offenders_{kind}"
-        if kind == "idle" and not (trace.has_values("gpu_samples") and trace.has(relation)):
+        jobs = lost_to_failures(trace) if kind == "failed" else _idle(trace)
+        if jobs is None:
             continue
-        jobs = trace.answer(relation).df().fillna({"user": UNNAMED})
+        jobs = jobs.fillna({"user": UNNAMED})
         jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})
         lost_h = float(jobs["lost_gpu_h"].sum())
         facts.append(Fact(f"{kind}_gpu_h", lost_h, f"GPU hours that {words}"))
@@ -55,6 +55,30 @@ def compute(trace: Trace) -> Result:
     sentences = sentences or ["No GPU hour is known to have been idle or lost to a failure."]
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]
     return Result("worst_offenders", table, facts, sentences, CAVEATS["worst_offenders"])
+
+
+def lost_to_failures(trace: Trace) -> pd.DataFrame:
+    """Sum the GPU hours of failed attempts: by statuses and retries, or by their output.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per job that lost any: job_id, user, lost_h (GPU hours).
+    """
+    columns = 'job_id, attempt, "user", gpu_h'
+    failed = trace.answer("status_failures").select(columns)
+    if trace.has("failed_attempts"):
+        failed = failed.union(trace.answer("failed_attempts").select(columns)).distinct()
+    by_job = failed.filter("gpu_h > 0").aggregate('job_id, "user", sum(gpu_h) as lost_h')
+    return by_job.order("job_id").df()
+
+
+def _idle(trace: Trace) -> pd.DataFrame | None:
+    """Return the idle GPU hours of each job; None: no sample shows them."""
+    relation = "worst_offenders_idle"
+    if not (trace.has_values("gpu_samples") and trace.has(relation)):
+        return None
+    return trace.answer(relation).df()
 
 
 def plot(result: Result) -> Figure:

@@ -284,6 +284,25 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(tmp_path: Pat
     assert "the output of failed attempts" in verdict(untold).advice
 
 
+def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
+    tmp_path: Path,
+) -> None:
+    ends = {"f": "Killed", "g": "Failed"}  # of f only the output shows the failure, of g only this
+    jobs = [(*job[:-1], ends.get(job[0], job[-1])) for job in JOBS]
+    told = frame("failures", ("job_id", "attempt", "reason"), [("a", 1, "x"), ("f", 1, "y")])
+    tables = PLACED | {"jobs": frame("jobs", columns.JOBS, jobs), "failures": told}
+    with cluster(tmp_path / "t", **tables) as trace:
+        result, users = why_failures.compute(trace), worst_offenders.compute(trace)
+    lost_h = (4 * 60 + 2 * 75 + 2 * 25) / 60
+    assert number(result, "gpu_h") == pytest.approx(lost_h)
+    assert number(users, "failed_gpu_h") == pytest.approx(lost_h)
+    part = f"4.00 of {lost_h:.2f} GPU hours lost to failures"
+    assert verdict(result).cost.startswith(part)
+    assert verdict(result).advice.endswith(f"{100 * 4 / lost_h:.1f} % of those lost to failures.")
+    bars = [patch.get_width() for patch in why_failures.plot(result).axes[0].patches]
+    assert max(bars) == pytest.approx(100 * 4 / lost_h)
+
+
 @pytest.mark.parametrize(("saved_h", "worth"), [(3.0, True), (2.0, False), (1.0, False)])
 def test_a_pre_run_is_advised_only_if_it_saves_gpu_hours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved_h: float, worth: bool
@@ -323,7 +342,7 @@ def test_the_costliest_reason_is_to_be_prevented_first(
     gpu_h: tuple[float, float], said: str
 ) -> None:
     table = pd.DataFrame({"reason": ["Core dump", "No signature"], "gpu_h": gpu_h})
-    advice = why_failures._costliest(table)
+    advice = why_failures._costliest(table, 4.0)
     assert advice.startswith(said) and bool(advice) == bool(said)
 
 

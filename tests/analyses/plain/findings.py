@@ -522,12 +522,6 @@ def workload_account(t: Rows) -> Out:
     return py.tally(rows, 2)
 
 
-def worst_offenders_failed(t: Rows) -> Out:
-    lost = [f for f in t.status_failures if f.gpu_h]
-    for key, rows in py.by(lost, "job_id user").items():
-        yield *key, len(rows), total_of(rows, "gpu_h")
-
-
 def worst_offenders_idle(t: Rows) -> Out:
     for key, rows in py.by(t.sampled_attempts, "job_id user").items():
         yield *key, total_of(rows, "minutes") / 60, total_of(rows, "idle_min") / 60
