@@ -19,8 +19,6 @@ from philly_analysis.trace.columns import Table
 from philly_analysis.trace.schema import ATTEMPTS, JOBS, VIRTUAL_CLUSTERS
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
 
-LOAD = 0.75
-"""Largest offered load of the drawn jobs: a third of them wait, as they come in bursts."""
 LARGEST_GANG, LARGEST_SERVER = 32, 8
 LONGEST_H = 96
 """Longer jobs are excluded: a small cluster cannot run jobs of weeks."""
@@ -94,7 +92,7 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
         )
         .filter(pl.col("submit_s").is_between(from_s, until_s, closed="left"))
     )
-    kept = _thin(pool, count, LOAD * capacity * (until_s - from_s), rng)
+    kept = _thin(pool, count, plan.load * capacity * (until_s - from_s), rng)
     names = {vc: rng.bytes(3).hex() for vc in sorted(kept["vc"].unique())}
     shares = kept["vc"].value_counts(normalize=True)
     users = {vc: max(3, round(90 * share)) for vc, share in shares.iter_rows()}

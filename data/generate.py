@@ -1,6 +1,7 @@
 """Generate a small synthetic archive in the raw format of the Philly traces.
 
-Usage: python data/generate.py OUT [--seed N] [--days N] [--jobs N] [--machines N] [--gzip]
+Usage: python data/generate.py OUT [--seed N] [--days N] [--jobs N] [--machines N] [--load X]
+           [--gzip]
 
 The same arguments give the same bytes. Nothing in the archive was recorded: jobs are sampled from
 shipped models (demand.py) and published figures, simulated under the study's scheduler, and cut to
@@ -10,6 +11,7 @@ and gets the archive's quirks (quirks.py).
 
 import argparse
 import gzip
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,7 +34,7 @@ CHECKPOINT_S = 3_600
 
 def synthetic(plan: Plan, compress: bool) -> str:
     """Return the text of SYNTHETIC.md; its first paragraph describes the archive."""
-    options = f"--seed {plan.seed} --days {plan.days} --jobs {plan.jobs} --machines {plan.machines}"
+    options = " ".join(f"--{name} {value}" for name, value in asdict(plan).items())
     command = f"python data/generate.py OUT {options}{' --gzip' if compress else ''}"
     return f"""\
 This archive is synthetic: about {plan.jobs:,} jobs on {plan.machines} machines over {plan.days}
@@ -116,6 +118,8 @@ if __name__ == "__main__":
     parser.add_argument("--days", type=int, default=usual.days)
     parser.add_argument("--jobs", type=int, default=usual.jobs)
     parser.add_argument("--machines", type=int, default=usual.machines)
+    parser.add_argument("--load", type=float, default=usual.load)
     parser.add_argument("--gzip", action="store_true", help="compress all but the machine list")
     args = parser.parse_args()
-    generate(Plan(args.seed, args.days, args.jobs, args.machines), args.out, compress=args.gzip)
+    plan = Plan(args.seed, args.days, args.jobs, args.machines, args.load)
+    generate(plan, args.out, compress=args.gzip)

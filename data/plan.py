@@ -15,12 +15,20 @@ large."""
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Size and dates of the sample; its days are centred on 2017-11-05."""
+    """Size, dates and load of the sample; its days are centred on 2017-11-05.
+
+    Attributes
+    ----------
+    load
+        Largest offered load of the drawn jobs: at 0.75 a third of them wait, as they come in
+        bursts.
+    """
 
     seed: int = 20171105
     days: int = 28
     jobs: int = 6400
     machines: int = 24
+    load: float = 0.75
 
     @property
     def origin(self) -> datetime:

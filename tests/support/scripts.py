@@ -7,6 +7,7 @@ _FOLDERS = [str(Path(__file__).resolve().parents[2] / name) for name in ("data",
 sys.path[:0] = _FOLDERS
 try:
     import architecture
+    import cause_accuracy
     import coverage
     import execution
     import failure_output
@@ -21,6 +22,7 @@ finally:
 
 __all__ = [
     "architecture",
+    "cause_accuracy",
     "coverage",
     "execution",
     "failure_output",

@@ -9,10 +9,13 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
 
 from philly_analysis.trace.trace import Trace
+from tests.support.pages import DOCS
+from tests.support.scripts import cause_accuracy
 from tests.truth import reference
 from tests.truth.conftest import SAMPLE, Case
 
@@ -126,6 +129,38 @@ def test_the_causes_of_waiting_are_found(sample: Case) -> None:
     parts = {cause: right_s / wait_s for cause, wait_s, right_s in of_cause.iter_rows()}
     assert min(parts[c] for c in ("start_up", "fair_share", "fragmentation")) > 0.75
     assert both.filter(pl.col("cause") == "unknown")["wait_s"].sum() < 0.2 * total_s
+
+
+@pytest.mark.slow
+def test_causes_are_found_at_three_loads_as_well_as_the_documentation_says() -> None:
+    here = cause_accuracy.measured()
+    shown = pd.read_csv(DOCS / "measured" / "cause-accuracy.csv")
+    pd.testing.assert_frame_equal(here, shown, check_dtype=False, atol=1)
+    assert len(here) == 3
+    assert here["right, % of waiting time"].min() >= 80
+    assert here["not explained, %"].max() <= 20
+
+
+def test_accuracy_is_by_waiting_time_and_of_start_up_by_waits() -> None:
+    rows = [
+        ("fair_share", "fair_share", 2, 600.0),
+        ("fair_share", "fragmentation", 1, 200.0),
+        ("start_up", "start_up", 30, 60.0),
+        ("start_up", "other", 10, 40.0),
+        ("other", "start_up", 20, 100.0),
+    ]
+    found = pd.DataFrame(rows, columns=["cause", "found", "waits", "wait_s"])
+    assert cause_accuracy.row(found) == {
+        "waits": 63,
+        "waiting time, days": 0.0,
+        "right, % of waiting time": 66,
+        "fair share: found, %": 75,
+        "fragmentation: found, %": None,
+        "start-up: found, %": 60,
+        "not explained, %": 4,
+        "waits for start-up: found, %": 75,
+        "waits found as start-up: right, %": 60,
+    }
 
 
 def test_the_failing_server_and_the_idle_user_are_found(sample: Case) -> None:
