@@ -38,9 +38,13 @@ class Setting(NamedTuple):
 
     policy: Amoeba
     speed: Parallelism = Parallelism()
+    tiresias_order: str = "running"
 
 
 _USUAL = Setting(Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0))
+BY_ARRIVAL = "Tiresias: earliest submission first"
+"""Setting in which Tiresias serves a queue by submission, which its paper leaves open."""
+
 SETTINGS: dict[str, Setting] = {USUAL: _USUAL, **changed_settings("amoeba", _USUAL)}
 """Settings by name: the usual one, and one for each changed assumption."""
 
@@ -64,12 +68,15 @@ SHOWN = {
 }
 
 
-def policies(policy: Amoeba, speed: Parallelism) -> dict[str, tuple[Policy, Parallelism]]:
+def policies(
+    policy: Amoeba, speed: Parallelism, tiresias_order: str
+) -> dict[str, tuple[Policy, Parallelism]]:
     """Return the policy of each arm: all but one differ in how far jobs may grow and shrink."""
     tiresias = Tiresias(
         thresholds_gpu_s=policy.thresholds_gpu_s,
         round_s=policy.round_s,
         restart_s=policy.restart_s,
+        order=tiresias_order,
     )
     return {
         TIRESIAS: (tiresias, speed),
@@ -78,6 +85,10 @@ def policies(policy: Amoeba, speed: Parallelism) -> dict[str, tuple[Policy, Para
         SHRINK: (replace(policy, scale_out=1.0), speed),
         BOTH: (policy, speed),
     }
+
+
+def _compared(setting: str) -> tuple[str, ...]:
+    return (TIRESIAS,) if setting == BY_ARRIVAL else (STATIC, BOTH)
 
 
 def _outcome(
@@ -133,12 +144,12 @@ AMOEBA = Experiment(
     question=QUESTION,
     sweep=Sweep(loads=(0.5, 0.7, 0.9, 1.1), at=0.9, settings=tuple(SETTINGS), jobs=500),
     measures=("mean_jct_h", "resizes", "lost_pct"),
-    rows=partial(system_rows, SETTINGS, policies, (STATIC, BOTH), _outcome),
+    rows=partial(system_rows, SETTINGS, policies, _compared, _outcome),
     summarize=_summarize,
     increments=INCREMENTS,
     choices=(
         *("at most 1.5 times", "at most 4 times", "at least a half", "shrinks above 1 waiting"),
-        *("queues at 1 GPU hour", "order SRTF", "decides every 60 s"),
+        *("queues at 1 GPU hour", "order SRTF", "decides every 60 s", BY_ARRIVAL),
     ),
     shown=SHOWN,
     plot=_plot,

@@ -105,6 +105,10 @@ def policies(policy: AntMan, speed: Sharing) -> dict[str, tuple[Policy, Sharing]
     }
 
 
+def _compared(_: str) -> tuple[str, ...]:
+    return IDLE, SHARED
+
+
 def in_use_pct(schedule: Schedule, specs: Sequence[JobSpec], gpus: int) -> tuple[float, float]:
     """Return the shares of a cluster's GPU compute and memory that jobs use, in percent.
 
@@ -204,7 +208,7 @@ ANTMAN = Experiment(
         *("compute_pct", "memory_pct", "mean_jct_h", "holders_jct_h", "guests_pct", "wait_h"),
         "fairness",
     ),
-    rows=partial(system_rows, SETTINGS, policies, (IDLE, SHARED), _outcome),
+    rows=partial(system_rows, SETTINGS, policies, _compared, _outcome),
     summarize=_summarize,
     increments=INCREMENTS,
     choices=("guests after 1 min", "guests after 1 h", "beside holders < 0.5", "tenants' quotas"),

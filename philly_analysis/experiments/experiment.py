@@ -232,7 +232,7 @@ def trial_rows(
 def system_rows(
     settings: Mapping[str, Any],
     policies: Callable[..., Arms],
-    compared: Collection[str],
+    compared: Callable[[str], Collection[str]],
     outcome: Callable[..., tuple[float, ...]],
     jobs: DrawJobs,
     _: str,
@@ -244,23 +244,23 @@ def system_rows(
     Parameters
     ----------
     settings
-        By name, a policy and the speed of jobs.
+        By name, a tuple with the field ``speed``, the speed of jobs.
     policies
-        Returns the policy and speed of each arm of a setting.
+        Returns the policy and speed of each arm, given the fields of a setting.
     compared
-        Arms to simulate in settings other than the usual one.
+        Returns the arms to simulate in a setting other than the usual one.
     outcome
         Simulates jobs under a policy and a speed.
     """
 
     def prepare(drawn: Sequence[JobSpec], setting: str) -> Sequence[JobSpec]:
-        _, speed = settings[setting]
-        completed: Sequence[JobSpec] = speed.complete(drawn, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        completed: Sequence[JobSpec] = settings[setting].speed.complete(drawn, rng)
         return completed
 
     def arms(setting: str) -> Arms:
         every = policies(*settings[setting])
-        return every if setting == USUAL else {arm: every[arm] for arm in every if arm in compared}
+        return every if setting == USUAL else {arm: every[arm] for arm in compared(setting)}
 
     drawn = jobs(sweep.jobs, 64, seed)
     return trial_rows(drawn, sweep, seed, gpus=64, arms=arms, outcome=outcome, prepare=prepare)

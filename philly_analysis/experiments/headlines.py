@@ -62,14 +62,14 @@ def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, .
         Of the properties that systems need and jobs lack: models, GPU use, sensitivity.
     """
     sharing_policy, sharing = antman.SETTINGS[USUAL]
-    elastic, scaling = amoeba.SETTINGS[USUAL]
+    elastic = amoeba.SETTINGS[USUAL]
     setting = synergy_arms.SETTINGS[synergy_arms.USUAL]
     typed = synergy_arms.with_models(month, setting.split, seed)
-    trained = scaling.complete(month, np.random.default_rng(seed))
+    trained = elastic.speed.complete(month, np.random.default_rng(seed))
     used = sharing.complete(month, np.random.default_rng(seed))
     by_need, hosts = synergy_arms.arms(setting), HostResources()
     of_antman = antman.policies(sharing_policy, sharing)
-    of_amoeba = amoeba.policies(elastic, scaling)
+    of_amoeba = amoeba.policies(*elastic)
     arms: dict[str, tuple[Sequence[JobSpec], Policy, Speed]] = {
         "FIFO": (month, Fifo(), AS_RECORDED),
         "FIFO with backfill": (month, Fifo(backfill=True), AS_RECORDED),

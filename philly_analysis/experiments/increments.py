@@ -162,18 +162,23 @@ def choice_table(
     Returns
     -------
     pandas.DataFrame
-        A row per choice: what is chosen, the arm, the change of its measure against the usual
-        setting, paired by draw with 95 % interval, and the largest on a single draw.
+        A row per choice: what is chosen, the arm (one that has a mechanism, else one that lacks
+        it), the change of its measure against the usual setting, paired by draw with 95 % interval,
+        and the largest on a single draw.
     """
+    candidates = [
+        *((one, one.arm) for one in increments),
+        *((one, rival) for one in increments for rival in one.rivals),
+    ]
     here = table[np.isclose(table["load"], at)]
     rows = []
     for choice in choices:
         own = here[here["setting"] == choice]
-        one = next((i for i in increments if i.arm in set(own["arm"])), None)
-        if one is None:
-            continue
+        arms = set(own["arm"])
+        moved_arms = ((one, arm) for one, arm in candidates if arm in arms)
+        one, arm = next(moved_arms, (increments[0], ""))
         wide = (
-            here[here["arm"] == one.arm]
+            here[here["arm"] == arm]
             .pivot_table(index="seed", columns="setting", values=one.measure)
             .reindex(columns=[usual, choice])
             .dropna()
@@ -186,7 +191,7 @@ def choice_table(
         rows.append(
             (
                 choice,
-                one.arm,
+                arm,
                 one.what,
                 change_text(moved),
                 change_text(Paired(largest, *(np.nan,) * 2, 1)),

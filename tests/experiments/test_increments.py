@@ -137,6 +137,12 @@ def test_choices_are_paired_with_the_usual_setting() -> None:
     middle, low, high = interval((6, 6, 6), (5, 6, 7))
     change = f"{middle:+.1f} % (−{-low:.0f} to {high:+.0f})"
     assert found.to_numpy().tolist() == [["choice", "new", LESS.what, change, "+20 %"]]
+    # a choice of an arm without the mechanism
+    rival = pd.concat([JCT, chosen[chosen["arm"] == "old"]])
+    [(_, arm, *_, largest)] = (
+        choice_table([LESS], rival, USUAL, ["choice"], 1.0).to_numpy().tolist()
+    )
+    assert (arm, largest) == ("old", "−92 %")
     assert choice_table([LESS], table, USUAL, ["choice"], 0.5).empty
     assert choice_table([LESS], chosen, USUAL, ["choice"], 1.0).empty
 
