@@ -21,7 +21,7 @@ from philly_analysis.errors import PhillyError
 if TYPE_CHECKING:  # `--help` does not import pandas
     import pandas as pd
 
-    from philly_analysis.results import Result
+    from philly_analysis.results import Comparison, Fact, Result
 
 _PIPE_WIDTH = 160
 _out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
@@ -97,16 +97,20 @@ def print_json(results: "Mapping[str, Result]") -> None:
     found = {
         name: {
             "question": result.question,
-            "facts": [asdict(fact) for fact in result.facts],
+            "facts": [_fields(fact) for fact in result.facts],
             "sentences": result.sentences,
             "caveats": result.caveats,
             "warnings": result.warnings,
-            "comparisons": [asdict(comparison) for comparison in result.comparisons],
+            "comparisons": [_fields(comparison) for comparison in result.comparisons],
             "table": _records(result.table),
         }
         for name, result in results.items()
     }
     typer.echo(json.dumps(found, default=str, indent=2))
+
+
+def _fields(item: "Fact | Comparison") -> dict[str, Any]:
+    return {name: _plain(value) for name, value in asdict(item).items()}
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
@@ -119,11 +123,18 @@ def _rows(table: "pd.DataFrame") -> list[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value, or None where JSON cannot express it: missing or infinite."""
+    """Return a value, or None where JSON cannot express it: missing or infinite.
+
+    Real numbers are rounded to 12 significant digits.
+    """
     import pandas as pd
 
+    from philly_analysis.results import reproducible
+
     missing = value is pd.NA or value != value  # NaN is unequal to itself
-    return None if missing or value in (float("inf"), float("-inf")) else value
+    if missing or value in (float("inf"), float("-inf")):
+        return None
+    return reproducible(value) if isinstance(value, float) else value
 
 
 def _cell(value: object) -> str:

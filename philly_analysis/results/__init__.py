@@ -13,6 +13,7 @@ from philly_analysis.results.formatting import (
     number,
     percent,
     quantity,
+    reproducible,
     share,
     slug,
     unique_names,

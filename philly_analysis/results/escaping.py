@@ -5,6 +5,8 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from philly_analysis.results.formatting import reproducible
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -39,8 +41,8 @@ def printable(text: str, *, lines: bool = False) -> str:
 def csv_text(table: "pd.DataFrame") -> str:
     """Return a table as CSV without formulas.
 
-    An apostrophe precedes text that a spreadsheet would evaluate. Numbers are unchanged, also
-    those stored as text.
+    An apostrophe precedes text that a spreadsheet would evaluate. Real numbers have 12 significant
+    digits, so that two runs write the same bytes. Numbers stored as text are unchanged.
     """
     return str(_cells(table).to_csv(index=False))
 
@@ -59,11 +61,18 @@ def _cells(table: "pd.DataFrame") -> "pd.DataFrame":
         if pd.api.types.is_object_dtype(kind) or isinstance(kind, kinds):
             texts = [csv_cell(value) for value in table.iloc[:, i]]
             safe.isetitem(i, pd.Series(texts, dtype=object).to_numpy())
+        elif kind == "float64":
+            safe.isetitem(i, table.iloc[:, i].map(csv_cell))
     return safe
 
 
 def csv_cell(value: Any) -> Any:
-    """Return a value as a CSV cell, escaped if it is text that a spreadsheet would evaluate."""
+    """Return a value as a CSV cell: text escaped if a spreadsheet would evaluate it.
+
+    Real numbers are rounded to 12 significant digits.
+    """
+    if isinstance(value, float):
+        return reproducible(value)
     if not isinstance(value, str):
         return value
     # CSV writers do not quote a carriage return, and readers end the row there

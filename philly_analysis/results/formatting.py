@@ -50,6 +50,11 @@ def whole_percent(frac: float) -> str:
     return f"{100 * frac:.0f} %" if frac >= 0.1 else share(frac)
 
 
+def reproducible(value: float) -> float:
+    """Round to 12 significant digits, which do not depend on the order in which sums are taken."""
+    return float(f"{value:.12g}")
+
+
 def number(value: float | None, *, signed: bool = False) -> str:
     """Format a number with grouped thousands and about three significant digits."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):

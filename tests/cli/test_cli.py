@@ -84,9 +84,9 @@ def test_findings_are_one_json_document(path: Path) -> None:
         result = analyze(trace, ["run_time"])["run_time"]
     document = found["run_time"]
     assert document["question"] == ANALYSES["run_time"].QUESTION
-    assert [(f["name"], f["value"], f["meaning"]) for f in document["facts"]] == [
-        (f.name, f.value, f.meaning) for f in result.facts
-    ]
+    for shown, fact in zip(document["facts"], result.facts, strict=True):
+        assert (shown["name"], shown["meaning"]) == (fact.name, fact.meaning)
+        assert shown["value"] == pytest.approx(fact.value, rel=1e-11)
     for part in ("sentences", "caveats", "warnings"):
         assert document[part] == list(getattr(result, part))
     assert len(document["table"]) == len(result.table)

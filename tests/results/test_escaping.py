@@ -57,6 +57,21 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     assert csv_cell("-rf") == "'-rf" and csv_cell("a=b") == "a=b" and csv_cell(-1) == -1
 
 
+def test_real_numbers_have_twelve_digits_so_that_the_order_of_a_sum_is_not_seen(
+    tmp_path: Path,
+) -> None:
+    sums = [0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1]
+    assert sums[0] != sums[1]
+    for one in sums:
+        table = pd.DataFrame({"s": [one], "o": pd.Series([one], dtype=object)})
+        assert csv_text(table) == "s,o\n0.6,0.6\n"
+    assert csv_cell(2 / 3) == 0.666666666667 and csv_cell(10**15 + 1) == 10**15 + 1
+    trace = str(paper_trace(tmp_path / "paper"))
+    for more, shown in (("--csv", "s\n0.3\n"), ("--json", '[\n  {\n    "s": 0.3\n  }\n]\n')):
+        asked = ["query", trace, "select 0.1e0 + 0.2e0 as s", more]
+        assert CliRunner().invoke(app, asked).output == shown
+
+
 @pytest.mark.parametrize("more", [(), ("--csv",), ("--json",)])
 def test_hostile_names_are_printed_escaped(tmp_path: Path, more: tuple[str, ...]) -> None:
     trace = str(paper_trace(tmp_path / "paper"))
