@@ -70,7 +70,8 @@ def lost_to_failures(trace: Trace) -> pd.DataFrame:
     if trace.has("failed_attempts"):
         failed = failed.union(trace.answer("failed_attempts").select(columns)).distinct()
     by_job = failed.filter("gpu_h > 0").aggregate('job_id, "user", sum(gpu_h) as lost_h')
-    return by_job.order("job_id").df()
+    found: pd.DataFrame = by_job.order("job_id").df()
+    return found
 
 
 def _idle(trace: Trace) -> pd.DataFrame | None:
@@ -78,7 +79,8 @@ def _idle(trace: Trace) -> pd.DataFrame | None:
     relation = "worst_offenders_idle"
     if not (trace.has_values("gpu_samples") and trace.has(relation)):
         return None
-    return trace.answer(relation).df()
+    found: pd.DataFrame = trace.answer(relation).df()
+    return found
 
 
 def plot(result: Result) -> Figure:

@@ -62,7 +62,7 @@ def _cells(table: "pd.DataFrame") -> "pd.DataFrame":
             texts = [csv_cell(value) for value in table.iloc[:, i]]
             safe.isetitem(i, pd.Series(texts, dtype=object).to_numpy())
         elif kind == "float64":
-            safe.isetitem(i, table.iloc[:, i].map(csv_cell))
+            safe.isetitem(i, table.iloc[:, i].map(csv_cell).to_numpy())
     return safe
 
 
