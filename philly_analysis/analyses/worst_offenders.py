@@ -41,7 +41,7 @@ def compute(trace: Trace) -> Result:
         facts.append(Fact(f"{kind}_gpu_h", lost_h, f"GPU hours that {words}"))
         if not lost_h > 0:
             continue
-        users = jobs.groupby("user", as_index=False)["lost_gpu_h"].sum()
+        users = jobs.groupby("user", as_index=False)[["lost_gpu_h"]].sum()
         for of, rows in (("user", users), ("job", jobs)):
             worst = rows.sort_values(["lost_gpu_h", of], ascending=[False, True]).head(MOST)
             worst = worst[worst["lost_gpu_h"] > 0]
