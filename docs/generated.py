@@ -231,7 +231,8 @@ def _python() -> Iterator[str]:
         if kind == "class":
             yield "   :members:"
         yield ""
-    yield ".. autoclass:: philly_analysis.distributions.distribution.Distribution\n   :members:\n"
+    for name in ("trace.Rows", "distributions.distribution.Distribution"):
+        yield f".. autoclass:: philly_analysis.{name}\n   :members:\n"
     yield "```"
 
 

@@ -71,7 +71,8 @@ def familiar_names(owner: str, kind: Literal["works", "instead"]) -> dict[str, s
     Parameters
     ----------
     kind
-        ``works``: names to accept, and the name here. ``instead``: names that are absent, and the
+        ``works``: names to accept, and the name here; ``DataFrame``: all names of a pandas frame,
+        and the method here that returns the frame. ``instead``: names that are absent, and the
         call that does it.
     """
     return _tables().get(owner, {}).get(kind, {})
@@ -102,8 +103,12 @@ class SuggestsNames(metaclass=_ClassSuggestsNames):
 
 def _familiar_attribute(owner: object, name: str) -> Any:
     for kind in _class_names(owner):
-        if same := familiar_names(kind, "works").get(name):
+        works = familiar_names(kind, "works")
+        if same := works.get(name):
             return getattr(owner, same)
+        of_frame = "DataFrame" in works and name not in familiar_names(kind, "instead")
+        if of_frame and not isinstance(owner, type) and is_of_frames(name):
+            return getattr(getattr(owner, works["DataFrame"])(), name)
     raise no_attribute(owner, name)
 
 
@@ -127,7 +132,7 @@ def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttri
     near = get_close_matches(name, public, 3)
     if name in instead:
         hint = f"Use {instead[name]}."
-    elif "DataFrame" in instead and _is_of_frames(name):
+    elif "DataFrame" in instead and is_of_frames(name):
         hint = f"Use {instead['DataFrame']}.{name}."
     elif near:
         hint = f"Did you mean {' or '.join(near)}?"
@@ -138,11 +143,11 @@ def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttri
     return NoAttributeError(f"{kinds[0]} has no attribute {name!r}. {hint}")
 
 
-def _is_of_frames(name: str) -> bool:
-    """Return whether a DataFrame of pandas has an attribute."""
-    from pandas import DataFrame
+def is_of_frames(name: str) -> bool:
+    """Return whether a DataFrame of pandas has a public attribute."""
+    from pandas import DataFrame  # most commands need no pandas
 
-    return hasattr(DataFrame, name)
+    return not name.startswith("_") and hasattr(DataFrame, name)
 
 
 def _class_names(owner: object) -> list[str]:
@@ -198,6 +203,9 @@ class CheckedFunction:
         return self if owner is None else MethodType(self, owner)
 
     def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self, name)
+
+    def __getitem__(self, name: str) -> Any:
         raise no_attribute(self, name)
 
     def __reduce__(self) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_type
 
-import duckdb
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,13 +16,14 @@ import philly_analysis as philly
 from philly_analysis import Ensemble, Result, Trace, Workload, WorkloadModel
 from philly_analysis.results import Fact, Results
 from philly_analysis.simulator import Decision, Job, Policy, View, pack
+from philly_analysis.trace import Rows
 
 trace = philly.Trace("my-trace")
 assert_type(philly.__version__, str)
-assert_type(trace.waits, duckdb.DuckDBPyRelation)
-assert_type(trace["waits"], duckdb.DuckDBPyRelation)
+assert_type(trace.waits, Rows)
+assert_type(trace["waits"], Rows)
 assert_type(trace.where(vc=["a", "b"]).between("2017-11-01", "2017-12-01"), Trace)
-trace.between("2017-11-01")  # type: ignore[call-arg]
+assert_type(trace.jobs.df(), pd.DataFrame)
 
 assert_type(philly.analyze(trace, "queueing_delay"), Result)
 assert_type(philly.analyze(trace), Results)

@@ -74,6 +74,21 @@ class FrozenDistribution(ABC):
         """Return the median."""
         return float(self.ppf(0.5))
 
+    def stats(self, moments: str = "mv") -> tuple[float, ...]:
+        """Return moments by their letters: mean, variance, skewness, excess kurtosis.
+
+        Parameters
+        ----------
+        moments
+            Any of the letters ``mvsk``, in this order.
+        """
+        mean, var = self.mean(), self.var()
+        second, third, fourth = (self.moment(order) for order in (2, 3, 4))
+        skewness = (third - 3 * mean * second + 2 * mean**3) / var**1.5
+        fourth_central = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
+        found = {"m": mean, "v": var, "s": skewness, "k": fourth_central / var**2 - 3}
+        return tuple(found[letter] for letter in found if letter in moments)
+
     def interval(self, confidence: ArrayLike) -> tuple[Floats | Ints, Floats | Ints]:
         """Return the ends of the equal-tailed interval with this probability.
 

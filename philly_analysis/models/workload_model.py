@@ -167,7 +167,8 @@ class WorkloadModel(Parts, SuggestsNames):
         Parameters
         ----------
         jobs, days
-            Number of jobs and length; one follows from the other, or both are given.
+            Number of jobs and length; one follows from the other, or both are given. None of
+            them: 28 days.
         load
             Factor on the rate of arrivals. Each hour's jobs are multiplied, so rhythm and bursts
             keep their proportions and the dispersion grows with the load.
@@ -181,8 +182,7 @@ class WorkloadModel(Parts, SuggestsNames):
         seed
             The same seed gives the same workload. Or a generator, to draw one from.
         seeds
-            Several seeds: return an :class:`Ensemble` with a period for each, of 28 days unless
-            jobs or days are given.
+            Several seeds: return an :class:`Ensemble` with a period for each.
         start
             A Monday 00:00 UTC.
         variation
@@ -191,8 +191,8 @@ class WorkloadModel(Parts, SuggestsNames):
         Raises
         ------
         ModelError
-            Neither jobs nor days, numbers that are not positive, jobs and days and a load, an
-            offered load beside these or of an unknown cluster, or no gang that fits the cluster.
+            Numbers that are not positive, jobs and days and a load, an offered load beside these
+            or of an unknown cluster, or no gang that fits the cluster.
         UnknownNameError
             No such variation.
         WorkloadError
@@ -200,7 +200,7 @@ class WorkloadModel(Parts, SuggestsNames):
         """
         options: dict[str, Any] = {
             "jobs": jobs,
-            "days": PERIOD_D if seeds is not None and jobs is None and days is None else days,
+            "days": PERIOD_D if jobs is None and days is None else days,
             "load": load,
             "gpus": gpus,
             "offered": offered,

@@ -85,11 +85,19 @@ class Facts(tuple[Fact, ...]):
         """Return the value of a fact."""
         if name in self.keys():
             return self[name]
-        raise no_attribute(self, name, [*self.keys(), "keys", "df"])
+        raise no_attribute(self, name, [*self.keys(), "keys", "values", "items", "df"])
 
     def keys(self) -> list[str]:
         """Return the names."""
         return [fact.name for fact in self]
+
+    def values(self) -> list[Value]:
+        """Return the values."""
+        return [fact.value for fact in self]
+
+    def items(self) -> list[tuple[str, Value]]:
+        """Return the names with their values."""
+        return [(fact.name, fact.value) for fact in self]
 
     def df(self) -> pd.DataFrame:
         """Return the facts as a table: name, value, unit, meaning."""
@@ -229,9 +237,16 @@ class Result(SuggestsNames):
         """Return the value of a fact by name."""
         return self.facts[name]
 
-    def __getitem__(self, name: str) -> Value:
-        """Return the value of a fact by name."""
-        return self.fact(name)
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a fact by name, or a column of the table.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such fact or column.
+        """
+        is_column = name in self.table and name not in dict(self.facts)
+        return self.table[name] if is_column else self.fact(name)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -394,6 +409,23 @@ class Results(dict[str, Result], SuggestsNames):
     """
 
     write_page: "Callable[[Path], Path] | None" = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a result by its name: ``results.run_time`` is ``results["run_time"]``."""
+            return self[name] if name in self else super().__getattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def df(self) -> pd.DataFrame:
+        """Return the facts of all results as a table: result, name, value, unit, meaning."""
+        facts = [result.facts.df().assign(result=name) for name, result in self.items()]
+        columns = ["result", "name", "value", "unit", "meaning"]
+        return (
+            pd.concat(facts, ignore_index=True)[columns] if facts else pd.DataFrame(columns=columns)
+        )
 
     def save(self, folder: str | Path) -> Path:
         """Save the page of the results, or each result in a folder of its name.

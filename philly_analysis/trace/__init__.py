@@ -28,6 +28,7 @@ from philly_analysis.trace.relations import (
     with_dependencies,
 )
 from philly_analysis.trace.result_cache import load_figure, load_result, store_figure, store_result
+from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.sample_reader import MINUTE_US, FloatArray, IntArray, timestamps_us
 from philly_analysis.trace.schema import (
     ATTEMPTS,

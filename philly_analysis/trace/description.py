@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import duckdb
 import pandas as pd
 
 from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import TABLES
 
 
@@ -52,7 +52,7 @@ def account_of_tables(manifest: Manifest, present: Iterable[str]) -> pd.DataFram
 
 
 def describe(
-    manifest: Manifest, present: Iterable[str], sql: Callable[[str], duckdb.DuckDBPyRelation]
+    manifest: Manifest, present: Iterable[str], sql: Callable[[str], Rows]
 ) -> pd.DataFrame:
     """Return a row per table of a trace, with the span of its times: see :meth:`Trace.describe`."""
     tables = account_of_tables(manifest, present)
@@ -63,7 +63,7 @@ def describe(
     return tables
 
 
-def _span(table: str, sql: Callable[[str], duckdb.DuckDBPyRelation]) -> tuple[Any, Any]:
+def _span(table: str, sql: Callable[[str], Rows]) -> tuple[Any, Any]:
     """Return the first and last moment in a table; None without times."""
     times = [c.name for c in TABLES[table].columns if c.type.startswith("timestamp")]
     if not times:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from philly_analysis.errors import QueryError, TraceError
 from philly_analysis.results import UNNAMED, figures, gang_label, share
 from philly_analysis.study import GANGS, gang_class
+from philly_analysis.trace.rows import Rows
 
 By = Literal["gang", "vc"]
 
@@ -59,7 +60,7 @@ def gantt(
     by: By,
     *,
     answer: Callable[[str], duckdb.DuckDBPyRelation],
-    sql: Callable[..., duckdb.DuckDBPyRelation],
+    sql: Callable[..., Rows],
     name: str,
     synthetic: bool,
 ) -> Figure:

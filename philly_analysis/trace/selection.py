@@ -14,12 +14,13 @@ from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import QueryError, TraceError, UnknownNameError
 from philly_analysis.trace.connection import first_line
 from philly_analysis.trace.manifest import Manifest, Sample
+from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import JOBS, TABLES
 from philly_analysis.trace.writer import create_trace, table_file, write_manifest
 
 _CRITERION = "selection"
 _BATCH_ROWS = 100_000
-Sql = Callable[..., duckdb.DuckDBPyRelation]
+Sql = Callable[..., Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,19 @@ class Selection:
     since: str | None = None
 
     @classmethod
-    def between(cls, start: str, end: str) -> Self:
-        """Select the jobs submitted from one moment on, and before another."""
-        return cls(
-            "submitted_at >= $start::timestamp and submitted_at < $end::timestamp",
-            {"start": start, "end": end},
-            f"submitted from {start} to before {end} (UTC)",
-            start,
-        )
+    def between(cls, start: str | None, end: str | None) -> Self:
+        """Select the jobs submitted from one moment on, and before another; None: no bound."""
+        conditions, values, words = ["true"], {}, []
+        if start is not None:
+            conditions.append("submitted_at >= $start::timestamp")
+            values["start"] = start
+            words.append(f"from {start}")
+        if end is not None:
+            conditions.append("submitted_at < $end::timestamp")
+            values["end"] = end
+            words.append(f"before {end}" if start is None else f"to before {end}")
+        when = " ".join(words) or "at any time"
+        return cls(" and ".join(conditions), values, f"submitted {when} (UTC)", start)
 
     @classmethod
     def where(cls, condition: str, columns: Mapping[str, object]) -> Self:
@@ -118,7 +124,7 @@ class Selection:
             write_manifest(folder, made, rows)
         return out
 
-    def _rows(self, sql: Sql, table: str, names: list[str]) -> duckdb.DuckDBPyRelation:
+    def _rows(self, sql: Sql, table: str, names: list[str]) -> Rows:
         columns = TABLES[table].column_names
         selected = "job_id in (select unnest($names))"
         if "job_id" in columns:
@@ -133,11 +139,11 @@ class Selection:
         return sql(f"select * from {table}")
 
 
-def _write(folder: Path, table: str, rows: duckdb.DuckDBPyRelation) -> int:
+def _write(folder: Path, table: str, rows: Rows) -> int:
     """Write rows as a table of a trace in batches, and return their number."""
     schema, count = TABLES[table].arrow, 0
     with pq.ParquetWriter(table_file(folder, TABLES[table]), schema, compression="zstd") as file:
-        for batch in rows.to_arrow_reader(_BATCH_ROWS):
+        for batch in rows.relation.to_arrow_reader(_BATCH_ROWS):
             file.write_table(pa.Table.from_batches([batch]).cast(schema))
             count += batch.num_rows
     return count

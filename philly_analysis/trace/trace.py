@@ -26,6 +26,7 @@ from philly_analysis.trace.manifest import DERIVED
 from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.quotas import Quotas
 from philly_analysis.trace.relations import relations, tables_read
+from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.selection import Selection
 from philly_analysis.trace.views import Views
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 class Trace(SuggestsNames):
     """A folder of tables, opened read-only for queries in SQL.
 
-    Each table and relation is an attribute and an item, a :class:`duckdb.DuckDBPyRelation`:
-    ``trace.jobs.df()``, ``trace["waits"].pl()``, ``trace.jobs.head()``, ``len(trace.jobs)``.
+    Each table and relation is an attribute and an item, of :class:`~philly_analysis.trace.Rows`:
+    ``trace.jobs.df()``, ``trace["waits"].pl()``, ``trace.jobs["gpus"].mean()``.
 
     Use it as a context manager, or call :meth:`close`. Relations of the package are created when
     a query first reads them. Those marked ``materialized`` are written into the trace once.
@@ -136,13 +137,13 @@ class Trace(SuggestsNames):
         title = f"<p>{escape(repr(self))}<br>{self.start} to {self.end} UTC</p>"
         return title + str(self.describe().to_html(index=False, border=0, na_rep=""))
 
-    def __getattr__(self, name: str) -> duckdb.DuckDBPyRelation:
+    def __getattr__(self, name: str) -> Rows:
         """Return a table or relation by its name: ``trace.waits`` is ``trace["waits"]``."""
         if name.startswith("_") or name not in TABLES.keys() | relations().keys():
-            return cast("duckdb.DuckDBPyRelation", super().__getattr__(name))  # type: ignore[misc]
-        return self.answer(name)
+            return cast("Rows", super().__getattr__(name))  # type: ignore[misc]
+        return self[name]
 
-    def __getitem__(self, name: str) -> duckdb.DuckDBPyRelation:
+    def __getitem__(self, name: str) -> Rows:
         """Return a table or relation by its name.
 
         Raises
@@ -152,7 +153,7 @@ class Trace(SuggestsNames):
         MissingTableError
             The trace lacks the table, or one that the relation needs.
         """
-        return self.answer(name)
+        return Rows(self.answer(name))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.has(name)
@@ -291,7 +292,9 @@ class Trace(SuggestsNames):
         return pd.DataFrame(rows, columns=["name", "here", "row", "question", "reads"])
 
     @suggest_arguments
-    def between(self, start: str | datetime, end: str | datetime) -> "Trace":
+    def between(
+        self, start: str | datetime | None = None, end: str | datetime | None = None
+    ) -> "Trace":
         """Return a trace of the jobs submitted from one moment on, and before another.
 
         It has all attempts of these jobs, also later ones, and the samples from `start` to the end
@@ -300,7 +303,8 @@ class Trace(SuggestsNames):
         Parameters
         ----------
         start, end
-            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes.
+            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes. None: from the
+            first submission on, or to the last.
 
         Raises
         ------
@@ -309,7 +313,8 @@ class Trace(SuggestsNames):
         TraceError
             No job was submitted then.
         """
-        return self._select(Selection.between(str(start), str(end)))
+        bounds = (moment if moment is None else str(moment) for moment in (start, end))
+        return self._select(Selection.between(*bounds))
 
     @suggest_arguments
     def where(self, condition: str = "", /, **values: object) -> "Trace":
@@ -365,7 +370,7 @@ class Trace(SuggestsNames):
         known = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
         return bool(known.limit(1).fetchall())
 
-    def sql(self, query: str, /, **values: object) -> duckdb.DuckDBPyRelation:
+    def sql(self, query: str, /, **values: object) -> Rows:
         """Run one SELECT over the tables and relations of the trace.
 
         Parameters
@@ -377,7 +382,7 @@ class Trace(SuggestsNames):
 
         Returns
         -------
-        duckdb.DuckDBPyRelation
+        Rows
             Call ``.df()`` for pandas, ``.pl()`` for polars, ``.to_arrow_table()`` for Arrow.
 
         Raises
@@ -391,7 +396,7 @@ class Trace(SuggestsNames):
         """
         self.create(tables_read(query))
         try:
-            return self._con.sql(query, params=values or None)
+            return Rows(self._con.sql(query, params=values or None))
         except duckdb.Error as error:
             raise QueryError(first_line(error)) from None
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -178,19 +178,20 @@ class Workload(SuggestsNames):
         """Number of GPUs of the machines; 0 without machines."""
         return int(self.machines["gpus"].sum())
 
-    def __getitem__(self, name: str) -> pl.DataFrame:
-        """Return the frame of a table by its name, as ``workload.jobs`` does.
+    def __getitem__(self, name: str) -> "pl.DataFrame | pd.Series[Any]":
+        """Return the frame of a table, as ``workload.jobs`` does, or a column of :meth:`df`.
 
         Raises
         ------
         UnknownNameError
-            There is no such table: :meth:`df` has the columns.
+            There is no such table or column.
         """
-        if name not in self.frames:
-            raise UnknownNameError(
-                "table of a workload (for columns: .df())", str(name), self.frames
-            )
-        return self.frames[name]
+        if name in self.frames:
+            return self.frames[name]
+        jobs = self.df()
+        if name not in jobs:
+            raise UnknownNameError("table or column", str(name), [*self.frames, *jobs.columns])
+        return jobs[name]
 
     def __len__(self) -> int:
         return len(self.jobs)

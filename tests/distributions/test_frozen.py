@@ -38,6 +38,9 @@ def test_parametric_distributions_are_those_of_scipy(family: str) -> None:
         np.testing.assert_allclose(getattr(ours, name)(Q), getattr(theirs, name)(Q), rtol=1e-9)
     for name in ("mean", "median", "var", "std", "entropy", "support"):
         np.testing.assert_allclose(getattr(ours, name)(), getattr(theirs, name)(), rtol=1e-9)
+    if math.isfinite(ours.var()):
+        np.testing.assert_allclose(ours.stats("mvsk"), theirs.stats("mvsk"), rtol=1e-6)
+        np.testing.assert_allclose(ours.stats(), theirs.stats(), rtol=1e-9)
     np.testing.assert_allclose(ours.interval([0.5, 0.9]), theirs.interval([0.5, 0.9]), rtol=1e-9)
     assert ours.expect(np.log) == pytest.approx(theirs.expect(np.log), rel=1e-5)
     assert ours.bic is None

@@ -1,6 +1,6 @@
 """Workload models: fit, samples, files, summaries."""
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,15 @@ def test_the_cluster_and_the_start_are_those_given() -> None:
     assert (later >= datetime(2024, 1, 1)).all()
 
 
+def test_a_sample_of_no_given_size_spans_28_days() -> None:
+    submitted = MODEL.sample(start=datetime(2024, 1, 1)).jobs["submitted_at"]
+    days = set(submitted.dt.date() - date(2024, 1, 1))
+    assert days <= {timedelta(days=d) for d in range(28)} and timedelta(days=27) in days
+
+
 @pytest.mark.parametrize(
     "size",
     [
-        {},
         {"jobs": 0},
         {"days": -1},
         {"jobs": 5, "gpus": 0},

@@ -1,14 +1,15 @@
 """Check the representations and exports of a Result."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from philly_analysis import analyze
-from philly_analysis.errors import OutputError
+from philly_analysis.errors import OutputError, UnknownNameError
 from philly_analysis.results.formatting import quantity
-from philly_analysis.results.result import Fact, Result
+from philly_analysis.results.result import Fact, Result, Results
 from tests.support.small_traces import paper_trace
 
 RESULT = Result(
@@ -75,6 +76,25 @@ def test_a_fact_is_formatted_in_the_unit_of_its_name(
     name: str, value: float | str | None, said: str
 ) -> None:
     assert quantity(name, value) == said
+
+
+def test_facts_and_columns_are_read_by_name() -> None:
+    facts = RESULT.facts
+    assert facts.items() == [*zip(facts.keys(), facts.values(), strict=True)]
+    assert dict(facts) == {"median_wait_s": 90.0, "idle_pct": None, "jobs": 1_234_567}
+    assert RESULT["jobs"] == 1_234_567 and list(RESULT["vc"]) == ["<b>", "y"]
+    frame: Any = RESULT  # names of pandas are those of the table
+    assert frame.iloc[0]["wait_s"] == 1 and frame.to_dict("list")["vc"] == ["<b>", "y"]
+    with pytest.raises(UnknownNameError, match="no fact named 'wait'"):
+        _ = RESULT["wait"]
+
+
+def test_results_are_attributes_and_a_table_of_facts() -> None:
+    both: Any = Results({"waiting": RESULT, "again": RESULT})
+    assert both.waiting is both.again is RESULT
+    assert list(both.df()["result"]) == ["waiting"] * 3 + ["again"] * 3
+    assert list(both.df()["value"][:1]) == [90.0] and both.query("unit == 's'").shape[0] == 2
+    assert list(Results().df()) == list(both.df()) and "again" in dir(both)
 
 
 def test_a_result_is_drawn_and_written(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_the_causes_of_waiting_are_found(sample: Case) -> None:
         truth.select("job_id", "attempt", true="cause"), on=["job_id", "attempt"]
     )
     right = both.filter(pl.col("true") == pl.col("cause").replace(FOUND))
-    total_s = both["wait_s"].sum()
+    total_s = float(both["wait_s"].sum())
     assert right["wait_s"].sum() >= 0.9 * total_s
     assert right.height >= 0.8 * both.height
     # also the rarer ones

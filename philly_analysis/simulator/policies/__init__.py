@@ -85,7 +85,7 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
     Parameters
     ----------
     name
-        A key of :data:`POLICIES`, or a user's policy, as ``file.py:Class`` (see
+        A key of :data:`POLICIES` in any case, or a user's policy, as ``file.py:Class`` (see
         :mod:`philly_analysis.simulator.policies.user_policy`).
     knobs
         Values by knob. Text, as on a command line, is parsed as JSON unless the knob is a word
@@ -105,6 +105,6 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
 def _class_of(name: str) -> type[Policy]:
     if ".py:" in name:
         return load(name)
-    if name not in POLICIES:
+    if name.lower() not in POLICIES:
         raise UnknownNameError("policy", name, POLICIES)
-    return POLICIES[name]
+    return POLICIES[name.lower()]
