@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from philly_analysis.failures.context import Text, texts_of
-from philly_analysis.failures.hints import Hinted, find_hinted
+from philly_analysis.failures.hints import Hinted, find_hinted, hints_in
 from philly_analysis.failures.lines import message, split_lines
 from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
 from philly_analysis.failures.signature import BY_TABLE_ORDER, RANKS, Signature, rules_by_hint
+from philly_analysis.failures.tracebacks import Traceback, Tracebacks
 from philly_analysis.study import Tier
 
 BATCH_CHARS = 4_000_000
@@ -27,11 +28,9 @@ _QUIET = re.compile(
 )
 _LOUD = re.compile(r"NCCL WARN|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
 _TAG_CHARS = 200
-_EXCEPTION = re.compile(
-    r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt)\b"
-)
-_IGNORED_BLOCK = "Exception ignored in"
-_IGNORED_LINES = 20
+LOST_CONNECTION = "MPI runtime failure"
+
+_NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +114,16 @@ def _batches(texts: Iterable[str | bytes]) -> Iterator[list[str | bytes]]:
 def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     evidence: dict[str, _Evidence] = {}
     recovered: list[_Evidence] = []
-    benign = False
+    benign = ended = False
     last = 0
     for found in _matches(text, hinted):
         if found.rule.role == "benign":
             benign = True
             continue
         last = found.piece
+        ended = ended or found.rule.role == "cascade"
+        if ended and found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION:
+            found = replace(found, rank=RANKS["consequence"])
         if found.rule.id not in evidence or found.rank < evidence[found.rule.id].rank:
             if found.recovered:
                 recovered.append(found)
@@ -136,6 +138,8 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
         benign = benign or bool(ordered) or _progressed(text, 0)
         return _no_signature(benign=benign)
     root = ordered[0]
+    if root.rule.role == "suspicion" and _progressed(text, root.piece):
+        return _no_signature(benign=True)
     if root.rank > RANKS["root"] and _completed(root, last + 1, text):
         return _no_signature(benign=True)
     return Failure(
@@ -162,7 +166,7 @@ def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
 
 
 def _matches(text: Text, hinted: list[Hinted]) -> Iterator[_Evidence]:
-    ignored_until = -1
+    tracebacks = Tracebacks(text, (found.at for found in hinted))
 
     @cache  # lines repeat
     def matches(rule: Signature, line: str) -> bool:
@@ -171,19 +175,30 @@ def _matches(text: Text, hinted: list[Hinted]) -> Iterator[_Evidence]:
         return rule.unless is None or rule.unless.search(line) is None
 
     for at, piece, hints in hinted:
-        if _IGNORED_BLOCK in piece:
-            ignored_until = _end_of_ignored(at, text)
-        if at <= ignored_until:
+        if at in tracebacks.ignored or at in tracebacks.echoed:
             continue
-        stripped = message(piece)
+        line, around = message(piece), tracebacks.found.get(at)
+        if around and around.exception == at and _NO_MESSAGE.match(line) and around.source:
+            # of an exception without a message, the statement that raised it
+            line = f"{line.rstrip(':')}: {around.source}"
+            hints |= hints_in(around.source)
         for rule in _rules_of(hints):
-            if matches(rule, stripped) and _near(rule, at, text):
+            if matches(rule, line) and _near(rule, at, text, around) and not _outside(rule, around):
                 yield _Evidence(rule, _rank_in(piece, rule), at, _recovered(rule, at, text))
                 break
 
 
-def _near(rule: Signature, at: int, text: Text) -> bool:
-    return not rule.near or text.count(rule.near, at - LINES_BEFORE, at + LINES_AFTER) > 0
+def _outside(rule: Signature, around: Traceback | None) -> bool:
+    return bool(rule.outside and around and rule.outside.search(around.function))
+
+
+def _near(rule: Signature, at: int, text: Text, around: Traceback | None) -> bool:
+    if not rule.near:
+        return True
+    first, last = at - LINES_BEFORE, at + LINES_AFTER
+    if around:
+        first, last = min(first, around.first), max(last, around.last)
+    return text.count(rule.near, first, last) > 0
 
 
 def _recovered(rule: Signature, at: int, text: Text) -> bool:
@@ -198,13 +213,6 @@ def _rank_in(piece: str, rule: Signature) -> int:
     tag = piece[:_TAG_CHARS]
     quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
     return RANKS["warning"] if quiet else rule.rank
-
-
-def _end_of_ignored(at: int, text: Text) -> int:
-    for later in range(at + 1, min(at + _IGNORED_LINES, len(text.pieces))):
-        if _EXCEPTION.match(message(text.pieces[later])):
-            return later
-    return at
 
 
 def _failed_again(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:

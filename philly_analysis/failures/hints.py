@@ -52,6 +52,12 @@ def find_hinted(lines: Lines) -> list[list[Hinted]]:
     return hinted
 
 
+def hints_in(line: str) -> frozenset[str]:
+    """Return the hints that a line contains."""
+    lower = line.lower()
+    return frozenset(hint for hint in rules_by_hint() if hint in lower)
+
+
 def _ends(lines: pl.Expr, chars: pl.Expr | None = None) -> pl.Expr:
     """Select the first and the last rows of a group, of limited characters."""
     found = []

@@ -32,8 +32,14 @@ _PREFIX = re.compile(
       | [\[(]?\d{4}[-/]\d\d[-/]\d\d[T\ ,]{1,2}[\d:]{8}(?:[.,]\d{1,9})?(?:Z|[+-][\d:]{4,5})?[\])]?:?
       | \w{3}\s{1,2}\d{1,2}\ \d\d:\d\d:\d\d\ [\w.-]{1,60}(?=\ \w{1,20}(?:\[\d{1,8}\])?:)  # syslog
       | <stderr>:? | <stdout>:? | kernel: | \|{1,2}\s
+      | what\(\):                                       # of a C++ exception
+      | (?:\[PG\ [^\]]{1,80}\]\ )?Process\ group\ watchdog\ thread\ terminated\ with\ exception:
     )""",
     re.VERBOSE,
+)
+_RANK = re.compile(
+    r"\s{0,40}(?:\[?rank\s?(\d{1,6})\]?:|\[(?:default)?(\d{1,5})\]:|\[\d{1,9},(\d{1,9})\]<\w"
+    r"|(\d{1,5}):\s|\(\w{1,60},?\s(?:pid|ip|rank)=(\d{1,12}))"
 )
 
 
@@ -103,11 +109,28 @@ def _split_pieces(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def message(piece: str) -> str:
-    """Strip up to five prefixes from a piece (rank, launcher tag, time, process)."""
+    """Strip the prefixes of a piece (rank, launcher tag, time, process) and what relays it."""
+    start = _end_of_prefixes(piece)
+    return piece[start:].strip() if start else piece.rstrip()
+
+
+def unprefixed(piece: str) -> str:
+    """Strip the prefixes of a piece and keep the indentation after them."""
+    start = _end_of_prefixes(piece)
+    return piece[start:].removeprefix(" ").rstrip() if start else piece.rstrip()
+
+
+def rank_of(piece: str) -> str:
+    """Return the rank or process that a launcher names before a line, or ""."""
+    found = _RANK.match(piece)
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def _end_of_prefixes(piece: str) -> int:
     start = 0
     for _ in range(5):
         found = _PREFIX.match(piece, start)
         if found is None:
             break
         start = found.end()
-    return piece[start:].strip() if start else piece.rstrip()
+    return start

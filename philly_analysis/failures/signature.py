@@ -19,6 +19,8 @@ RANKS: dict[str, int] = PRECEDENCE["ranks"]
 # Supervisors report an end in any order; for these ranks the order of the table decides.
 BY_TABLE_ORDER = frozenset({RANKS["ending"], RANKS["cascade"]})
 
+_PATTERNS = {"pattern", "unless", "outside"}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
@@ -48,8 +50,14 @@ class Signature:
         Name of the context pattern that must match in the lines around.
     recovered
         Name of the context pattern that cancels the match in later lines.
+    outside
+        Pattern of the innermost function of a traceback that excludes the match in its exception.
     warns
         Keeps its rank where the line is tagged as a warning or as information.
+    level
+        ``signature``, or ``general rule`` for documented codes and names.
+    source
+        Documentation of a general rule.
     """
 
     id: str
@@ -64,7 +72,10 @@ class Signature:
     unless: re.Pattern[str] | None = None
     near: str = ""
     recovered: str = ""
+    outside: re.Pattern[str] | None = None
     warns: bool = False
+    level: str = "signature"
+    source: str = ""
 
     @property
     def rank(self) -> int:
@@ -88,12 +99,13 @@ def signatures() -> tuple[Signature, ...]:
     """Read the table, in order of precedence."""
     table: list[Signature] = []
     for name in PRECEDENCE["files"]:
-        family = _read(f"signatures/{name}")
+        family = _read(name)
         for entry in family.pop("signature"):
             rule = family | entry
-            patterns = {
-                k: re.compile(rule[k], re.IGNORECASE) for k in ("pattern", "unless") if k in rule
-            }
+            if codes := rule.pop("codes", []):
+                rule["pattern"] = rule["pattern"].replace("{codes}", "|".join(codes))
+                rule["example"] = rule["example"].replace("{code}", codes[0])
+            patterns = {k: re.compile(rule[k], re.IGNORECASE) for k in _PATTERNS & rule.keys()}
             lists = {k: tuple(rule[k]) for k in ("hints", "frameworks")}
             table.append(Signature(**rule | patterns | lists, order=len(table)))
     return tuple(table)

@@ -181,7 +181,7 @@ def test_a_kernel_event_alone_makes_a_record_in_its_time_zone(
     rows, rejects, _ = ingested(clock="America/Los_Angeles")
     assert rejects == []
     assert [row[:7] for row in rows] == [
-        ("application_1", 2, "CUDA failure", "AE", "gpu_fell_off_bus", "fell_off_bus", 1)
+        ("application_1", 2, "CUDA failure", "AE", "gpu_fell_off_bus", "xid_off_bus", 1)
     ]
 
 

@@ -1,0 +1,144 @@
+"""Read Python tracebacks in output: frames, source lines, the exception, exceptions ignored."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from philly_analysis.failures.context import Text
+from philly_analysis.failures.lines import rank_of, unprefixed
+
+WALK_LINES = 200
+"""Lines that are read from the start of a traceback to its exception."""
+MESSAGE_LINES = 10
+"""Lines that are read of an exception's message."""
+
+_HEADER = "Traceback (most recent call last)"
+_FRAME = re.compile(r'^\s{0,40}File "[^"]{1,300}", line \d{1,7}(?:, in (\S{1,200}))?')
+_EXCEPTION = re.compile(
+    r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}"
+    r"(?:\(\w{1,60}\)|(?: \(see above.{0,20}\)))?(?::|$)"
+)
+_RAISE = re.compile(r"^\s{1,40}raise\s")
+_IGNORED = re.compile(
+    r"^Exception (?:ignored (?:in|on)|.{1,200}most likely raised during interpreter shutdown)"
+    r"|^Error in (?:atexit|sys\.excepthook)"
+)
+_IGNORED_LINE = re.compile(r"^Exception .{1,400} ignored$")
+_RELATIONS = {
+    "During handling of the above exception": "raised while handling",
+    "The above exception was the direct cause": "caused by",
+}
+
+
+@dataclass(slots=True)
+class Traceback:
+    """A traceback in output.
+
+    Attributes
+    ----------
+    first, last
+        Its first and its last piece.
+    exception
+        The piece that names the exception; -1 where the output ends before it.
+    function, source
+        Function and source line of the innermost frame, or "".
+    relation
+        To the traceback before it: ``caused by``, ``raised while handling``, or "".
+    """
+
+    first: int
+    last: int
+    exception: int = -1
+    function: str = ""
+    source: str = ""
+    relation: str = ""
+
+
+class Tracebacks:
+    """Tracebacks of a text.
+
+    Parameters
+    ----------
+    text
+        The text.
+    starts
+        Pieces with words of tracebacks, in order.
+
+    Attributes
+    ----------
+    found
+        The tracebacks by each of their pieces, without those ignored.
+    echoed
+        Pieces that quote source code.
+    ignored
+        Pieces of exceptions that Python reports as ignored.
+    """
+
+    def __init__(self, text: Text, starts: Iterable[int]) -> None:
+        self.found: dict[int, Traceback] = {}
+        self.echoed: set[int] = set()
+        self.ignored: set[int] = set()
+        self._pieces = text.pieces
+        for at in starts:
+            line = unprefixed(text.pieces[at])
+            if at in self.found or at in self.ignored:
+                continue
+            if _IGNORED_LINE.match(line):
+                self.ignored.add(at)
+            elif _IGNORED.match(line):
+                self.ignored.update(self._read(at)[1])
+            elif _HEADER in line or _FRAME.match(line):
+                block, pieces = self._read(at)
+                self.found.update(dict.fromkeys(pieces, block))
+            elif _RAISE.match(line):
+                self.echoed.add(at)
+
+    def _read(self, first: int) -> tuple[Traceback, list[int]]:
+        """Read a traceback from its first piece, and return it with its pieces."""
+        block = Traceback(first, first, relation=self._relation(first))
+        rank, framed, after_frame = rank_of(self._pieces[first]), False, False
+        pieces: list[int] = []
+        for at in range(first, min(first + WALK_LINES, len(self._pieces))):
+            piece = self._pieces[at]
+            if rank_of(piece) != rank:
+                continue  # interleaved output of another rank
+            line = unprefixed(piece)
+            if frame := _FRAME.match(line):
+                framed = after_frame = True
+                block.function, block.source = frame.group(1) or "", ""
+            elif at == first or (_HEADER in line and not framed):
+                pass
+            elif framed and (line[:1].isspace() or (after_frame and not _EXCEPTION.match(line))):
+                if after_frame:
+                    block.source = line.strip()
+                after_frame = False
+                self.echoed.add(at)
+            elif _EXCEPTION.match(line) and _HEADER not in line:
+                block.exception = at
+                pieces.append(at)
+                break
+            else:
+                break
+            pieces.append(at)
+        block.last = pieces[-1]
+        if block.exception >= 0:
+            pieces += self._message(block, rank)
+        return block, pieces
+
+    def _message(self, block: Traceback, rank: str) -> list[int]:
+        """Return the indented pieces that continue an exception's message."""
+        found = []
+        for at in range(block.last + 1, min(block.last + 1 + MESSAGE_LINES, len(self._pieces))):
+            piece = self._pieces[at]
+            if rank_of(piece) != rank or not unprefixed(piece)[:1].isspace():
+                break
+            found.append(at)
+        block.last = found[-1] if found else block.last
+        return found
+
+    def _relation(self, first: int) -> str:
+        for at in range(max(0, first - 3), first):
+            for words, relation in _RELATIONS.items():
+                if words in self._pieces[at]:
+                    return relation
+        return ""
