@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import bootstrap
 
 from philly_analysis.results.paired_effects import Paired
 
@@ -72,6 +71,8 @@ def mean_change(
     found = float(change(*given))
     if blocks < _FEWEST:
         return Paired(found, np.nan, np.nan, blocks)
+    from scipy.stats import bootstrap  # slow to import, and most commands need none
+
     interval = bootstrap(
         given,
         change,

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from philly_analysis.results.formatting import share, whole_percent
 from philly_analysis.results.result import Fact
@@ -133,6 +132,8 @@ class Rate:
 
         Without an event it ends at the rate that gives none with a probability of 5 %.
         """
+        from scipy import special  # slow to import, and most commands need none
+
         if not self.exposure > 0:
             return 0.0, np.inf
         if self.events == 0:
@@ -271,6 +272,8 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
 
 def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: float) -> float:
     """Return half the 95 % interval of a sum of influences over `scale`, robust to clusters."""
+    from scipy import special
+
     _, group = np.unique(codes, return_inverse=True)
     totals = np.bincount(group, influence)
     n = len(totals)

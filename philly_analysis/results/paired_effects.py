@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 FEWEST_PAIRS = 3
 """Fewest pairs for an interval."""
@@ -52,6 +51,8 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
         Return the change in percent of `before`, from the mean logarithm of the ratios, so that
         halving and doubling are symmetric. All values must be positive.
     """
+    from scipy import special  # slow to import, and most commands need none
+
     a, b = np.asarray(after, float), np.asarray(before, float)
     change = np.log(a) - np.log(b) if relative else a - b
     n = len(change)

@@ -20,7 +20,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -185,6 +184,8 @@ def _code() -> str:
 
 def _style() -> str:
     """Return a digest of the user's own matplotlib settings, which figures may leave in effect."""
+    import matplotlib as mpl
+
     settings = [(k, v) for k, v in dict.items(mpl.rcParams) if not k.startswith("backend")]
     return _digest(repr(sorted(settings)).encode())
 
