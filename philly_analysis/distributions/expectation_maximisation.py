@@ -33,22 +33,24 @@ def fit_lognormals(x: Lifetimes, components: int, start: Floats | None = None) -
     """
     thin = x.thinned(_POINTS)
     y, late = np.log(thin.values), thin.censored
+    any_late = bool(late.any())
+    first = np.tile(y, (components, 1))
+    second = first**2
 
     def step(weight: Floats, mu: Floats, sigma: Floats) -> tuple[float, tuple[Floats, ...]]:
-        z = (y[:, None] - mu) / sigma
-        log_p = -0.5 * z**2 - np.log(sigma) - _HALF_LOG_2PI
-        first = np.repeat(y[:, None], components, axis=1)
-        second = first**2
-        if late.any():
-            log_sf = special.log_ndtr(-z[late])
-            hazard = np.exp(-0.5 * z[late] ** 2 - _HALF_LOG_2PI - log_sf)
-            first[late] = mu + sigma * hazard
-            second[late] = mu**2 + sigma**2 + sigma * hazard * (y[late][:, None] + mu)
-            log_p[late] = log_sf
-        log_p += np.log(weight)
+        center, width = mu[:, None], sigma[:, None]
+        z = (y - center) / width
+        log_p = -0.5 * z**2 - np.log(width) - _HALF_LOG_2PI
+        if any_late:
+            log_sf = special.log_ndtr(-z[:, late])
+            hazard = np.exp(-0.5 * z[:, late] ** 2 - _HALF_LOG_2PI - log_sf)
+            first[:, late] = center + width * hazard
+            second[:, late] = center**2 + width**2 + width * hazard * (y[late] + center)
+            log_p[:, late] = log_sf
+        log_p += np.log(weight)[:, None]
         log_likelihood, share, mass = _responsibilities(log_p)
-        mu = (share * first).sum(axis=0) / mass
-        variance = (share * second).sum(axis=0) / mass - mu**2
+        mu = np.vecdot(share, first) / mass
+        variance = np.vecdot(share, second) / mass - mu**2
         sigma = np.sqrt(np.maximum(variance, _MIN_SIGMA**2))
         return log_likelihood, (mass / mass.sum(), mu, sigma)
 
@@ -74,10 +76,10 @@ def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None)
     t, late = thin.values, thin.censored
 
     def step(weight: Floats, scale: Floats) -> tuple[float, tuple[Floats, ...]]:
-        log_p = np.log(weight) - t[:, None] / scale - np.where(late[:, None], 0.0, np.log(scale))
+        mean = scale[:, None]
+        log_p = np.log(weight)[:, None] - t / mean - np.where(late, 0.0, np.log(mean))
         log_likelihood, share, mass = _responsibilities(log_p)
-        expected = t[:, None] + late[:, None] * scale
-        scale = np.maximum((share * expected).sum(axis=0) / mass, 1e-9)
+        scale = np.maximum(np.vecdot(share, t + late * mean) / mass, 1e-9)
         return log_likelihood, (mass / mass.sum(), scale)
 
     if start is not None:
@@ -88,10 +90,18 @@ def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None)
 
 
 def _responsibilities(log_p: Floats) -> tuple[float, Floats, Floats]:
-    """Return the mean log-likelihood, each component's share of each value, and their sums."""
-    total = np.logaddexp.reduce(log_p, axis=1)
-    share = np.exp(log_p - total[:, None])
-    return float(total.mean()), share, share.sum(axis=0) + 1e-12
+    """Return the mean log-likelihood, each component's share of each value, and their sums.
+
+    Parameters
+    ----------
+    log_p
+        Shape (components, values).
+    """
+    largest = log_p.max(axis=0)
+    share = np.exp(log_p - largest)
+    total = share.sum(axis=0)
+    share /= total
+    return float((largest + np.log(total)).mean()), share, share.sum(axis=1) + 1e-12
 
 
 def _iterate(

@@ -60,27 +60,39 @@ class Family:
         return tuple(f"{name}_{k + 1}" for k in range(repeats) for name in self.names)
 
 
+Terms = tuple[Floats, Floats, Floats]
+"""Log density or log survival function of each value, and its derivatives by the logarithms of
+shape and scale."""
+
+
 def _maximum_likelihood(
-    log_pdf: Callable[[Floats, Floats, Floats], Floats],
-    log_sf: Callable[[Floats, Floats, Floats], Floats],
+    log_pdf: Callable[[Floats, float, float], Terms],
+    log_sf: Callable[[Floats, float, float], Terms],
     guess: Callable[[Floats], tuple[float, float]],
 ) -> Fit:
-    """Return a fit of two positive parameters, the second a scale, on their logarithms."""
+    """Return a fit of two positive parameters, shape and scale, on their logarithms."""
 
     def fit(sample: Lifetimes, _: int, start: Floats | None) -> Floats:
         unit = float(np.exp(np.log(sample.values).mean()))
         ended, running = sample.ended / unit, sample.running / unit
         first = start / [1, unit] if start is not None else np.array(guess(sample.values / unit))
 
-        def loss(u: Floats) -> float:
+        def loss(u: Floats) -> tuple[float, Floats]:
             shape, scale = np.exp(u)
             with np.errstate(all="ignore"):
-                total = log_pdf(ended, shape, scale).sum() + log_sf(running, shape, scale).sum()
-            return float(-total / sample.n) if np.isfinite(total) else 1e9
+                terms = np.array([term.sum() for term in log_pdf(ended, shape, scale)])
+                if running.size:
+                    terms += [term.sum() for term in log_sf(running, shape, scale)]
+            terms /= -sample.n
+            return (float(terms[0]), terms[1:]) if np.isfinite(terms).all() else (1e9, np.zeros(2))
 
-        found = scipy.optimize.minimize(loss, np.log(np.maximum(first, 1e-6)), method="BFGS")
+        begin = np.log(np.maximum(first, 1e-6))
+        # near the start, as in the refits of a bootstrap, ten times as fast as BFGS
+        found = scipy.optimize.root(lambda u: loss(u)[1], begin)
+        if not found.success or loss(found.x)[0] > loss(begin)[0]:
+            found = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS")
         if not np.isfinite(found.x).all() or np.abs(found.x).max() > 20:
-            found = scipy.optimize.minimize(loss, np.zeros(2), method="Nelder-Mead")
+            found = scipy.optimize.minimize(lambda u: loss(u)[0], np.zeros(2), method="Nelder-Mead")
         return np.asarray(np.exp(found.x) * [1, unit])
 
     return fit
@@ -90,27 +102,74 @@ def _exponential(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
     return np.array([x.values.sum() / x.ended.size])
 
 
+def _weibull_sf(x: Floats, k: float, s: float) -> Terms:
+    log_x = np.log(x / s)
+    hazard = np.exp(k * log_x)
+    return -hazard, -k * log_x * hazard, k * hazard
+
+
+def _weibull_pdf(x: Floats, k: float, s: float) -> Terms:
+    log_x = np.log(x / s)
+    log_sf, by_shape, by_scale = _weibull_sf(x, k, s)
+    return np.log(k / s) + (k - 1) * log_x + log_sf, 1 + k * log_x + by_shape, by_scale - k
+
+
+def _gamma_pdf(x: Floats, a: float, s: float) -> Terms:
+    z = x / s
+    log_z = np.log(z)
+    return (
+        (a - 1) * log_z - z - np.log(s) - special.gammaln(a),
+        a * (log_z - special.digamma(a)),
+        z - a,
+    )
+
+
+def _gamma_sf(x: Floats, a: float, s: float) -> Terms:
+    z = x / s
+
+    def log_sf(shape: float) -> Floats:
+        return np.asarray(np.log(np.maximum(special.gammaincc(shape, z), 1e-300)))
+
+    here, step = log_sf(a), 1e-6  # no closed form of the derivative by the shape
+    by_shape = (log_sf(a * np.exp(step)) - log_sf(a * np.exp(-step))) / (2 * step)
+    return here, by_shape, np.exp(a * np.log(z) - z - special.gammaln(a) - here)
+
+
+def _lomax_sf(x: Floats, c: float, s: float) -> Terms:
+    log_sf = -c * np.log1p(x / s)
+    return log_sf, log_sf, c * x / (s + x)
+
+
+def _lomax_pdf(x: Floats, c: float, s: float) -> Terms:
+    log_x = np.log1p(x / s)
+    return np.log(c / s) - (c + 1) * log_x, 1 - c * log_x, (c + 1) * x / (s + x) - 1
+
+
+def _lognormal_pdf(x: Floats, sigma: float, scale: float) -> Terms:
+    z = np.log(x / scale) / sigma
+    return -np.log(x * sigma) - z**2 / 2, z**2 - 1, z / sigma
+
+
+def _lognormal_sf(x: Floats, sigma: float, scale: float) -> Terms:
+    z = np.log(x / scale) / sigma
+    log_sf = np.asarray(special.log_ndtr(-z))
+    hazard = np.exp(-(z**2) / 2 - log_sf) / np.sqrt(2 * np.pi)
+    return log_sf, hazard * z, hazard / sigma
+
+
 _weibull = _maximum_likelihood(
-    lambda x, k, s: np.log(k / s) + (k - 1) * np.log(x / s) - (x / s) ** k,
-    lambda x, k, s: -((x / s) ** k),
+    _weibull_pdf,
+    _weibull_sf,
     lambda x: (1.28 / max(float(np.log(x).std()), 0.01), 1.3),
 )
 _gamma = _maximum_likelihood(
-    lambda x, a, s: (a - 1) * np.log(x / s) - x / s - np.log(s) - special.gammaln(a),
-    lambda x, a, s: np.log(np.maximum(special.gammaincc(a, x / s), 1e-300)),
+    _gamma_pdf,
+    _gamma_sf,
     lambda x: (0.5 / max(float(np.log(x.mean())), 0.01), float(x.mean())),
 )
-_lomax = _maximum_likelihood(
-    lambda x, c, s: np.log(c / s) - (c + 1) * np.log1p(x / s),
-    lambda x, c, s: -c * np.log1p(x / s),
-    lambda x: (1.5, float(2 * np.median(x))),
-)
-
-
+_lomax = _maximum_likelihood(_lomax_pdf, _lomax_sf, lambda x: (1.5, float(2 * np.median(x))))
 _censored_lognormal = _maximum_likelihood(
-    lambda x, sigma, scale: -np.log(x * sigma) - (np.log(x / scale) / sigma) ** 2 / 2,
-    lambda x, sigma, scale: np.asarray(special.log_ndtr(-np.log(x / scale) / sigma)),
-    lambda x: (max(float(np.log(x).std()), 0.01), 1.0),
+    _lognormal_pdf, _lognormal_sf, lambda x: (max(float(np.log(x).std()), 0.01), 1.0)
 )
 
 

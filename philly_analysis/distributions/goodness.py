@@ -63,10 +63,11 @@ def p_value(fitted: Distribution, x: Lifetimes, rng: np.random.Generator) -> flo
     if scaled > (KOLMOGOROV_5PCT if known else CERTAIN_REJECTION):
         return float(min(1.0, 2 * np.exp(-2 * scaled**2)))
     scaled = distance * np.sqrt(x.n)
+    frozen = family.frozen(theta)
     gaps, worse = [], 0
     for _ in range(SIMULATIONS):
         like = x.subsample(SIMULATED_POINTS, rng) if independent else x
-        sample = _simulate(fitted, like, rng)
+        sample = _simulate(frozen, like, rng)
         if sample is None:
             continue
         again = family.fit(sample, components, theta)
@@ -81,13 +82,13 @@ def p_value(fitted: Distribution, x: Lifetimes, rng: np.random.Generator) -> flo
     return (worse + 1) / (len(gaps) + 1)
 
 
-def _simulate(fitted: Distribution, like: Lifetimes, rng: np.random.Generator) -> Lifetimes | None:
-    """Draw a sample of the fitted distribution, clustered and censored as a given one."""
+def _simulate(frozen: Continuous, like: Lifetimes, rng: np.random.Generator) -> Lifetimes | None:
+    """Draw a sample of a distribution, clustered and censored as a given one."""
     z = rng.standard_normal(like.n)
     if like.cluster is not None:
         shared = rng.standard_normal(int(like.cluster.max()) + 1)[like.cluster]
         z = np.sqrt(like.correlation) * shared + np.sqrt(1 - like.correlation) * z
-    x = np.maximum(fitted.ppf(special.ndtr(z)), np.finfo(float).tiny)
+    x = np.maximum(frozen.ppf(special.ndtr(z)), np.finfo(float).tiny)
     late = np.zeros(like.n, bool)
     if like.running.size:
         # Kaplan-Meier estimate of the censoring times, with the roles of both reversed

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.special as special
@@ -65,7 +66,7 @@ def exponential_components(scale: Floats) -> Components:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mixture(PositiveDistribution):
     """A finite mixture of positive distributions.
 
@@ -105,13 +106,15 @@ class Mixture(PositiveDistribution):
     def ppf(self, q: ArrayLike) -> Floats:
         """Return the quantiles at probabilities `q`."""
         p = np.asarray(q, dtype=float)
-        x = np.where(p <= 0, 0.0, np.where(p >= 1, np.inf, self._invert(self.cdf, p)))
+        inside = self._invert(self.cdf, p, *self._quantile_table)
+        x = np.where(p <= 0, 0.0, np.where(p >= 1, np.inf, inside))
         return np.asarray(np.where(np.isnan(p), np.nan, x))
 
     def isf(self, q: ArrayLike) -> Floats:
         """Return the quantiles at probabilities 1 - `q`."""
         p = np.asarray(q, dtype=float)
-        x = self._invert(lambda v: -self.sf(v), -p)
+        table = self._table(_INVERSION_GRID)
+        x = self._invert(lambda v: -self.sf(v), -p, table, -self.sf(table))
         x = np.where(p <= 0, np.inf, np.where(p >= 1, 0.0, x))
         return np.asarray(np.where(np.isnan(p), np.nan, x))
 
@@ -119,11 +122,18 @@ class Mixture(PositiveDistribution):
         low = max(self.components.low, 1e-300)
         return np.geomspace(low, self.components.high, points)
 
-    def _invert(self, increasing: Callable[[Floats], Floats], level: Floats) -> Floats:
+    @cached_property
+    def _quantile_table(self) -> tuple[Floats, Floats]:
+        """Values and the CDF at each."""
+        table = self._table(_INVERSION_GRID)
+        return table, self.cdf(table)
+
+    @staticmethod
+    def _invert(
+        increasing: Callable[[Floats], Floats], level: Floats, table: Floats, at: Floats
+    ) -> Floats:
         """Return where a function reaches levels: false position within a cell of a fine table."""
         flat = np.atleast_1d(level).ravel()
-        table = self._table(_INVERSION_GRID)
-        at = increasing(table)
         cell = np.clip(np.searchsorted(at, flat), 1, table.size - 1)
         left, right = table[cell - 1], table[cell]
         p_left, p_right = at[cell - 1], at[cell]

@@ -6,6 +6,7 @@ import scipy.stats as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from philly_analysis.distributions import families
 from philly_analysis.distributions.distribution import EMPIRICAL, Distribution, Parameter
 from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitting import fit_distribution
@@ -92,6 +93,30 @@ def test_a_refit_has_the_true_parameters_within_intervals(family: str) -> None:
         assert low <= parameter.value <= high
 
 
+@pytest.mark.parametrize("family", ["weibull", "gamma", "lomax", "lognormal"])
+@pytest.mark.parametrize("of", ["pdf", "sf"])
+def test_derivatives_of_likelihoods_are_slopes(family: str, of: str) -> None:
+    terms = getattr(families, f"_{family}_{of}")
+    frozen = {
+        "weibull": lambda shape, scale: sp.weibull_min(shape, scale=scale),
+        "gamma": lambda shape, scale: sp.gamma(shape, scale=scale),
+        "lomax": lambda shape, scale: sp.lomax(shape, scale=scale),
+        "lognormal": lambda shape, scale: sp.lognorm(shape, scale=scale),
+    }[family]
+    x, log_shape, log_scale, step = np.array([0.2, 1.0, 7.0]), 0.4, -0.3, 1e-5
+
+    def exact(at_shape: float, at_scale: float) -> np.ndarray:
+        return np.asarray(getattr(frozen(np.exp(at_shape), np.exp(at_scale)), f"log{of}")(x))
+
+    value, by_shape, by_scale = terms(x, np.exp(log_shape), np.exp(log_scale))
+    # densities may lack a constant
+    assert np.ptp(value - exact(log_shape, log_scale)) == pytest.approx(0, abs=1e-9)
+    for slope, of_shape, of_scale in ((by_shape, step, 0.0), (by_scale, 0.0, step)):
+        above = exact(log_shape + of_shape, log_scale + of_scale)
+        below = exact(log_shape - of_shape, log_scale - of_scale)
+        np.testing.assert_allclose(slope, (above - below) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.slow
 def test_intervals_have_nominal_coverage() -> None:
     rng = np.random.default_rng(5)
@@ -159,7 +184,7 @@ def test_kaplan_meier_by_hand() -> None:
 def test_a_simulated_sample_has_at_least_two_uncensored_values() -> None:
     like = Lifetimes.of([1, 2, 300, 400], [True, True, False, False])
     rng = np.random.default_rng(0)
-    drawn = [_simulate(known("lognormal"), like, rng) for _ in range(100)]
+    drawn = [_simulate(known("lognormal").frozen(), like, rng) for _ in range(100)]
     assert {x and x.ended.size for x in drawn} == {None, 2, 3, 4}
 
 
