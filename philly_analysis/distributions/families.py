@@ -88,12 +88,17 @@ def _maximum_likelihood(
 
         begin = np.log(np.maximum(first, 1e-6))
         # near the start, as in the refits of a bootstrap, ten times as fast as BFGS
-        found = scipy.optimize.root(lambda u: loss(u)[1], begin)
-        if not found.success or loss(found.x)[0] > loss(begin)[0]:
-            found = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS")
-        if not np.isfinite(found.x).all() or np.abs(found.x).max() > 20:
-            found = scipy.optimize.minimize(lambda u: loss(u)[0], np.zeros(2), method="Nelder-Mead")
-        return np.asarray(np.exp(found.x) * [1, unit])
+        root = scipy.optimize.root(lambda u: loss(u)[1], begin)
+        best = root.x
+        if not root.success or loss(best)[0] > loss(begin)[0]:
+            best = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS").x
+        if not np.isfinite(best).all() or np.abs(best).max() > 20:
+
+            def alone(u: Floats) -> float:
+                return loss(u)[0]
+
+            best = scipy.optimize.minimize(alone, np.zeros(2), method="Nelder-Mead").x
+        return np.asarray(np.exp(best) * [1, unit])
 
     return fit
 
