@@ -1,36 +1,26 @@
 """Classify a failure by its log output: the first line of the highest-ranked signature decides."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
 
+from philly_analysis.failures.confidence import confidence_of
 from philly_analysis.failures.context import Text, texts_of
-from philly_analysis.failures.hints import Hinted, find_hinted, hints_in
-from philly_analysis.failures.lines import message, split_lines
+from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, describe
+from philly_analysis.failures.hints import Hinted, find_hinted
+from philly_analysis.failures.lines import split_lines
+from philly_analysis.failures.matching import Evidence, find_evidence
 from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
-from philly_analysis.failures.signature import BY_TABLE_ORDER, RANKS, Signature, rules_by_hint
-from philly_analysis.failures.tracebacks import Traceback, Tracebacks
+from philly_analysis.failures.signature import RANKS, Signature
+from philly_analysis.failures.tracebacks import Tracebacks
 from philly_analysis.study import Tier
 
 BATCH_CHARS = 4_000_000
 """Characters of texts that are classified together; a longer text alone."""
-LINES_BEFORE = 30
-LINES_AFTER = 10
-RECOVERY_LINES = 40
 RELAPSE_LINES = 12
 PROGRESS_LINES = 3
-LONGEST_LINE_CHARS = 500
 
-_QUIET = re.compile(
-    r"Warning: |\b(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
-    r"|^[WID]\d{4} |^I tensorflow|\[(?:warning|info|debug)\]|level=(?:warn|info|debug)"
-)
-_LOUD = re.compile(r"NCCL WARN|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
-_TAG_CHARS = 200
 LOST_CONNECTION = "MPI runtime failure"
-
-_NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
+MOST_EVENTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +39,13 @@ class Failure:
         The deciding line and its number from 1; "" and 0 if there is none.
     rule
         Id of the signature that decided, or "".
+    level
+        What the verdict rests on: ``signature``, ``general rule``, ``guess`` (an ending, a fragment
+        or a suspicion), ``benign`` (no failure), ``none`` (no line names a cause).
+    confidence
+        Share of such verdicts that are right, 0 to 1.
+    events
+        The events in the output in order of lines, the first ones of each rule.
     """
 
     reason: str
@@ -57,20 +54,15 @@ class Failure:
     line: str
     line_number: int
     rule: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    rule: Signature
-    rank: int
-    piece: int
-    recovered: bool
+    level: str
+    confidence: float
+    events: tuple[Event, ...]
 
     @property
-    def preference(self) -> tuple[int, int, int]:
-        if self.rank in BY_TABLE_ORDER:
-            return self.rank, self.rule.order, self.piece
-        return self.rank, self.piece, self.rule.order
+    def alternatives(self) -> tuple[str, ...]:
+        """Reasons that other events indicate, in order of lines."""
+        others = (event.reason for event in self.events if event.part == "consequence")
+        return tuple(dict.fromkeys(r for r in others if r not in (self.reason, NO_SIGNATURE, "")))
 
 
 def classify_text(text: str | bytes) -> Failure:
@@ -112,15 +104,47 @@ def _batches(texts: Iterable[str | bytes]) -> Iterator[list[str | bytes]]:
 
 
 def _classify(text: Text, hinted: list[Hinted]) -> Failure:
-    evidence: dict[str, _Evidence] = {}
-    recovered: list[_Evidence] = []
+    tracebacks = Tracebacks(text, (found.at for found in hinted))
+    matched = list(find_evidence(text, hinted, tracebacks))
+    evidence, benign = _weigh(matched)
+    ordered = sorted(evidence.values(), key=lambda found: found.preference)
+    root = ordered[0] if ordered else None
+    if root is None or all(found.rank == RANKS["warning"] for found in ordered):
+        benign, root = benign or root is not None or _progressed(text, 0), None
+    elif (root.rule.role == "suspicion" and _progressed(text, root.piece)) or (
+        root.rank > RANKS["root"] and _completed(root, _last(matched) + 1, text)
+    ):
+        benign, root = True, None
+    events = _events(text, matched, root, tracebacks)
+    if root is None:
+        level = "benign" if benign else "none"
+        fine = "benign" if benign else ""
+        confidence = confidence_of(level, "")
+        tiers = tiers_of(NO_SIGNATURE)
+        return Failure(NO_SIGNATURE, tiers, fine, "", 0, "", level, confidence, events)
+    level = _level(root)
+    return Failure(
+        reason=root.rule.reason,
+        tiers=tiers_of(root.rule.reason),
+        fine=root.rule.fine,
+        line=text.pieces[root.piece].strip()[:LONGEST_LINE_CHARS],
+        line_number=text.line_number(root.piece),
+        rule=root.rule.id,
+        level=level,
+        confidence=confidence_of(level, root.rule.role),
+        events=events,
+    )
+
+
+def _weigh(matched: list[Evidence]) -> tuple[dict[str, Evidence], bool]:
+    """Return the best evidence of each rule, and whether the output is benign without it."""
+    evidence: dict[str, Evidence] = {}
+    recovered: list[Evidence] = []
     benign = ended = False
-    last = 0
-    for found in _matches(text, hinted):
+    for found in matched:
         if found.rule.role == "benign":
             benign = True
             continue
-        last = found.piece
         ended = ended or found.rule.role == "cascade"
         if ended and found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION:
             found = replace(found, rank=RANKS["consequence"])
@@ -132,90 +156,52 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     for found in recovered:
         if _failed_again(found, evidence.values()):
             evidence[found.rule.id] = replace(found, rank=RANKS["root"])
-    benign = benign or bool(recovered)
-    ordered = sorted(evidence.values(), key=lambda found: found.preference)
-    if not ordered or all(found.rank == RANKS["warning"] for found in ordered):
-        benign = benign or bool(ordered) or _progressed(text, 0)
-        return _no_signature(benign=benign)
-    root = ordered[0]
-    if root.rule.role == "suspicion" and _progressed(text, root.piece):
-        return _no_signature(benign=True)
-    if root.rank > RANKS["root"] and _completed(root, last + 1, text):
-        return _no_signature(benign=True)
-    return Failure(
-        reason=root.rule.reason,
-        tiers=tiers_of(root.rule.reason),
-        fine=root.rule.fine,
-        line=text.pieces[root.piece].strip()[:LONGEST_LINE_CHARS],
-        line_number=text.line_number(root.piece),
-        rule=root.rule.id,
-    )
+    return evidence, benign or bool(recovered)
 
 
-def _no_signature(*, benign: bool) -> Failure:
-    fine = "benign" if benign else ""
-    return Failure(NO_SIGNATURE, tiers_of(NO_SIGNATURE), fine, "", 0, "")
+def _last(matched: list[Evidence]) -> int:
+    return max((found.piece for found in matched if found.rule.role != "benign"), default=0)
 
 
-@lru_cache(maxsize=4096)
-def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
-    """Return the signatures that a line with these hints may match, in order of rank."""
-    index = rules_by_hint()
-    rules = {rule.order: rule for hint in hints for rule in index[hint]}
-    return tuple(sorted(rules.values(), key=lambda rule: (rule.rank, rule.order)))
+def _level(root: Evidence) -> str:
+    return "guess" if root.rank >= RANKS["suspicion"] else root.rule.level
 
 
-def _matches(text: Text, hinted: list[Hinted]) -> Iterator[_Evidence]:
-    tracebacks = Tracebacks(text, (found.at for found in hinted))
+def _events(
+    text: Text, matched: list[Evidence], root: Evidence | None, tracebacks: Tracebacks
+) -> tuple[Event, ...]:
+    """Describe the root, the first match of each other rule, and ignored exceptions, by line."""
+    found: dict[int, Event] = {}
 
-    @cache  # lines repeat
-    def matches(rule: Signature, line: str) -> bool:
-        if rule.pattern.search(line) is None:
-            return False
-        return rule.unless is None or rule.unless.search(line) is None
+    def add(at: int, part: Part, rule: Signature | None, *, in_traceback: bool) -> None:
+        if at not in found and len(found) < MOST_EVENTS:
+            reason, name = (rule.reason, rule.id) if rule else ("", "")
+            found[at] = describe(
+                part,
+                text.pieces[at],
+                text.line_number(at),
+                reason=reason,
+                rule=name,
+                in_traceback=in_traceback,
+            )
 
-    for at, piece, hints in hinted:
-        if at in tracebacks.ignored or at in tracebacks.echoed:
+    if root:
+        add(root.piece, "root", root.rule, in_traceback=root.in_traceback)
+    seen = {root.rule.id} if root else set()
+    for match in matched:
+        if match.rule.id in seen or match.rule.role == "fragment":
             continue
-        line, around = message(piece), tracebacks.found.get(at)
-        if around and around.exception == at and _NO_MESSAGE.match(line) and around.source:
-            # of an exception without a message, the statement that raised it
-            line = f"{line.rstrip(':')}: {around.source}"
-            hints |= hints_in(around.source)
-        for rule in _rules_of(hints):
-            if matches(rule, line) and _near(rule, at, text, around) and not _outside(rule, around):
-                yield _Evidence(rule, _rank_in(piece, rule), at, _recovered(rule, at, text))
-                break
+        seen.add(match.rule.id)
+        is_noise = match.rank < 0 or match.rank == RANKS["warning"] or match.recovered
+        part: Part = "noise" if is_noise or root is None else "consequence"
+        add(match.piece, part, match.rule, in_traceback=match.in_traceback)
+    for at in sorted(tracebacks.ignored):
+        if tracebacks.is_headline(at):
+            add(at, "noise", None, in_traceback=True)
+    return tuple(found[at] for at in sorted(found))
 
 
-def _outside(rule: Signature, around: Traceback | None) -> bool:
-    return bool(rule.outside and around and rule.outside.search(around.function))
-
-
-def _near(rule: Signature, at: int, text: Text, around: Traceback | None) -> bool:
-    if not rule.near:
-        return True
-    first, last = at - LINES_BEFORE, at + LINES_AFTER
-    if around:
-        first, last = min(first, around.first), max(last, around.last)
-    return text.count(rule.near, first, last) > 0
-
-
-def _recovered(rule: Signature, at: int, text: Text) -> bool:
-    last = at + RECOVERY_LINES - 1
-    return bool(rule.recovered) and text.count(rule.recovered, at, last) > 0
-
-
-def _rank_in(piece: str, rule: Signature) -> int:
-    """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
-    if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
-        return rule.rank
-    tag = piece[:_TAG_CHARS]
-    quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
-    return RANKS["warning"] if quiet else rule.rank
-
-
-def _failed_again(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
+def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
     """Whether more evidence of a failure follows a recovery within a few lines."""
     return any(
         found.rank >= RANKS["implicit"]
@@ -224,7 +210,7 @@ def _failed_again(recovered: _Evidence, evidence: Iterable[_Evidence]) -> bool:
     )
 
 
-def _completed(root: _Evidence, first: int, text: Text) -> bool:
+def _completed(root: Evidence, first: int, text: Text) -> bool:
     """Whether the lines from the first after the evidence report completion or training."""
     if text.count("success", first, len(text.pieces), tail=True):
         return True

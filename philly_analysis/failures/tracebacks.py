@@ -93,6 +93,11 @@ class Tracebacks:
             elif _RAISE.match(line):
                 self.echoed.add(at)
 
+    def is_headline(self, at: int) -> bool:
+        """Whether a piece reports an exception as ignored, rather than being part of it."""
+        line = unprefixed(self._pieces[at])
+        return bool(_IGNORED.match(line) or _IGNORED_LINE.match(line))
+
     def _read(self, first: int) -> tuple[Traceback, list[int]]:
         """Read a traceback from its first piece, and return it with its pieces."""
         block = Traceback(first, first, relation=self._relation(first))

@@ -15,6 +15,7 @@ from philly_analysis.failures import (
     classify_text,
     classify_texts,
     hints,
+    matching,
     signatures,
     tiers_of,
 )
@@ -94,7 +95,7 @@ def test_of_many_kinds_of_lines_few_are_searched_and_the_causes_stay(
         searched.append(piece)
         return message(piece)
 
-    monkeypatch.setattr(classifier, "message", counted)
+    monkeypatch.setattr(matching, "message", counted)
     few = classify_text(text)
     assert len(firsts) < len(searched) <= hints.MOST_LINES
     monkeypatch.setattr(hints, "MOST_LINES", len(text))

@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 
 from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signatures
-from philly_analysis.failures.classifier import _matches
 from philly_analysis.failures.context import texts_of
 from philly_analysis.failures.hints import find_hinted
 from philly_analysis.failures.lines import PIECE_CHARS, split_lines
+from philly_analysis.failures.matching import find_evidence
 from philly_analysis.failures.signature import RANKS, Signature, contexts
+from philly_analysis.failures.tracebacks import Tracebacks
 
 TABLE = signatures()
 
@@ -39,7 +40,9 @@ def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role() -> None
 def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -> None:
     lines = split_lines([rule.example])
     [text], [hinted] = texts_of(lines), find_hinted(lines)
-    assert rule.id in [found.rule.id for found in _matches(text, hinted)]
+    tracebacks = Tracebacks(text, (found.at for found in hinted))
+    matched = find_evidence(text, hinted, tracebacks)
+    assert rule.id in [found.rule.id for found in matched]
     decided = classify_text(rule.example)
     if rule.role in ("benign", "warning"):
         assert (decided.reason, decided.rule) == (NO_SIGNATURE, "")

@@ -1,0 +1,79 @@
+"""Describe the events in output: which is the root of a failure, which its consequence or noise."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from philly_analysis.failures.lines import rank_of
+
+Part = Literal["root", "consequence", "noise"]
+
+LONGEST_LINE_CHARS = 500
+_TIME = re.compile(
+    r"\d{4}[-/]\d\d[-/]\d\d[T ,]{1,2}\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\w{3}\s{1,2}\d{1,2} \d\d:\d\d:\d\d(?: \d{4})?|\[\s{0,12}\d{1,8}\.\d{6}\]|\b\d\d:\d\d:\d\d\b"
+)
+_HEAD_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line of output on which a rule matched, or that reports an exception as ignored.
+
+    Attributes
+    ----------
+    part
+        ``root``, ``consequence`` of a failure, or ``noise``, which no failure caused.
+    kind
+        Writer of the line: traceback, driver, kernel, scheduler, kubernetes, launcher, native or
+        program.
+    rank
+        Rank or process that a launcher names before the line, or "".
+    time
+        Time as the line gives it, or "".
+    reason, rule
+        What the rule indicates, and its id; "" of an ignored exception.
+    line, line_number
+        The line and its number from 1.
+    """
+
+    part: Part
+    kind: str
+    rank: str
+    time: str
+    reason: str
+    rule: str
+    line: str
+    line_number: int
+
+
+def describe(
+    part: Part, piece: str, number: int, *, reason: str, rule: str, in_traceback: bool
+) -> Event:
+    """Describe a piece of a line as an event."""
+    time = _TIME.search(piece[:_HEAD_CHARS])
+    return Event(
+        part=part,
+        kind="traceback" if in_traceback else _kind_of(piece),
+        rank=rank_of(piece),
+        time=time.group().strip("[ ]") if time else "",
+        reason=reason,
+        rule=rule,
+        line=piece.strip()[:LONGEST_LINE_CHARS],
+        line_number=number,
+    )
+
+
+def _kind_of(piece: str) -> str:
+    head = piece[:LONGEST_LINE_CHARS]
+    found = (kind for kind, pattern in _kinds().items() if pattern.search(head))
+    return next(found, "program")
+
+
+@cache
+def _kinds() -> dict[str, re.Pattern[str]]:
+    text = (files("philly_analysis.failures") / "event_kinds.toml").read_text("utf-8")
+    return {kind: re.compile(pattern) for kind, pattern in tomllib.loads(text).items()}

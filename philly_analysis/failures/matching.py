@@ -1,0 +1,103 @@
+"""Find the lines of a text that match a signature or a general rule, in their context."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from philly_analysis.failures.context import Text
+from philly_analysis.failures.hints import Hinted, hints_in
+from philly_analysis.failures.lines import message
+from philly_analysis.failures.signature import BY_TABLE_ORDER, RANKS, Signature, rules_by_hint
+from philly_analysis.failures.tracebacks import Traceback, Tracebacks
+
+LINES_BEFORE = 30
+LINES_AFTER = 10
+RECOVERY_LINES = 40
+
+_QUIET = re.compile(
+    r"Warning: |\b(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
+    r"|^[WID]\d{4} |^I tensorflow|\[(?:warning|info|debug)\]|level=(?:warn|info|debug)"
+)
+_LOUD = re.compile(r"NCCL WARN|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
+_TAG_CHARS = 200
+
+_NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A piece on which a rule matches: the rule, its rank there, and whether it recovers."""
+
+    rule: Signature
+    rank: int
+    piece: int
+    recovered: bool
+
+    in_traceback: bool = False
+
+    @property
+    def preference(self) -> tuple[int, int, int]:
+        """Order by rank, and within a rank by place in the output."""
+        if self.rank in BY_TABLE_ORDER:
+            return self.rank, self.rule.order, self.piece
+        return self.rank, self.piece, self.rule.order
+
+
+@lru_cache(maxsize=4096)
+def _rules_of(hints: frozenset[str]) -> tuple[Signature, ...]:
+    """Return the signatures that a line with these hints may match, in order of rank."""
+    index = rules_by_hint()
+    rules = {rule.order: rule for hint in hints for rule in index[hint]}
+    return tuple(sorted(rules.values(), key=lambda rule: (rule.rank, rule.order)))
+
+
+def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> Iterator[Evidence]:
+    """Yield the pieces on which a rule matches, each with the rule of the lowest rank."""
+
+    @cache  # lines repeat
+    def matches(rule: Signature, line: str) -> bool:
+        if rule.pattern.search(line) is None:
+            return False
+        return rule.unless is None or rule.unless.search(line) is None
+
+    for at, piece, hints in hinted:
+        if at in tracebacks.ignored or at in tracebacks.echoed:
+            continue
+        line, around = message(piece), tracebacks.found.get(at)
+        if around and around.exception == at and _NO_MESSAGE.match(line) and around.source:
+            # of an exception without a message, the statement that raised it
+            line = f"{line.rstrip(':')}: {around.source}"
+            hints |= hints_in(around.source)
+        for rule in _rules_of(hints):
+            if matches(rule, line) and _near(rule, at, text, around) and not _outside(rule, around):
+                recovered = _recovered(rule, at, text)
+                yield Evidence(rule, _rank_in(piece, rule), at, recovered, around is not None)
+                break
+
+
+def _outside(rule: Signature, around: Traceback | None) -> bool:
+    return bool(rule.outside and around and rule.outside.search(around.function))
+
+
+def _near(rule: Signature, at: int, text: Text, around: Traceback | None) -> bool:
+    if not rule.near:
+        return True
+    first, last = at - LINES_BEFORE, at + LINES_AFTER
+    if around:
+        first, last = min(first, around.first), max(last, around.last)
+    return text.count(rule.near, first, last) > 0
+
+
+def _recovered(rule: Signature, at: int, text: Text) -> bool:
+    last = at + RECOVERY_LINES - 1
+    return bool(rule.recovered) and text.count(rule.recovered, at, last) > 0
+
+
+def _rank_in(piece: str, rule: Signature) -> int:
+    """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
+    if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
+        return rule.rank
+    tag = piece[:_TAG_CHARS]
+    quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
+    return RANKS["warning"] if quiet else rule.rank
