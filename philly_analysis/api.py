@@ -379,7 +379,9 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
 
 
 @suggest_arguments
-def classify(outputs: Iterable[Path | str] | Path | str) -> Result:
+def classify(
+    outputs: Iterable[Path | str] | Path | str, *, events: bool = False, suggest: bool = False
+) -> Result:
     """Classify failed runs by reason, from their output.
 
     Parameters
@@ -387,17 +389,22 @@ def classify(outputs: Iterable[Path | str] | Path | str) -> Result:
     outputs
         Output of failed runs: files, or folders of files. Or text: a string is text if it has a
         line break, or a space and no file of that name exists.
+    events
+        Show the events in each output: root, consequences and noise.
+    suggest
+        Show the most frequent lines that no signature explains, of outputs or of a trace.
 
     Returns
     -------
     Result
         One row per output, in the order of names: file (``text 1`` and so on of text), reason,
-        tiers, fine, rule, line_number, line (secrets masked).
+        tiers, fine, rule, line_number, line (secrets masked), level, confidence (0 to 1),
+        alternatives. With `events` one row per event, with `suggest` one row per line.
 
     Raises
     ------
     InputError
-        A file is missing or cannot be opened.
+        A file is missing or cannot be opened, or a folder is a trace and `suggest` is false.
 
     Examples
     --------
@@ -410,7 +417,7 @@ def classify(outputs: Iterable[Path | str] | Path | str) -> Result:
     """
     from philly_analysis.failures import classify as run
 
-    return run(outputs)
+    return run(outputs, events=events, suggest=suggest)
 
 
 @overload

@@ -4,7 +4,7 @@ import gzip
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import tee
 from pathlib import Path
 
@@ -12,8 +12,12 @@ import pandas as pd
 
 from philly_analysis.errors import InputError
 from philly_analysis.failures.classifier import Failure, classify_texts
+from philly_analysis.failures.explanation import sentences
+from philly_analysis.failures.lines import decode
 from philly_analysis.failures.masking import mask
+from philly_analysis.failures.suggest import count_lines, is_trace, last_lines, unexplained_of
 from philly_analysis.results import Fact, Result
+from philly_analysis.trace import Trace
 
 HEAD_BYTES = 4 << 20
 TAIL_BYTES = 12 << 20
@@ -87,10 +91,17 @@ def classify_outputs(outputs: Iterable[Output]) -> Iterator[Failure]:
     outputs, texts = tee(outputs)
     failures = classify_texts(output.text for output in texts)
     for output, failure in zip(outputs, failures, strict=True):
-        yield replace(failure, line_number=output.line_number(failure.line_number))
+        events = tuple(
+            replace(event, line_number=output.line_number(event.line_number))
+            for event in failure.events
+        )
+        number = output.line_number(failure.line_number)
+        yield replace(failure, line_number=number, events=events)
 
 
-def classify(outputs: str | Path | Iterable[str | Path]) -> Result:
+def classify(
+    outputs: str | Path | Iterable[str | Path], *, events: bool = False, suggest: bool = False
+) -> Result:
     """Classify why runs failed, by their output.
 
     Parameters
@@ -98,43 +109,79 @@ def classify(outputs: str | Path | Iterable[str | Path]) -> Result:
     outputs
         Output of failed runs, one or several: paths of files or folders, or text. A string is
         text if it has a line break, or a space and no file of that name exists.
+    events
+        Return the events in the outputs, instead of the verdicts.
+    suggest
+        Return the most frequent lines that no signature explains, of outputs or of traces.
 
     Returns
     -------
     Result
         One row per output: file (``text 1`` and so on of text), reason, tiers, fine, rule,
-        line_number, line (masked).
+        line_number, line (masked), level, confidence (0 to 1), alternatives. With `events` one row
+        per event: file, part, kind, rank, time, reason, rule, line_number, line (masked). With
+        `suggest` see :func:`philly_analysis.failures.suggest.count_lines`.
 
     Raises
     ------
     InputError
-        A file is missing or cannot be opened.
+        A file is missing or cannot be opened, or a folder is a trace and `suggest` is false.
     """
-    each = [outputs] if isinstance(outputs, str | Path) else outputs
+    each = [outputs] if isinstance(outputs, str | Path) else list(outputs)
+    if suggest:
+        return _suggest(each)
     named, read = tee(pair for i, one in enumerate(each, 1) for pair in _read(one, i))
-    failures = list(
-        zip(
-            (name for name, _ in named),
-            classify_outputs(output for _, output in read),
-            strict=True,
-        )
-    )
-    table = pd.DataFrame(
-        [
-            (file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None, mask(f.line))
-            for file, f in failures
-        ],
-        columns=["file", "reason", "tiers", "fine", "rule", "line_number", "line"],
-    ).astype({"line_number": "Int64"})
+    verdicts = classify_outputs(output for _, output in read)
+    failures = list(zip((name for name, _ in named), verdicts, strict=True))
     matched = sum(bool(f.rule) for _, f in failures)
     return Result(
         name="classify",
-        table=table,
+        table=_events_table(failures) if events else _verdicts_table(failures),
+        sentences=[] if events else sentences(failures),
         facts=(
             Fact("files", len(failures), "outputs read"),
             Fact("matched", matched, "outputs that show how the attempt ended"),
         ),
     )
+
+
+def _verdicts_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
+    rows = [
+        (
+            *(file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None),
+            *(mask(f.line), f.level, round(f.confidence, 2), ", ".join(f.alternatives)),
+        )
+        for file, f in failures
+    ]
+    columns = ["file", "reason", "tiers", "fine", "rule", "line_number"]
+    columns += ["line", "level", "confidence", "alternatives"]
+    return pd.DataFrame(rows, columns=columns).astype({"line_number": "Int64"})
+
+
+def _events_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
+    columns = ["part", "kind", "rank", "time", "reason", "rule", "line_number", "line"]
+    rows = [
+        {"file": file} | asdict(event) | {"line": mask(event.line)}
+        for file, failure in failures
+        for event in failure.events
+    ]
+    return pd.DataFrame(rows, columns=["file", *columns])
+
+
+def _suggest(each: list[str | Path]) -> Result:
+    found: list[tuple[str, str]] = []
+    for number, one in enumerate(each, 1):
+        if not (isinstance(one, str) and _is_text(one)) and is_trace(Path(one)):
+            with Trace(one) as trace:
+                found += unexplained_of(trace)
+            continue
+        outputs, texts = tee(output for _, output in _read(one, number))
+        for output, failure in zip(outputs, classify_outputs(texts), strict=True):
+            if failure.level in ("general rule", "guess"):
+                found.append((failure.reason, mask(failure.line)))
+            elif failure.level == "none":
+                found.append((failure.reason, mask(last_lines(decode(output.text)))))
+    return count_lines(found)
 
 
 def _read(output: str | Path, number: int) -> Iterator[tuple[str, Output]]:
@@ -143,6 +190,11 @@ def _read(output: str | Path, number: int) -> Iterator[tuple[str, Output]]:
         yield f"text {number}", Output(output.encode("utf-8", "replace"))
         return
     path = Path(output)
+    if is_trace(path):
+        raise InputError(
+            f"{path} is a trace: give the output of failed runs, or suggest=True for the lines of "
+            "the trace that no signature explains"
+        )
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no files: give the output of failed runs.")

@@ -11,16 +11,34 @@ NO_SIGNATURE = "No signature"
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A category of the study: its printed name, its tiers, and its meaning."""
+    """A category of the study.
+
+    Attributes
+    ----------
+    name, tiers
+        Its printed name and its tiers.
+    meaning
+        What it means.
+    advice, source
+        What usually mends it, and the address of a page on it.
+    """
 
     name: str
     tiers: tuple[Tier, ...]
     meaning: str
+    advice: str
+    source: str
 
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-REASONS = tuple(Reason(name, tuple(of["tiers"]), of["meaning"]) for name, of in _TABLE.items())
+REASONS = tuple(Reason(name, **of | {"tiers": tuple(of["tiers"])}) for name, of in _TABLE.items())
 _BY_NAME = {reason.name: reason for reason in REASONS}
+
+
+def advice_of(reason: str) -> str:
+    """Return what usually mends a reason, with the address of a page on it."""
+    found = _BY_NAME[reason]
+    return f"{found.advice} ({found.source})" if found.source else found.advice
 
 
 def tiers_of(reason: str) -> tuple[Tier, ...]:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from philly_analysis.errors import InputError
-from philly_analysis.failures import Failure, Output, classify_texts, decode, mask, read_output
+from philly_analysis.failures import (
+    Failure,
+    Output,
+    classify_texts,
+    decode,
+    last_lines,
+    mask,
+    read_output,
+)
 from philly_analysis.ingest.failure_output.kernel_log import Event, read_events
 from philly_analysis.ingest.failure_output.records import (
     Record,
@@ -189,7 +197,8 @@ class _Loader:
     def _row(self, text: _Text, failure: Failure) -> Row:
         named = (*text.key, failure.reason, "+".join(failure.tiers), failure.fine or None)
         if not failure.rule:
-            return (*named, None, None, None)
+            last = last_lines(text.joined) if failure.level == "none" else ""
+            return (*named, None, None, self._storable(last)[:EXCERPT_CHARS] or None)
         at = failure.line_number - 1
         around = text.joined.split("\n")[max(0, at - EXCERPT_LINES) : at + EXCERPT_LINES + 1]
         # masking needs more of a long line than is stored
