@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from philly_analysis.api import (
+    advise,
     analyses,
     analyze,
     atlas,
@@ -65,6 +66,7 @@ __all__ = [
     "Trace",
     "Workload",
     "WorkloadModel",
+    "advise",
     "analyses",
     "analyze",
     "atlas",

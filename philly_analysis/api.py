@@ -1426,6 +1426,94 @@ def experiment(
     )
 
 
+@suggest_arguments
+def advise(
+    trace: TraceLike,
+    out: Path | str | None = None,
+    *,
+    idle_h: float = 4.0,
+    checkpoint_h: float = 1.0,
+    share_below_pct: float = 30.0,
+    interference_pct: float = 5.0,
+    limit_factor: float = 1.5,
+    servers: int = 1,
+    wait_weight: float = 1.0,
+    workers: int = 1,
+    cluster: str | None = None,
+) -> Result:
+    """Recommend what a cluster should change, with the gain of each lever.
+
+    The recorded jobs are replayed under candidate policies. If one reproduces the recorded waits,
+    each lever is replayed against it. Otherwise advice on scheduling is withheld, and only the GPU
+    hours that other levers free are given.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace. Or an open one, or tables in memory.
+    out
+        Folder of the page. By default no page is written.
+    idle_h
+        Hours without computing after which jobs are ended.
+    checkpoint_h
+        Hours between checkpoints.
+    share_below_pct
+        Mean utilisation below which jobs get half their GPUs.
+    interference_pct
+        Share of its speed that a job loses beside another, or on more servers than it needs.
+    limit_factor
+        Time limits of careful users, in multiples of run times.
+    servers
+        Servers to add.
+    wait_weight
+        GPU hours that an hour of waiting for one GPU counts as, in the order of levers.
+    workers
+        Processes to run on. The outcome is the same.
+    cluster
+        Address of a Dask scheduler to run on.
+
+    Returns
+    -------
+    Result
+        One row per lever, best first: lever; gpu_h (GPU hours freed a month), wait_h (hours less
+        waiting a month) and value_h (both in GPU hours), each with the low and high end of nine of
+        ten months; gpu_pct and wait_pct (shares of all); jobs and users (changed); later_jobs and
+        later_users (that complete later by 10 minutes or lose work); frontier (whether no other
+        lever gains more and harms fewer). Without a replay, wait_h is not known.
+
+    Raises
+    ------
+    InputError
+        The trace has no jobs on known machines, or an assumption is out of its bounds.
+    TraceError
+        The folder is not a trace.
+
+    Examples
+    --------
+    >>> advise("my-trace").facts.levers > 0
+    True
+
+    In a shell::
+
+        philly advise my-trace
+        philly advise my-trace --idle-h 2 --servers 4 --jobs 2
+    """
+    from philly_analysis.experiments import Assumptions
+    from philly_analysis.report import advice_page
+
+    assumed = Assumptions(
+        idle_h=idle_h,
+        checkpoint_h=checkpoint_h,
+        share_below_pct=share_below_pct,
+        interference_pct=interference_pct,
+        limit_factor=limit_factor,
+        servers=servers,
+        wait_weight=wait_weight,
+    )
+    folder = None if out is None else Path(out)
+    return advice_page(trace, folder, assumed=assumed, workers=workers, cluster=cluster)
+
+
 def _folder_for(out: Path | str | None, name: str) -> Path | str:
     """Return the folder to write to: the given one, or one of this session."""
     if out is not None:
@@ -1446,6 +1534,6 @@ VERBS: tuple[Callable[..., Any], ...] = (
     *(fetch, datasets, ingest, sources, slurm_command, tables, verify, query),
     *(analyze, analyses, report, compare, atlas, published, classify),
     *(fit, models, sample, export, formats),
-    *(simulate, policies, sweep, experiment, demo),
+    *(simulate, policies, sweep, experiment, advise, demo),
 )
 """The verbs, in the order of the command line's help."""

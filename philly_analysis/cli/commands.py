@@ -46,7 +46,7 @@ TYPES: dict[str, Any] = {
 """The type on the command line of the first name in an annotation; others are for Python only."""
 
 OPTIONS = {
-    *("atlas.out", "report.out", "sweep.out", "sweep.policies"),
+    *("advise.out", "atlas.out", "report.out", "sweep.out", "sweep.policies"),
     *("slurm_command.since", "slurm_command.until", "slurm_command.cluster"),
 }
 """Options that are positional in Python."""
@@ -78,7 +78,12 @@ FLAGS = {
 }
 """Options that are named otherwise than the parameter."""
 
-FOLDERS = {"experiment.out": "reports", "report.out": "reports", "sweep.out": "reports/sweep"}
+FOLDERS = {
+    "advise.out": "reports/advice",
+    "experiment.out": "reports",
+    "report.out": "reports",
+    "sweep.out": "reports/sweep",
+}
 """Folders that a command writes to by default; a function writes where it is given one."""
 
 DEFAULTS = {
@@ -206,6 +211,11 @@ def _simulated(trace: "Trace", given: Given) -> None:
     print_text(f"trace written to {given.out}")
 
 
+def _advised(result: "Result", given: Given) -> None:
+    _sentences(result)
+    print_text(f"page written to {given.out}")
+
+
 def _swept(result: "Result", given: Given) -> None:
     _sentences(result)
     print_text(f"page written to {Path(given.out) / 'page'}")
@@ -231,6 +241,7 @@ TABLES: dict[str, Callable[[Any, Given], None]] = {
 """How the verbs print that return tables, all with --csv and --json."""
 
 MESSAGES: dict[str, Callable[[Any, Given], None]] = {
+    "advise": _advised,
     "export": _exported,
     "fit": _fitted,
     "ingest": _ingested,

@@ -1,5 +1,6 @@
 """Compute findings and write pages: of a trace, a comparison, the atlas, experiments, sweeps."""
 
+from philly_analysis.report.advising import advice_page
 from philly_analysis.report.atlas_page import atlas_of, atlas_page
 from philly_analysis.report.comparison import side_by_side
 from philly_analysis.report.comparison_answers import comparison_page

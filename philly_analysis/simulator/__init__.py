@@ -3,9 +3,11 @@
 from philly_analysis.simulator.cluster.placement import allocate, pack
 from philly_analysis.simulator.engine.event_loop import Simulation, run
 from philly_analysis.simulator.engine.outages import Failures, Outage
+from philly_analysis.simulator.engine.pools import Pool, assign_to_pools, divide_quotas
 from philly_analysis.simulator.engine.prerun import Prerun
-from philly_analysis.simulator.engine.schedule import Schedule
+from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
 from philly_analysis.simulator.ensembles import WhatIf
+from philly_analysis.simulator.jobs.estimates import Estimates
 from philly_analysis.simulator.jobs.job import Job, runs_of
 from philly_analysis.simulator.jobs.run_failures import (
     fails,

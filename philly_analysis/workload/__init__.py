@@ -1,6 +1,6 @@
 """The jobs to run and the machines to run them on."""
 
-from philly_analysis.workload.activity_levels import activity
+from philly_analysis.workload.activity_levels import activity, mean_level
 from philly_analysis.workload.demand import (
     UNKNOWN,
     Demand,

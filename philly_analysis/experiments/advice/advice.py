@@ -1,0 +1,226 @@
+"""Advise a cluster: fit its scheduling, apply each lever, and order the levers by their gain."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from philly_analysis.analyses import completeness
+from philly_analysis.errors import InputError
+from philly_analysis.experiments.advice.baseline import Baseline, fit_baseline
+from philly_analysis.experiments.advice.gains import MONTH_D, Gain, gain_of
+from philly_analysis.experiments.advice.levers import (
+    LEVERS,
+    Assumptions,
+    Change,
+    Lever,
+    combined,
+)
+from philly_analysis.experiments.advice.scenario import (
+    Known,
+    Scenario,
+    outcome,
+    period_of,
+    recorded_scenario,
+)
+from philly_analysis.parallel import map_ordered
+from philly_analysis.results import number
+from philly_analysis.trace import Trace
+from philly_analysis.workload import Workload, demand_of
+
+CARDS = 3
+"""Levers that are recommended, moved and combined."""
+
+MOVED = (0.5, 2.0)
+"""Factors on the assumption of a recommended lever."""
+
+NOTHING = Assumptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A lever, or several together, with its gain.
+
+    Attributes
+    ----------
+    moved
+        The assumption that differs from the given ones, as text; empty: none.
+    """
+
+    name: str
+    title: str
+    gain: Gain
+    moved: str = ""
+    assumes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a cluster could change, best first.
+
+    Attributes
+    ----------
+    baseline
+        Its own scheduling; None: too few jobs with known waits.
+    scenario
+        The jobs and machines as they are.
+    gpu_h, wait_h
+        GPU hours that jobs run, and hours that they wait, a month.
+    levers, combined
+        Single levers that gain, in order; and the best two and three together.
+    moved
+        Recommended levers under other assumptions.
+    withheld
+        Why scheduling levers are withheld; empty: they are not.
+    """
+
+    baseline: Baseline | None
+    scenario: Scenario
+    gpu_h: float
+    wait_h: float | None
+    levers: Sequence[Priced]
+    combined: Sequence[Priced]
+    moved: Sequence[Priced]
+    withheld: str
+
+    @property
+    def best(self) -> list[Priced]:
+        """The recommended levers: up to three that gain."""
+        return [priced for priced in self.levers if priced.gain.value_h.mean > 0][:CARDS]
+
+
+def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> Advice:
+    """Price every lever on a trace's jobs.
+
+    Parameters
+    ----------
+    executor
+        Where replays run; results are equal on any.
+
+    Raises
+    ------
+    InputError
+        The trace has no machines with GPUs, or no jobs that these can run.
+    """
+    scenario, known = recorded_scenario(trace)
+    if not scenario.pools:
+        raise InputError(
+            "The trace has no jobs with known run times on known machines, so that there is "
+            "nothing to advise on. Ingest a log with its machines."
+        )
+    recorded = demand_of(Workload.from_trace(trace)).jobs.drop_nulls("wait_s")
+    baseline = fit_baseline(
+        scenario,
+        dict(recorded.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
+        _start_up_s(trace),
+        executor,
+    )
+    withheld = _why_withheld(trace, baseline)
+    replayed = baseline.replayed if baseline is not None and not withheld else None
+    if baseline is not None and replayed is not None:
+        scenario = baseline.scenario
+    pricing = _Pricing(scenario, known, assumed, replayed, executor)
+    priced = pricing.levers(LEVERS)
+    best = [p for p in priced if p.gain.value_h.mean > 0][:CARDS]
+    begin_s, end_s = period_of(scenario.jobs)
+    month = MONTH_D * 86_400 / max(end_s - begin_s, 1.0)
+    ran_h = sum(spec.gpu_s for spec in scenario.jobs if spec.submit_s >= begin_s) / 3600 * month
+    return Advice(
+        baseline,
+        scenario,
+        ran_h,
+        None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
+        priced,
+        pricing.together(best),
+        pricing.moved(best),
+        withheld,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pricing:
+    scenario: Scenario
+    known: Known
+    assumed: Assumptions
+    replayed: pl.DataFrame | None
+    executor: Executor
+
+    def levers(self, levers: Sequence[Lever]) -> list[Priced]:
+        """Price levers, the greatest gain first."""
+        allowed = [lever for lever in levers if self.replayed is not None or not lever.scheduling]
+        priced = self._price([((lever,), self.assumed, "") for lever in allowed])
+        return sorted(priced, key=lambda p: -p.gain.value_h.mean)
+
+    def together(self, best: Sequence[Priced]) -> list[Priced]:
+        """Price the best two and three levers, of each kind that excludes others the best."""
+        apart: dict[str, Lever] = {}
+        for lever in (_BY_NAME[priced.name] for priced in best):
+            apart.setdefault(lever.name if lever.changes == "jobs" else lever.changes, lever)
+        chosen = list(apart.values())
+        tasks = [(tuple(chosen[:n]), self.assumed, "") for n in range(2, len(chosen) + 1)]
+        return self._price(tasks)
+
+    def moved(self, best: Sequence[Priced]) -> list[Priced]:
+        """Price levers with half and with twice the assumption that they depend on."""
+        tasks = []
+        for lever in (_BY_NAME[priced.name] for priced in best):
+            for factor in MOVED if lever.moves else ():
+                value = getattr(self.assumed, lever.moves)
+                to = max(round(value * factor), 1) if isinstance(value, int) else value * factor
+                if to != value:
+                    assumed = replace(self.assumed, **{lever.moves: to})
+                    tasks.append(((lever,), assumed, f"{lever.moves} = {number(to)}"))
+        return self._price(tasks)
+
+    def _price(self, tasks: Sequence[tuple[tuple[Lever, ...], Assumptions, str]]) -> list[Priced]:
+        changes = [
+            (levers, assumed, moved, self._change(levers, assumed))
+            for levers, assumed, moved in tasks
+        ]
+        found = [each for each in changes if each[3] is not None]
+        after: Sequence[pl.DataFrame | None] = [None] * len(found)
+        if self.replayed is not None:
+            scenarios = [change.scenario for *_, change in found if change is not None]
+            after = list(map_ordered(self.executor, outcome, scenarios, ahead=64))
+        return [
+            Priced(
+                name="+".join(lever.name for lever in levers),
+                title=" + ".join(lever.title(assumed) for lever in levers),
+                gain=gain_of(
+                    self.scenario,
+                    change,
+                    None if self.replayed is None or then is None else (self.replayed, then),
+                    assumed.wait_weight,
+                ),
+                moved=moved,
+                assumes=" ".join(lever.assumes for lever in levers),
+            )
+            for (levers, assumed, moved, change), then in zip(found, after, strict=True)
+            if change is not None
+        ]
+
+    def _change(self, levers: tuple[Lever, ...], assumed: Assumptions) -> Change | None:
+        if len(levers) == 1:
+            return levers[0].apply(self.scenario, self.known, assumed)
+        return combined(levers, self.scenario, self.known, assumed)
+
+
+_BY_NAME = {lever.name: lever for lever in LEVERS}
+
+
+def _start_up_s(trace: Trace) -> float | None:
+    """Return the longest wait that counts as start-up; None: not known."""
+    if not trace.has("start_up_limits"):
+        return None
+    [(longest_s,)] = trace.sql("select max(longest_s) from start_up_limits").fetchall()
+    return None if longest_s is None else float(longest_s)
+
+
+def _why_withheld(trace: Trace, baseline: Baseline | None) -> str:
+    """Return why advice on scheduling is withheld, as a sentence; empty if it is given."""
+    if reason := completeness.missing_jobs(trace):
+        return f"Advice on scheduling is withheld: {reason}."
+    if baseline is None:
+        return "Advice on scheduling is withheld: too few jobs have a known wait."
+    return "" if baseline.near else baseline.sentence

@@ -1,0 +1,236 @@
+"""Fit the cluster's own scheduling: candidate policies, compared with the recorded waits."""
+
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from scipy.stats import spearmanr
+
+from philly_analysis.distributions import Floats
+from philly_analysis.experiments.advice.scenario import Jobs, Scenario, outcome, period_of
+from philly_analysis.parallel import map_ordered
+from philly_analysis.results import number
+from philly_analysis.simulator import Estimates
+from philly_analysis.simulator.policies import (
+    Conservative,
+    Drf,
+    Easy,
+    Fifo,
+    MaxMin,
+    Philly,
+    Policy,
+    Qssf,
+    Sjf,
+)
+from philly_analysis.study import gang_class
+from philly_analysis.workload import mean_level
+
+THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("utf-8"))
+"""Distance up to which a replay is accepted, with the simulated clusters that it comes from."""
+
+_FITTED = 0.5
+"""Share of the jobs, the first in the order of submission, that the policy is fitted to."""
+_INTERVALS = 96
+"""Intervals of time in which queue lengths are compared."""
+_QUANTILES = (0.5, 0.9)
+_FLOOR_S = 60.0
+"""Waits whose difference is not counted, if the log's start-up times are not longer."""
+_FEWEST = 20
+"""Fewest jobs for a comparison."""
+
+
+class Candidate(NamedTuple):
+    """A policy that the cluster may have, with the estimates that it plans by."""
+
+    name: str
+    policy: Policy
+    estimates: Estimates = Estimates()
+
+
+CANDIDATES = (
+    Candidate("first come, first served", Fifo()),
+    Candidate("first come, first served; smaller jobs pass", Fifo(backfill=True)),
+    Candidate("EASY backfilling", Easy()),
+    Candidate("EASY backfilling by time limits", Easy(), Estimates(requested=True)),
+    Candidate("conservative backfilling", Conservative()),
+    Candidate("shortest job first", Sjf()),
+    Candidate("least predicted GPU time first", Qssf()),
+    Candidate("quotas with borrowing, gangs hold GPUs", Philly()),
+    Candidate("quotas with borrowing, patient gangs", Philly(asks=6)),
+    Candidate("max-min fairness over users", MaxMin(of="user", round_s=0.0)),
+    Candidate("max-min fairness over virtual clusters", MaxMin(of="vc", round_s=0.0)),
+    Candidate("dominant resource fairness", Drf()),
+)
+
+
+class Distance(NamedTuple):
+    """How far a replay is from the recorded waits, from 0 (equal) to 1, in three parts.
+
+    Attributes
+    ----------
+    waits
+        Mean over gang sizes, weighted by jobs, of the relative differences of the median and the
+        90th percentile.
+    order
+        1 minus Spearman's rank correlation of the waits, job by job; at most 1.
+    queue
+        Bray and Curtis's dissimilarity of the GPUs waited for over time.
+    """
+
+    waits: float
+    order: float
+    queue: float
+
+    @property
+    def total(self) -> float:
+        """The mean of the three."""
+        return sum(self) / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The candidate nearest to the log, and whether it is near enough to be replayed.
+
+    Attributes
+    ----------
+    scenario
+        The jobs and machines under its policy.
+    distance
+        On the jobs that it was not fitted to.
+    tried
+        A row per candidate: policy, fitted (distance on the first jobs), and the distance and its
+        parts on the others.
+    queue
+        Columns at_s, recorded and replayed: mean GPUs waited for in intervals of time.
+    """
+
+    name: str
+    scenario: Scenario
+    distance: Distance
+    tried: pd.DataFrame
+    queue: pd.DataFrame
+    replayed: pl.DataFrame
+
+    @property
+    def near(self) -> bool:
+        """Whether the replay is accepted."""
+        return bool(self.distance.total <= THRESHOLD["distance"])
+
+    @property
+    def sentence(self) -> str:
+        """The policy, its distance and the conclusion."""
+        found = (
+            f"distance {number(self.distance.total)} of at most {THRESHOLD['distance']:g}, on the "
+            "half of the jobs that it was not fitted to"
+        )
+        if self.near:
+            return f"The log's waits are reproduced by: {self.name} ({found})."
+        return (
+            "No policy reproduces the log's waits, so that advice on scheduling is withheld. The "
+            f"nearest is {self.name} ({found})."
+        )
+
+
+def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Distance:
+    """Return how far replayed waits are from recorded ones.
+
+    Parameters
+    ----------
+    recorded_s, replayed_s
+        Seconds that each job waited, shape (n,).
+    floor_s
+        Waits up to which all count as equal: those of start-up.
+    """
+    recorded, replayed = (np.maximum(w, floor_s) for w in (recorded_s, replayed_s))
+    gangs = np.array([gang_class(spec.gpus) for spec in jobs])
+    apart, weights = [], []
+    for gang in np.unique(gangs):
+        own = gangs == gang
+        a, b = (np.quantile(w[own], _QUANTILES) for w in (recorded, replayed))
+        apart.append(float(np.mean(np.abs(a - b) / np.maximum(a, b))))
+        weights.append(own.sum())
+    constant = [float(np.ptp(w)) == 0 for w in (recorded, replayed)]
+    correlation = float(all(constant))
+    if not any(constant):
+        correlation = float(np.ravel(spearmanr(recorded, replayed)[0])[0])
+    levels = [_queue(jobs, w - floor_s) for w in (recorded, replayed)]
+    summed = float(np.sum(levels))
+    queue = float(np.abs(levels[0] - levels[1]).sum()) / summed if summed else 0.0
+    return Distance(float(np.average(apart, weights=weights)), min(1 - correlation, 1.0), queue)
+
+
+def _queue(jobs: Jobs, wait_s: Floats) -> Floats:
+    """Return the mean GPUs waited for, in intervals from the first submission to the last."""
+    submit_s = np.array([spec.submit_s for spec in jobs])
+    gpus = np.array([spec.gpus for spec in jobs], float)
+    edges = np.linspace(submit_s.min(), max(submit_s.max(), submit_s.min() + 1), _INTERVALS + 1)
+    return mean_level(submit_s, submit_s + wait_s, gpus, edges)
+
+
+def fit_baseline(
+    scenario: Scenario,
+    recorded_s: dict[str, float],
+    start_up_s: float | None,
+    executor: Executor,
+    candidates: Sequence[Candidate] = CANDIDATES,
+) -> Baseline | None:
+    """Replay the jobs under each candidate, and choose the one nearest to the first half's waits.
+
+    Parameters
+    ----------
+    recorded_s
+        Seconds from submission to first start of each job of which they are known.
+    start_up_s
+        Longest wait that counts as start-up; None: not known.
+
+    Returns
+    -------
+    Baseline or None
+        None: too few jobs with a known wait.
+    """
+    begin_s, _ = period_of(scenario.jobs)
+    jobs = [s for s in scenario.jobs if s.submit_s >= begin_s and s.job_id in recorded_s]
+    if len(jobs) < 2 * _FEWEST:
+        return None
+    limits = any(spec.time_limit_s for spec in jobs)
+    chosen = [c for c in candidates if limits or not c.estimates.requested]
+    scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in chosen]
+    replays = list(map_ordered(executor, outcome, scenarios, ahead=64))
+    floor_s = max(_FLOOR_S, start_up_s or 0.0)
+    cut = int(_FITTED * len(jobs))
+    recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
+    rows, waits = [], []
+    for candidate, replay in zip(chosen, replays, strict=True):
+        of_job = dict(replay.select("job_id", "first_wait_s").iter_rows())
+        wait_s = np.array([of_job[spec.job_id] for spec in jobs])
+        fitted, rest = (
+            distance_of(jobs[part], recorded[part], wait_s[part], floor_s)
+            for part in (slice(cut), slice(cut, None))
+        )
+        rows.append((candidate.name, fitted.total, rest.total, *rest))
+        waits.append(wait_s)
+    columns = ["policy", "fitted", "distance", *Distance._fields]
+    tried = pd.DataFrame(rows, columns=columns)
+    best = int(tried["fitted"].argmin())
+    submit_s = np.array([spec.submit_s for spec in jobs])
+    queue = pd.DataFrame(
+        {
+            "at_s": np.linspace(submit_s.min(), submit_s.max(), _INTERVALS),
+            "recorded": _queue(jobs, np.maximum(recorded - floor_s, 0)),
+            "replayed": _queue(jobs, np.maximum(waits[best] - floor_s, 0)),
+        }
+    )
+    return Baseline(
+        name=chosen[best].name,
+        scenario=scenarios[best],
+        distance=Distance(*rows[best][3:]),
+        tried=tried.sort_values("fitted", ignore_index=True),
+        queue=queue,
+        replayed=replays[best],
+    )

@@ -1,0 +1,159 @@
+"""Measure the gain of a lever a month: GPU hours, hours of waiting, and who completes later."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from scipy import special
+
+from philly_analysis.distributions import Floats
+from philly_analysis.experiments.advice.levers import Change
+from philly_analysis.experiments.advice.scenario import Scenario, period_of
+from philly_analysis.study import GANGS, gang_class
+
+MONTH_D = 30.0
+_DAY_S = 86_400.0
+BLOCKS = 12
+"""Blocks of equal time that the log is divided into."""
+_TAIL = 0.05
+"""Probability beyond each end of a prediction interval."""
+LATER_S = 600.0
+"""Seconds by which a job must complete later to count as a loser."""
+
+
+class Monthly(NamedTuple):
+    """A gain a month, and the prediction interval that nine of ten months lie in."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __mul__(self, factor: float) -> "Monthly":  # type: ignore[override]
+        """Return it in another unit."""
+        return Monthly(*(factor * value for value in self))
+
+
+class Gain(NamedTuple):
+    """The gain of a lever.
+
+    Attributes
+    ----------
+    gpu_h
+        GPU hours a month that are no longer allocated; those of added servers are negative.
+    wait_h
+        Hours a month that jobs wait less; None: not replayed.
+    value_h
+        Both in GPU hours, by which levers are ordered: each hour of waiting counts the job's GPUs
+        times the weight of waiting.
+    jobs, users
+        How many jobs, of how many users, run otherwise.
+    later_jobs, later_users
+        How many complete later by over ten minutes, or lose their work.
+    by_gang
+        A row per gang bucket: gang, jobs, mean_before_s, mean_after_s, p90_before_s, p90_after_s
+        (waits); empty if not replayed.
+    """
+
+    gpu_h: Monthly
+    wait_h: Monthly | None
+    value_h: Monthly
+    jobs: int
+    users: int
+    later_jobs: int
+    later_users: int
+    by_gang: pd.DataFrame
+
+
+def monthly(values: Floats, submit_s: Floats) -> Monthly:
+    """Return the sum of jobs' values a month, with the prediction interval of another month.
+
+    The log is divided into blocks of equal time, which are taken as independent (the block method
+    of Künsch, Annals of Statistics 17, 1989). A month has a variance of so many blocks; that of
+    the estimate is added (Hahn and Meeker, Statistical Intervals, 1991, section 4.7).
+
+    Parameters
+    ----------
+    values, submit_s
+        Value and time of submission (s) of each job of the period, shape (n,).
+    """
+    begin_s, end_s = float(submit_s.min()), float(submit_s.max())
+    days = max((end_s - begin_s) / _DAY_S, 1e-9)
+    edges = np.linspace(begin_s, end_s, BLOCKS + 1)
+    of = np.searchsorted(edges[1:-1], submit_s, side="right")
+    sums = np.bincount(of, values, BLOCKS)
+    mean = float(sums.sum()) * MONTH_D / days
+    blocks = MONTH_D / (days / BLOCKS)
+    variance = float(sums.var(ddof=1)) * blocks * (1 + MONTH_D / days)
+    half = float(special.stdtrit(BLOCKS - 1, 1 - _TAIL)) * variance**0.5
+    return Monthly(mean, mean - half, mean + half)
+
+
+def gain_of(
+    before: Scenario,
+    change: Change,
+    waits: tuple[pl.DataFrame, pl.DataFrame] | None,
+    wait_weight: float,
+) -> Gain:
+    """Return the gain of a change.
+
+    Parameters
+    ----------
+    waits
+        The outcomes of the replays before and after; None: not replayed.
+    wait_weight
+        GPU hours that an hour of waiting for one GPU counts as.
+    """
+    jobs = before.jobs
+    begin_s, _ = period_of(jobs)
+    after_of = {spec.job_id: spec for spec in change.scenario.jobs}
+    pairs = [(spec, after_of[spec.job_id]) for spec in jobs if spec.submit_s >= begin_s]
+    submit_s = np.array([spec.submit_s for spec, _ in pairs])
+    freed_h = np.array([(a.gpu_s - b.gpu_s) / 3600 for a, b in pairs])
+    gpus = np.array([spec.gpus * spec.gpu_frac for spec, _ in pairs])
+    changed = np.array([a != b for a, b in pairs])
+    longer_s = np.array([b.run_s - a.run_s for a, b in pairs])
+    saved_h = np.zeros(len(pairs))
+    by_gang = pd.DataFrame()
+    if waits is not None:
+        ids = pl.DataFrame({"job_id": [spec.job_id for spec, _ in pairs]})
+        was, then = (
+            ids.join(w, on="job_id", how="left", maintain_order="left")["wait_s"].to_numpy()
+            for w in waits
+        )
+        saved_h = (was - then) / 3600
+        longer_s = longer_s + then - was
+        by_gang = _by_gang(np.array([spec.gpus for spec, _ in pairs]), was, then)
+    added = change.scenario.gpus - before.gpus
+    capacity_h = added * 24 * MONTH_D
+    users = np.array([spec.user for spec, _ in pairs])
+    lost = np.array([spec.job_id in change.losers for spec, _ in pairs])
+    later = (longer_s > LATER_S) | lost
+    gpu_h, value_h = (
+        Monthly(*(x - capacity_h for x in monthly(values, submit_s)))
+        for values in (freed_h, freed_h + wait_weight * gpus * saved_h)
+    )
+    return Gain(
+        gpu_h=gpu_h,
+        wait_h=None if waits is None else monthly(saved_h, submit_s),
+        value_h=value_h,
+        jobs=int(changed.sum()),
+        users=len(set(users[changed])),
+        later_jobs=int(later.sum()),
+        later_users=len(set(users[later])),
+        by_gang=by_gang,
+    )
+
+
+def _by_gang(gpus: Floats, was_s: Floats, then_s: Floats) -> pd.DataFrame:
+    """Return mean and 90th percentile of waits before and after, by gang bucket."""
+    of = gang_class(gpus)
+    rows = []
+    for nth, gang in enumerate(GANGS):
+        own = of == nth
+        if own.any():
+            a, b = was_s[own], then_s[own]
+            quantiles = (float(np.quantile(w, 0.9)) for w in (a, b))
+            rows.append((gang, int(own.sum()), float(a.mean()), float(b.mean()), *quantiles))
+    columns = ["gang", "jobs", "mean_before_s", "mean_after_s", "p90_before_s", "p90_after_s"]
+    return pd.DataFrame(rows, columns=columns)

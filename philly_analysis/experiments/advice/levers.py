@@ -1,0 +1,359 @@
+"""The table of levers: what each changes, what it assumes, and whether it needs a replay."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from philly_analysis.errors import InputError
+from philly_analysis.experiments.advice.scenario import Known, Scenario
+from philly_analysis.experiments.job_sources import quotas_by_use
+from philly_analysis.results import count, duration, number
+from philly_analysis.simulator import Estimates, fails, is_user_error, without_retries
+from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly, Qssf
+from philly_analysis.study import PASS
+from philly_analysis.workload import AttemptSpec, JobSpec
+
+_H = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What levers assume, each a number that can be moved.
+
+    Attributes
+    ----------
+    idle_h
+        Hours without computing after which a job is ended.
+    checkpoint_h
+        Hours between checkpoints.
+    share_below_pct
+        Mean utilisation below which a job of one server shares its GPUs with another.
+    interference_pct
+        Share of its speed that a job loses beside another on its GPUs, or on more servers than
+        it needs.
+    limit_factor
+        Time limits, in multiples of run times, of users who give them with care.
+    servers
+        Servers that are added.
+    wait_weight
+        GPU hours that one hour of waiting of a job for one GPU counts as, in the order of levers.
+
+    Raises
+    ------
+    InputError
+        A number is not above 0, or a percentage is not below 100; `wait_weight` may be 0.
+    """
+
+    idle_h: float = 4.0
+    checkpoint_h: float = 1.0
+    share_below_pct: float = 30.0
+    interference_pct: float = 5.0
+    limit_factor: float = 1.5
+    servers: int = 1
+    wait_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            least = value >= 0 if name == "wait_weight" else value > 0
+            if not least or (name.endswith("_pct") and value >= 100):
+                most = " and below 100" if name.endswith("_pct") else ""
+                at_least = "0 or more" if name == "wait_weight" else "above 0"
+                raise InputError(f"{name} is {value:g}; it must be {at_least}{most}.")
+
+
+class Change(NamedTuple):
+    """A scenario after a lever.
+
+    Attributes
+    ----------
+    losers
+        Jobs that the lever harms by itself, whatever they wait: such as those that would have
+        computed again.
+    """
+
+    scenario: Scenario
+    losers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One thing that a cluster can change.
+
+    Attributes
+    ----------
+    apply
+        Returns the changed scenario; None: the lever does not apply to this cluster.
+    title
+        What to do, as an imperative, under assumptions.
+    assumes
+        A sentence on what is assumed.
+    moves
+        Name of the assumption that its sensitivity is shown for; empty: none.
+    changes
+        What it changes: of levers that change the policy only one can be followed.
+    """
+
+    name: str
+    apply: Callable[[Scenario, Known, Assumptions], Change | None]
+    title: Callable[[Assumptions], str]
+    assumes: str
+    moves: str = ""
+    changes: str = "jobs"
+
+    @property
+    def scheduling(self) -> bool:
+        """Whether its gain is known by a replay only."""
+        return self.changes != "jobs"
+
+
+def _policy(scenario: Scenario, **knobs: object) -> Change:
+    return Change(replace(scenario, policy=replace(scenario.policy, **knobs)))  # type: ignore[arg-type]
+
+
+def _backfill(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+    """Let jobs pass that do not delay the first; queues that block, or starve large gangs."""
+    return Change(replace(now, policy=Easy())) if type(now.policy) is Fifo else None
+
+
+def _predicted(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+    """Order jobs by the GPU time that their users' earlier jobs predict."""
+    users = {spec.user for spec in now.jobs}
+    if isinstance(now.policy, Qssf) or len(users) < 2:
+        return None
+    return Change(replace(now, policy=Qssf(backfill=True), estimates=Estimates()))
+
+
+def _quotas(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+    """Divide quotas by the GPU time that virtual clusters use."""
+    if not now.policy.quotas or len(now.quotas) < 2:
+        return None
+    return Change(replace(now, quotas=quotas_by_use(now.jobs, now.gpus)))
+
+
+def _locality(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+    """Let gangs ask for few servers six times as often before they spread, and then run faster."""
+    if not isinstance(now.policy, Philly) or not known.spread:
+        return None
+    speed = 1 - assumed.interference_pct / 100
+    faster = now.with_jobs(lambda s: _scaled(s, speed) if s.job_id in known.spread else s)
+    return _policy(faster, asks=6 * now.policy.asks)
+
+
+def _consolidate(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+    """Place each gang on the servers with the least room that fit it."""
+    if not isinstance(now.policy, Fifo) or now.policy.consolidate:
+        return None
+    return _policy(now, consolidate=True)
+
+
+def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+    """Plan by time limits near the run times, in place of those requested."""
+    if not now.estimates.requested or not isinstance(now.policy, Easy | Conservative):
+        return None
+    careful = Change(replace(now, estimates=Estimates()))
+    return Change(replace(careful.scenario, policy=type(now.policy)(estimate=assumed.limit_factor)))
+
+
+def _servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+    return Change(now.with_servers(assumed.servers))
+
+
+def _end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+    """End jobs after their first idle period of so many hours."""
+    ends: dict[str, float] = {}
+    losers = set()
+    for job_id, periods in known.idle.items():
+        for begun_s, lasted_s, resumed in periods:
+            if lasted_s > assumed.idle_h * _H:
+                ends[job_id] = begun_s + assumed.idle_h * _H
+                if resumed:
+                    losers.add(job_id)
+                break
+    if not ends:
+        return None
+    ended = now.with_jobs(lambda s: _cut(s, ends[s.job_id]) if s.job_id in ends else s)
+    return Change(ended, frozenset(losers))
+
+
+def _retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+    """Do not retry runs that failed by a user error; where a retry passed, users submit again."""
+    passed: set[str] = set()
+
+    def once(spec: JobSpec) -> JobSpec:
+        [kept], _ = without_retries([spec])
+        if spec.status != PASS:
+            return kept
+        if len(kept.attempts) < len(spec.attempts):
+            passed.add(spec.job_id)
+        return spec
+
+    return _if_changed(now, now.with_jobs(once), passed)
+
+
+def _checkpoints(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+    """Let retries continue from the last checkpoint of the run that failed, unless by its user."""
+    every_s = assumed.checkpoint_h * _H
+
+    def resumed(spec: JobSpec) -> JobSpec:
+        saved_s, runs = 0.0, list[AttemptSpec]()
+        for each in spec.attempts:
+            left_s = max(each.run_s - saved_s, 0.0)
+            runs.append(replace(each, run_s=left_s))
+            if (fails(each) and not is_user_error(each)) or each.end_reason == "node_failure":
+                saved_s += left_s // every_s * every_s
+        return replace(spec, attempts=tuple(runs))
+
+    return _if_changed(now, now.with_jobs(resumed))
+
+
+def _repair(now: Scenario, known: Known, __: Assumptions) -> Change | None:
+    """Repair the servers on which significantly many runs fail: the failed runs do not happen."""
+
+    def whole(spec: JobSpec) -> JobSpec:
+        broken = known.broken.get(spec.job_id, frozenset())
+        kept = tuple(a for i, a in enumerate(spec.attempts) if i not in broken)
+        return replace(spec, attempts=kept) if kept else spec
+
+    return _if_changed(now, now.with_jobs(whole))
+
+
+def _share(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+    """Give jobs that use little of their GPUs half as many, or half of one; they run slower."""
+    below, slower = assumed.share_below_pct / 100, 1 / (1 - assumed.interference_pct / 100)
+    largest = max(machine.gpus for pool in now.pools for machine in pool.machines)
+
+    def half(spec: JobSpec) -> JobSpec:
+        little = spec.util_frac is not None and spec.util_frac < below and spec.gpu_frac == 1
+        if not little or spec.gpus > largest or (spec.gpus == 1 and not now.policy.fractional):
+            return spec
+        smaller = replace(spec, gpus=-(-spec.gpus // 2), gpu_frac=0.5 if spec.gpus == 1 else 1.0)
+        return _scaled(smaller, slower)
+
+    return _if_changed(now, now.with_jobs(half))
+
+
+def _if_changed(before: Scenario, after: Scenario, losers: set[str] | None = None) -> Change | None:
+    """Return the change; None if all jobs are as before."""
+    return Change(after, frozenset(losers or ())) if after.pools != before.pools else None
+
+
+def _scaled(spec: JobSpec, factor: float) -> JobSpec:
+    """Return a job with its run times multiplied."""
+    runs = tuple(replace(each, run_s=each.run_s * factor) for each in spec.attempts)
+    return replace(spec, attempts=runs)
+
+
+def _cut(spec: JobSpec, service_s: float) -> JobSpec:
+    """Return a job that ends after so much service."""
+    runs = []
+    for each in spec.attempts:
+        runs.append(replace(each, run_s=min(each.run_s, service_s)))
+        if (service_s := service_s - each.run_s) <= 0:
+            break
+    return replace(spec, attempts=tuple(runs))
+
+
+LEVERS = (
+    Lever(
+        "end_idle",
+        _end_idle,
+        lambda a: f"End jobs idle for {duration(a.idle_h * _H)}",
+        "A job is idle while none of its GPUs is above 0 %. A job that would have computed again "
+        "loses its work.",
+        moves="idle_h",
+    ),
+    Lever(
+        "share",
+        _share,
+        lambda a: f"Halve the GPUs of jobs below {number(a.share_below_pct)} % utilisation",
+        "Jobs of up to a server run on half their GPUs, two single-GPU jobs on one, with their "
+        "memory; each is then slower by the interference.",
+        moves="interference_pct",
+    ),
+    Lever(
+        "retries",
+        _retries,
+        lambda _: "Do not retry user errors",
+        "A user error ends its job. Where a retry passed, the user submits the job again, so that "
+        "its GPU hours stay.",
+    ),
+    Lever(
+        "checkpoints",
+        _checkpoints,
+        lambda a: f"Save checkpoints every {duration(a.checkpoint_h * _H)}",
+        "Retries repeat the work of runs that failed, unless by a user error; checkpoints are free "
+        "and complete.",
+        moves="checkpoint_h",
+    ),
+    Lever(
+        "repair",
+        _repair,
+        lambda _: "Repair the servers with most failures",
+        "On repaired servers none of the failed runs would have failed.",
+    ),
+    Lever(
+        "backfill",
+        _backfill,
+        lambda _: "Switch on backfilling",
+        "Run times are known to the scheduler.",
+        changes="policy",
+    ),
+    Lever(
+        "predicted",
+        _predicted,
+        lambda _: "Order jobs by predicted GPU time",
+        "Users' earlier jobs predict their next ones, with the errors that this log has.",
+        changes="policy",
+    ),
+    Lever(
+        "quotas",
+        _quotas,
+        lambda _: "Divide quotas by use",
+        "Virtual clusters keep their demand, and borrow idle GPUs as before.",
+        changes="quotas",
+    ),
+    Lever(
+        "locality",
+        _locality,
+        lambda _: "Let gangs wait longer for few servers",
+        "Gangs that ran on more servers than they need would be faster by the interference.",
+        moves="interference_pct",
+        changes="policy",
+    ),
+    Lever(
+        "consolidate",
+        _consolidate,
+        lambda _: "Consolidate small gangs on few servers",
+        "The placement does not change how fast jobs run.",
+        changes="policy",
+    ),
+    Lever(
+        "limits",
+        _limits,
+        lambda a: f"Request time limits of {number(a.limit_factor)} times the run time",
+        "Users know the run times of their jobs so well.",
+        moves="limit_factor",
+        changes="policy",
+    ),
+    Lever(
+        "servers",
+        _servers,
+        lambda a: f"Add {count(a.servers, 'server')}",
+        "The jobs stay the same. The GPU hours of the added servers count as a cost.",
+        moves="servers",
+        changes="machines",
+    ),
+)
+"""All levers. Those that change jobs free GPU hours, which needs no replay; waits always do."""
+
+
+def combined(
+    levers: Sequence[Lever], scenario: Scenario, known: Known, assumed: Assumptions
+) -> Change:
+    """Apply several levers, one after another."""
+    losers: frozenset[str] = frozenset()
+    for lever in levers:
+        if (change := lever.apply(scenario, known, assumed)) is not None:
+            scenario, losers = change.scenario, losers | change.losers
+    return Change(scenario, losers)

@@ -1,0 +1,226 @@
+"""Scenarios to replay: jobs, machines, a policy, and what is recorded of each job."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from philly_analysis.simulator import (
+    Estimates,
+    Pool,
+    Schedule,
+    assign_to_pools,
+    divide_quotas,
+    is_user_error,
+    merge_schedules,
+    run,
+    runs_of,
+)
+from philly_analysis.simulator.policies import Fifo, Policy
+from philly_analysis.trace import Trace
+from philly_analysis.workload import (
+    JobSpec,
+    Machine,
+    Workload,
+    quotas_of,
+    with_failure_reasons,
+    with_gpu_use,
+)
+
+Jobs = Sequence[JobSpec]
+
+_EARLIEST = 0.01
+"""Share of the jobs that may be submitted before the period: those that survived from earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of jobs beyond their requests; jobs without an entry are not affected.
+
+    Attributes
+    ----------
+    idle
+        Of each job that was idle for an hour or more: seconds of service until its first reading
+        at 0 %, seconds of the idle period, and whether it computed again, a row per period.
+    spread
+        Jobs that ran on more servers than they need.
+    broken
+        Runs of each job that failed on a server with significantly many failures.
+    """
+
+    idle: Mapping[str, tuple[tuple[float, float, bool], ...]] = field(default_factory=dict)
+    spread: frozenset[str] = frozenset()
+    broken: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Jobs, machines and a policy, of which a lever changes one.
+
+    Attributes
+    ----------
+    pools
+        Machines with the jobs that are assigned to them.
+    quotas
+        GPUs of each virtual cluster, for policies that use quotas.
+    estimates
+        Run time estimates of policies that plan by them.
+    """
+
+    pools: tuple[Pool, ...]
+    policy: Policy = field(default_factory=Fifo)
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    estimates: Estimates = field(default_factory=Estimates)
+
+    @property
+    def jobs(self) -> list[JobSpec]:
+        """All jobs, by submission."""
+        every = (spec for pool in self.pools for spec in pool.jobs)
+        return sorted(every, key=lambda s: (s.submit_s, s.job_id))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all."""
+        return sum(pool.gpus for pool in self.pools)
+
+    def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
+        """Return it with each job changed."""
+        changed = (replace(pool, jobs=tuple(map(change, pool.jobs))) for pool in self.pools)
+        return replace(self, pools=tuple(changed))
+
+    def with_servers(self, servers: int) -> Self:
+        """Return it with more servers, as the most frequent one of its most loaded pool."""
+        busiest = max(self.pools, key=lambda p: sum(s.gpu_s for s in p.jobs) / p.gpus)
+        shapes = [replace(m, machine_id="", rack=None) for m in busiest.machines]
+        common = max(shapes, key=lambda m: (shapes.count(m), m.gpus))
+        more = [replace(common, machine_id=f"added {i + 1}") for i in range(servers)]
+        larger = replace(busiest, machines=(*busiest.machines, *more))
+        return replace(self, pools=tuple(larger if p is busiest else p for p in self.pools))
+
+    def replay(self) -> Schedule:
+        """Simulate each pool, and return the schedule of all jobs."""
+        quotas = divide_quotas(self.quotas, self.pools)
+        return merge_schedules(list(map(self._replay_pool, self.pools, quotas)))
+
+    def _replay_pool(self, pool: Pool, quotas: Mapping[str, int]) -> Schedule:
+        jobs: Jobs = pool.jobs
+        if not self.estimates.exact:
+            jobs = self.estimates.apply(jobs, np.random.default_rng(0))
+        return run(jobs, pool.machines, self.policy, quotas=quotas)
+
+
+def outcome(scenario: Scenario) -> pl.DataFrame:
+    """Replay a scenario.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per job: job_id, first_wait_s (submission to first start) and wait_s (all waits:
+        its completion time beyond its run time).
+    """
+    schedule = scenario.replay()
+    first = schedule.attempts.filter(pl.col("attempt") == 1).select("job_id", "start_s")
+    return schedule.jobs.join(first, on="job_id", how="left", maintain_order="left").select(
+        "job_id",
+        first_wait_s=pl.col("start_s") - pl.col("submit_s"),
+        wait_s=(pl.col("end_s") - pl.col("submit_s") - pl.col("run_s")).clip(lower_bound=0),
+    )
+
+
+def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
+    """Return a trace's jobs and machines, and what it records of the jobs.
+
+    Jobs that no pool of its machines can run are excluded.
+    """
+    workload = Workload.from_trace(trace)
+    specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
+    known = _known(trace, specs)
+    specs = [replace(spec, attempts=runs_of(spec)) for spec in specs]
+    servers: list[Machine] = [m for m in workload.servers() if m.gpus]
+    capacity = sum(m.gpus for m in servers)
+    quotas, _ = quotas_of(workload, capacity)
+    pools, _ = assign_to_pools(workload, specs, servers)
+    fitting = (
+        replace(pool, jobs=tuple(s for s in pool.jobs if s.gpus <= pool.gpus)) for pool in pools
+    )
+    return Scenario(tuple(p for p in fitting if p.jobs and p.gpus), quotas=quotas), known
+
+
+def period_of(jobs: Jobs) -> tuple[float, float]:
+    """Return when the log's period begins and ends (s), without jobs that survived from earlier."""
+    submitted = [spec.submit_s for spec in jobs]
+    begin_s = float(np.quantile(submitted, _EARLIEST, method="higher"))
+    return begin_s, max(submitted)
+
+
+def _known(trace: Trace, specs: Jobs) -> Known:
+    answers = partial(_rows, trace)
+    before_s: dict[tuple[str, int], float] = {}
+    for job_id, attempt, so_far_s in trace.sql(
+        "select job_id, attempt, sum(run_s) over (partition by job_id order by attempt "
+        "rows between unbounded preceding and 1 preceding) from workload_attempts"
+    ).fetchall():
+        before_s[job_id, attempt] = so_far_s or 0.0
+    idle: dict[str, tuple[tuple[float, float, bool], ...]] = {}
+    for job_id, attempt, idle_s, until_s, resumed in answers(
+        "idle_streaks",
+        "select job_id, attempt, idle_s, until_s, resumed from idle_streaks "
+        "order by job_id, attempt, idle_s",
+    ):
+        if (begun_s := before_s.get((job_id, attempt))) is not None:
+            row = (begun_s + idle_s, until_s - idle_s, resumed)
+            idle[job_id] = (*idle.get(job_id, ()), row)
+    spread = answers("attempt_servers", "select distinct job_id from attempt_servers where spread")
+    return Known(idle, frozenset(job_id for (job_id,) in spread), _broken(trace, specs))
+
+
+def _broken(trace: Trace, specs: Jobs) -> dict[str, frozenset[int]]:
+    """Return the runs that failed, not by a user error, on servers where many runs fail so.
+
+    A server has many if a one-sided binomial test against the rate of all servers has p < 0.05
+    after Bonferroni's correction.
+    """
+    from scipy.stats import binomtest
+
+    placed: dict[str, list[frozenset[str]]] = {}
+    for job_id, servers in _rows(
+        trace,
+        "placements",
+        "select job_id, list(distinct machine_id) from workload_attempts "
+        "inner join placements using (job_id, attempt) group by job_id, attempt "
+        "order by job_id, attempt",
+    ):
+        placed.setdefault(job_id, []).append(frozenset(servers))
+    tried: dict[str, int] = {}
+    failed: dict[str, list[tuple[str, int]]] = {}
+    for spec in specs:
+        where, runs = placed.get(spec.job_id, []), runs_of(spec)
+        if len(where) != len(runs):
+            continue
+        for nth, (servers, each) in enumerate(zip(where, runs, strict=True)):
+            ended = each.end_reason == "node_failure" or (
+                each.failure is not None and not is_user_error(each)
+            )
+            for server in servers:
+                tried[server] = tried.get(server, 0) + 1
+                if ended:
+                    failed.setdefault(server, []).append((spec.job_id, nth))
+    total = sum(map(len, failed.values()))
+    if not total:
+        return {}
+    rate = total / sum(tried.values())
+    broken: dict[str, frozenset[int]] = {}
+    for server, runs_there in failed.items():
+        test = binomtest(len(runs_there), tried[server], rate, alternative="greater")
+        if test.pvalue * len(tried) < 0.05:
+            for job_id, nth in runs_there:
+                broken[job_id] = broken.get(job_id, frozenset()) | {nth}
+    return broken
+
+
+def _rows(trace: Trace, relation: str, sql: str) -> list[tuple]:  # type: ignore[type-arg]
+    """Return rows of a query; none if the trace lacks the relation's tables."""
+    return trace.sql(sql).fetchall() if trace.has(relation) else []

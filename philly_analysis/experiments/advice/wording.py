@@ -1,0 +1,237 @@
+"""Word and draw advice: sentences, tables, the settings of Slurm, and figures."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from philly_analysis.experiments.advice.advice import Advice, Priced
+from philly_analysis.experiments.advice.baseline import Baseline
+from philly_analysis.experiments.advice.gains import BLOCKS, Gain, Monthly
+from philly_analysis.experiments.advice.levers import Assumptions
+from philly_analysis.results import Fact, Paired, Result, Verdict, count, gang_label, number, share
+from philly_analysis.results.figures import (
+    CYCLE,
+    HELPS,
+    INK,
+    MUTED,
+    amount_axis,
+    canvas,
+    effect_color,
+    empty,
+    forest,
+    hbars,
+    label_lines,
+    title,
+)
+
+QUESTION = "What should this cluster change?"
+
+_SETTINGS = tomllib.loads(Path(__file__).with_name("slurm.toml").read_text("utf-8"))
+
+COLUMNS = (
+    *("lever", "gpu_h", "gpu_h_low", "gpu_h_high", "gpu_pct"),
+    *("wait_h", "wait_h_low", "wait_h_high", "wait_pct"),
+    *("value_h", "value_h_low", "value_h_high", "jobs", "users", "later_jobs", "later_users"),
+    *("frontier", "assumed"),
+)
+"""Columns of the table of levers."""
+
+
+def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
+    """Return levers as rows of :data:`COLUMNS`; gains are a month, low and high of 9 in 10 months.
+
+    ``frontier`` is true where no other lever gains more and lets fewer jobs complete later.
+    """
+    rows = []
+    for each in priced:
+        gain, wait = each.gain, each.gain.wait_h or Monthly(*[float("nan")] * 3)
+        beaten = any(
+            o.gain.value_h.mean >= gain.value_h.mean
+            and o.gain.later_jobs <= gain.later_jobs
+            and (o.gain.value_h.mean, -o.gain.later_jobs) != (gain.value_h.mean, -gain.later_jobs)
+            for o in priced
+        )
+        waited = 100 / advice.wait_h if advice.wait_h else float("nan")
+        rows.append(
+            (
+                *(each.title, *gain.gpu_h, 100 * gain.gpu_h.mean / advice.gpu_h),
+                *(*wait, wait.mean * waited),
+                *(*gain.value_h, gain.jobs, gain.users, gain.later_jobs, gain.later_users),
+                *(not beaten, each.moved),
+            )
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def headline(advice: Advice, priced: Priced) -> str:
+    """Return the gain of a lever as one sentence with numbers and nouns."""
+    gain, parts = priced.gain, []
+    if gain.gpu_h.mean:
+        cost = "" if gain.gpu_h.mean > 0 else "costs "
+        parts.append(cost + _amount(gain.gpu_h, "GPU hours a month", advice.gpu_h, " of all"))
+    if gain.wait_h is not None and advice.wait_h:
+        less = "less" if gain.wait_h.mean >= 0 else "more"
+        what = f"hours {less} waiting a month"
+        parts.append(_amount(gain.wait_h, what, advice.wait_h, " of the waiting"))
+    return f"{priced.title}: {'; '.join([*parts, *_whom(gain)])}."
+
+
+def _amount(gain: Monthly, noun: str, total: float, of: str) -> str:
+    """Return the size of a gain with its share of a total, and the interval of months."""
+    mean, low, high = gain if gain.mean >= 0 else (-gain.mean, -gain.high, -gain.low)
+    ends = " to ".join(number(round(end)).replace("-", "\N{MINUS SIGN}") for end in (low, high))
+    return f"{number(round(mean))} {noun}, {share(mean / total)}{of} (nine of ten months: {ends})"
+
+
+def _whom(gain: Gain) -> Iterator[str]:
+    """Yield which jobs change, and which complete later."""
+    if gain.jobs:
+        yield f"{count(gain.jobs, 'job')} of {count(gain.users, 'user')}"
+    if gain.later_jobs:
+        jobs, users = count(gain.later_jobs, "job"), count(gain.later_users, "user")
+        yield f"{jobs} of {users} complete later or lose work"
+    elif gain.wait_h is not None:
+        yield "no job completes later"
+
+
+def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFrame:
+    """Return what to type in Slurm for a lever: columns where, type, documentation."""
+    gpus = Counter(m.gpus for pool in advice.scenario.pools for m in pool.machines).most_common(1)[
+        0
+    ][0]
+    longest_s = max(spec.time_limit_s or spec.run_s for spec in advice.scenario.jobs)
+    filled = {
+        **{name: number(value) for name, value in asdict(assumed).items()},
+        "shards": 2 * gpus,
+        "gpus": gpus,
+        "window_min": -(-int(longest_s) // 60),
+        "quotas": "sacctmgr modify account NAME set GrpTRES=gres/gpu=QUOTA (table of quotas)",
+    }
+    rows = [
+        (row["where"], row["type"].format_map(filled), row["page"].format_map(filled))
+        for name in priced.name.split("+")
+        for row in _SETTINGS[name]
+    ]
+    return pd.DataFrame(rows, columns=["where", "type", "documentation"])
+
+
+def result_of(advice: Advice, *, synthetic: bool) -> Result:
+    """Return the table of levers with its sentences, facts and figure."""
+    best = advice.best
+    facts = [
+        Fact("gpu_h", advice.gpu_h, "GPU hours that jobs run, a month"),
+        Fact("wait_h", advice.wait_h, "hours that jobs wait, a month"),
+        Fact("levers", len(advice.levers), "levers that apply to this cluster"),
+    ]
+    if advice.baseline is not None:
+        total = advice.baseline.distance.total
+        facts.append(Fact("distance", total, "distance of the replay from the recorded waits"))
+    for nth, priced in enumerate(best, 1):
+        facts.append(Fact(f"best_{nth}", priced.name, "lever by gain"))
+        facts.append(Fact(f"best_{nth}_gpu_h", priced.gain.gpu_h.mean, "GPU hours a month"))
+    sentences = [headline(advice, each) for each in best] or [
+        "No lever gains GPU hours or waiting time on these jobs."
+    ]
+    sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
+    verdict = None
+    if best:
+        value = best[0].gain.value_h
+        verdict = Verdict(
+            best[0].title,
+            f"{number(round(value.mean))} GPU hours",
+            "a month, waiting included",
+            f"nine of ten months: {number(round(value.low))} to {number(round(value.high))}",
+        )
+    return Result(
+        "advice",
+        table_of(advice, advice.levers),
+        facts,
+        sentences,
+        caveats=(advice.withheld, advice.baseline.sentence if advice.baseline else ""),
+        synthetic=synthetic,
+        question=QUESTION,
+        verdict=verdict,
+        draw=frontier,
+    )
+
+
+def frontier(result: Result) -> Figure:
+    """Draw the gain of each lever, and how many jobs complete later."""
+    table = result.table
+    if table.empty:
+        return empty(canvas()[0], "no lever applies")
+    fig, [left, right] = canvas(
+        2, width=9.6, height=0.9 + 0.3 * len(table), gridspec_kw={"width_ratios": (3, 2)}
+    )
+    gains = table[["value_h", "value_h_low", "value_h_high"]].itertuples(index=False, name=None)
+    found = [Paired(mean, low, high, BLOCKS) for mean, low, high in gains]
+    forest(
+        left,
+        [(n, f, effect_color(f, more=True)) for n, f in zip(table["lever"], found, strict=True)],
+    )
+    left.set_xlabel("GPU hours gained a month, waiting included")
+    title(left, "gain, and nine of ten months")
+    shown = table.iloc[::-1]
+    hbars(
+        right,
+        [""] * len(shown),
+        shown["later_jobs"],
+        [
+            f"{j:,} of {u:,} users" if j else "none"
+            for j, u in zip(shown["later_jobs"], shown["later_users"], strict=True)
+        ],
+        color=CYCLE[4],
+        space=1.6,
+        height=0.6,
+    )
+    amount_axis(right, "jobs", axis="x")
+    title(right, "jobs that complete later by 10 min, or lose work")
+    return fig
+
+
+def waits_figure(result: Result) -> Figure:
+    """Draw the mean wait of each gang size before and after a lever."""
+    table = result.table
+    if "mean_before_s" not in table or table.empty:
+        return empty(canvas()[0], "waits are not known")
+    fig, [ax] = canvas(width=4.6, height=1.9)
+    at = range(len(table))
+    for nth, (column, label, color) in enumerate(
+        (("mean_before_s", "now", MUTED), ("mean_after_s", "after", HELPS))
+    ):
+        minutes = table[column] / 60
+        ax.barh([i + 0.2 - 0.4 * nth for i in at][::-1], minutes, 0.36, color=color, label=label)
+    ax.set_yticks(list(at)[::-1], [gang_label(g) for g in table["gang"]], fontsize=8)
+    ax.set_xlabel("mean wait, minutes")
+    ax.legend(frameon=False, fontsize=8)
+    return fig
+
+
+def baseline_result(baseline: Baseline, *, synthetic: bool) -> Result:
+    """Return the candidates that were replayed, and the queue over time."""
+    distance = baseline.distance
+    return Result(
+        "baseline",
+        baseline.tried,
+        [Fact(part, getattr(distance, part), "part of the distance") for part in distance._fields],
+        [baseline.sentence],
+        synthetic=synthetic,
+        question="Does a replay reproduce the recorded waits?",
+        draw=lambda _: _queue_figure(baseline),
+    )
+
+
+def _queue_figure(baseline: Baseline) -> Figure:
+    fig, [ax] = canvas(width=9.6, height=2.6)
+    days = (baseline.queue["at_s"] - baseline.queue["at_s"].min()) / 86_400
+    for column, color in (("recorded", INK), ("replayed", CYCLE[1])):
+        ax.plot(days, baseline.queue[column], color=color, lw=1.2, label=column)
+    ax.set(xlabel="days", ylabel="GPUs waited for")
+    ax.set_ylim(0)
+    label_lines(ax)
+    return fig

@@ -1,0 +1,104 @@
+"""Advise a cluster, and write the page: three cards, the frontier, the evidence, what to type."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from philly_analysis.parallel import workers as executor_of
+from philly_analysis.progress import step
+from philly_analysis.report.rendering import results_page
+from philly_analysis.report.sections import Card, Chapter, section
+from philly_analysis.results import Result
+from philly_analysis.trace import TraceLike, open_trace
+
+if TYPE_CHECKING:
+    from philly_analysis.experiments import Advice, Assumptions, Priced
+
+_LEDE = (
+    "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
+    "are. Gains are a month of 30 days; nine of ten months like these lie in the interval. Levers "
+    "are ordered by the GPU hours that they free, plus those that jobs wait less."
+)
+
+
+def advice_page(
+    trace: TraceLike,
+    out: Path | None,
+    *,
+    assumed: "Assumptions",
+    workers: int,
+    cluster: str | None,
+) -> Result:
+    """Advise a cluster, with a page if a folder is given: see :func:`philly_analysis.advise`."""
+    from philly_analysis import experiments
+
+    advice = experiments.advice
+
+    with (
+        open_trace(trace) as source,
+        executor_of(workers, cluster) as executor,
+        step(f"advice on {source.manifest.name}"),
+    ):
+        found = advice.advise(source, executor, assumed)
+        synthetic = source.manifest.synthetic
+    result = advice.result_of(found, synthetic=synthetic)
+    result = replace(result, write_page=partial(_write, found, assumed))
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path) -> Path:
+    from philly_analysis import experiments
+
+    advice = experiments.advice
+
+    levers = section("levers", result.question, result, result.plot())
+    tables = {
+        "the best levers together": advice.table_of(found, found.combined),
+        "the best levers under other assumptions": advice.table_of(found, found.moved),
+    }
+    chapters = [Chapter("All levers", (replace(levers, tables=tables),))]
+    if found.baseline is not None:
+        fitted = advice.baseline_result(found.baseline, synthetic=result.synthetic)
+        part = section("baseline", fitted.question, fitted, fitted.plot())
+        chapters.append(Chapter("How near is the replay?", (part,)))
+    typed = [advice.settings(found, p, assumed).assign(lever=p.title) for p in found.best]
+    return results_page(
+        result.question,
+        _LEDE,
+        chapters,
+        folder,
+        cards=[_card(found, priced, assumed, result) for priced in found.best]
+        or [Card("none", result.question, replace(levers, name="none"))],
+        closing=pd.concat(typed)[["lever", *typed[0].columns[:-1]]] if typed else None,
+        closing_title="What to type in Slurm",
+    )
+
+
+def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:
+    """Return the card of a lever: its gain, what to type, the waits, and what is assumed."""
+    from philly_analysis import experiments
+
+    advice = experiments.advice
+
+    typed = advice.settings(found, priced, assumed)
+    moved = (advice.headline(found, p) for p in found.moved if p.name == priced.name)
+    own = Result(
+        f"lever_{priced.name}",
+        priced.gain.by_gang,
+        sentences=(
+            advice.headline(found, priced),
+            *(
+                f"In {where}: {text}"
+                for where, text in zip(typed["where"], typed["type"], strict=True)
+            ),
+        ),
+        caveats=(priced.assumes, *moved),
+        synthetic=result.synthetic,
+        draw=advice.waits_figure,
+    )
+    return Card(own.name, priced.title, section(own.name, priced.title, own, own.plot()))

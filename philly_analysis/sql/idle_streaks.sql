@@ -1,0 +1,86 @@
+-- For how long was each attempt idle without a break, and did it compute again?
+-- One row per period of an hour or more in which no GPU of an attempt was above 0 %; readings more
+-- than an hour apart end a period.
+--   job_id   job
+--   attempt  which attempt, from 1
+--   idle_s   seconds from the attempt's start to the first reading of the period
+--   until_s  seconds from the attempt's start to the last reading of the period
+--   resumed  true when a later reading of the attempt is above 0 %
+with long_idle as (
+  select
+    u.job_id,
+    u.attempt,
+    a.started_at
+  from attempt_use as u
+  inner join attempts as a
+    on u.job_id = a.job_id and u.attempt = a.attempt
+  where u.idle_min >= 60 * u.gpus and u.flag is null
+),
+
+held as (
+  select
+    p.job_id,
+    p.attempt,
+    p.machine_id,
+    any_value(long_idle.started_at) as started_at,
+    min(p.from_at) as from_at,
+    max(p.until_at) as until_at,
+    list(p.gpu) as gpus
+  from placed_gpus as p
+  inner join long_idle
+    on p.job_id = long_idle.job_id and p.attempt = long_idle.attempt
+  where p.attribution = 'gpu_exact'
+  group by p.job_id, p.attempt, p.machine_id
+),
+
+held_days as (
+  select
+    *,
+    unnest(generate_series(from_at::date, until_at::date, interval 1 day))::date as day
+  from held
+),
+
+readings as (
+  select
+    h.job_id,
+    h.attempt,
+    any_value(h.started_at) as started_at,
+    s.sampled_at,
+    max(list_max(list_transform(h.gpus, lambda gpu: s.util_pct[gpu + 1]))) > 0 as busy
+  from held_days as h
+  inner join gpu_samples as s
+    on
+      h.machine_id = s.machine_id
+      and h.day = s.sampled_at::date
+      and h.from_at <= s.sampled_at
+      and h.until_at > s.sampled_at
+  group by h.job_id, h.attempt, s.sampled_at
+),
+
+breaks as (
+  select
+    *,
+    busy or sampled_at - lag(sampled_at) over each > interval 1 hour as ends
+  from readings
+  where busy is not null
+  window each as (partition by job_id, attempt order by sampled_at)
+),
+
+numbered as (
+  select
+    *,
+    count(*) filter (ends) over (partition by job_id, attempt order by sampled_at) as period,
+    max(sampled_at) filter (busy) over (partition by job_id, attempt) as last_busy_at
+  from breaks
+)
+
+select
+  job_id,
+  attempt,
+  seconds_between(any_value(started_at), min(sampled_at)) as idle_s,
+  seconds_between(any_value(started_at), max(sampled_at)) as until_s,
+  coalesce(any_value(last_busy_at) > max(sampled_at), false) as resumed
+from numbered
+where not busy
+group by job_id, attempt, period
+having max(sampled_at) - min(sampled_at) >= interval 1 hour
