@@ -17,6 +17,9 @@ from philly_analysis.trace import TraceLike, open_trace
 if TYPE_CHECKING:
     from philly_analysis.experiments import Advice, Assumptions, Priced
 
+_TYPED = 3
+"""Settings on a card; the table at the end has all."""
+
 _LEDE = (
     "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
     "are. Gains are a month of 30 days; nine of ten months like these lie in the interval. Levers "
@@ -58,8 +61,8 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
 
     levers = section("levers", result.question, result, result.plot())
     tables = {
-        "the best levers together": advice.table_of(found, found.combined),
-        "the best levers under other assumptions": advice.table_of(found, found.moved),
+        "the best levers together": advice.brief(found, found.combined),
+        "the best levers under other assumptions": advice.brief(found, found.moved),
     }
     chapters = [Chapter("All levers", (replace(levers, tables=tables),))]
     if found.baseline is not None:
@@ -86,19 +89,29 @@ def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Res
     advice = experiments.advice
 
     typed = advice.settings(found, priced, assumed)
-    moved = (advice.headline(found, p) for p in found.moved if p.name == priced.name)
+    first, *others = advice.parts(found, priced)
+    rows = zip(typed["where"][:_TYPED], typed["type"], strict=False)
     own = Result(
         f"lever_{priced.name}",
         priced.gain.by_gang,
         sentences=(
-            advice.headline(found, priced),
+            _sentence(first),
+            _sentence("; ".join(others)),
+            *(f"Type in {where}: {text}" for where, text in rows),
+        ),
+        caveats=(
+            priced.assumes,
             *(
-                f"In {where}: {text}"
-                for where, text in zip(typed["where"], typed["type"], strict=True)
+                f"With {p.moved}: {'; '.join(advice.parts(found, p))}."
+                for p in found.moved
+                if p.name == priced.name
             ),
         ),
-        caveats=(priced.assumes, *moved),
         synthetic=result.synthetic,
         draw=advice.waits_figure,
     )
     return Card(own.name, priced.title, section(own.name, priced.title, own, own.plot()))
+
+
+def _sentence(phrase: str) -> str:
+    return f"{phrase[0].upper()}{phrase[1:]}." if phrase else ""

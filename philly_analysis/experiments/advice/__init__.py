@@ -5,9 +5,10 @@ from philly_analysis.experiments.advice.levers import LEVERS, Assumptions
 from philly_analysis.experiments.advice.wording import (
     QUESTION,
     baseline_result,
+    brief,
     headline,
+    parts,
     result_of,
     settings,
-    table_of,
     waits_figure,
 )

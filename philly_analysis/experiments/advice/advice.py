@@ -25,7 +25,6 @@ from philly_analysis.experiments.advice.scenario import (
     recorded_scenario,
 )
 from philly_analysis.parallel import map_ordered
-from philly_analysis.results import number
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload, demand_of
 
@@ -53,6 +52,11 @@ class Priced:
     gain: Gain
     moved: str = ""
     assumes: str = ""
+
+
+def recommended(priced: Sequence[Priced]) -> list[Priced]:
+    """Return the first three levers whose interval of gains is above 0."""
+    return [each for each in priced if each.gain.value_h.low > 0][:CARDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,8 @@ class Advice:
 
     @property
     def best(self) -> list[Priced]:
-        """The recommended levers: up to three that gain."""
-        return [priced for priced in self.levers if priced.gain.value_h.mean > 0][:CARDS]
+        """The recommended levers."""
+        return recommended(self.levers)
 
 
 def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> Advice:
@@ -122,7 +126,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> 
         scenario = baseline.scenario
     pricing = _Pricing(scenario, known, assumed, replayed, executor)
     priced = pricing.levers(LEVERS)
-    best = [p for p in priced if p.gain.value_h.mean > 0][:CARDS]
+    best = recommended(priced)
     begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / max(end_s - begin_s, 1.0)
     ran_h = sum(spec.gpu_s for spec in scenario.jobs if spec.submit_s >= begin_s) / 3600 * month
@@ -170,7 +174,7 @@ class _Pricing:
                 to = max(round(value * factor), 1) if isinstance(value, int) else value * factor
                 if to != value:
                     assumed = replace(self.assumed, **{lever.moves: to})
-                    tasks.append(((lever,), assumed, f"{lever.moves} = {number(to)}"))
+                    tasks.append(((lever,), assumed, f"{lever.moves} = {to:g}"))
         return self._price(tasks)
 
     def _price(self, tasks: Sequence[tuple[tuple[Lever, ...], Assumptions, str]]) -> list[Priced]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.scenario import Known, Scenario
 from philly_analysis.experiments.job_sources import quotas_by_use
-from philly_analysis.results import count, duration, number
+from philly_analysis.results import count, duration
 from philly_analysis.simulator import Estimates, fails, is_user_error, without_retries
 from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly, Qssf
 from philly_analysis.study import PASS
@@ -266,7 +266,7 @@ LEVERS = (
     Lever(
         "share",
         _share,
-        lambda a: f"Halve the GPUs of jobs below {number(a.share_below_pct)} % utilisation",
+        lambda a: f"Halve the GPUs of jobs below {a.share_below_pct:g} % utilisation",
         "Jobs of up to a server run on half their GPUs, two single-GPU jobs on one, with their "
         "memory; each is then slower by the interference.",
         moves="interference_pct",
@@ -331,7 +331,7 @@ LEVERS = (
     Lever(
         "limits",
         _limits,
-        lambda a: f"Request time limits of {number(a.limit_factor)} times the run time",
+        lambda a: f"Request time limits of {a.limit_factor:g} times the run time",
         "Users know the run times of their jobs so well.",
         moves="limit_factor",
         changes="policy",

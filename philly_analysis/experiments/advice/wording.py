@@ -2,18 +2,30 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from math import floor, log10
 from pathlib import Path
+from shlex import quote
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.experiments.advice.advice import Advice, Priced
 from philly_analysis.experiments.advice.baseline import Baseline
-from philly_analysis.experiments.advice.gains import BLOCKS, Gain, Monthly
+from philly_analysis.experiments.advice.gains import BLOCKS, Monthly
 from philly_analysis.experiments.advice.levers import Assumptions
-from philly_analysis.results import Fact, Paired, Result, Verdict, count, gang_label, number, share
+from philly_analysis.experiments.job_sources import quotas_by_use
+from philly_analysis.results import (
+    NOT_KNOWN,
+    Fact,
+    Paired,
+    Result,
+    Verdict,
+    count,
+    gang_label,
+    whole_percent,
+)
 from philly_analysis.results.figures import (
     CYCLE,
     HELPS,
@@ -68,55 +80,84 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def headline(advice: Advice, priced: Priced) -> str:
-    """Return the gain of a lever as one sentence with numbers and nouns."""
-    gain, parts = priced.gain, []
+def parts(advice: Advice, priced: Priced) -> list[str]:
+    """Return the gain of a lever as phrases with numbers and nouns: hours, then jobs."""
+    gain, phrases = priced.gain, []
     if gain.gpu_h.mean:
         cost = "" if gain.gpu_h.mean > 0 else "costs "
-        parts.append(cost + _amount(gain.gpu_h, "GPU hours a month", advice.gpu_h, " of all"))
+        phrases.append(cost + _amount(gain.gpu_h, "GPU hours a month", advice.gpu_h, "of all"))
     if gain.wait_h is not None and advice.wait_h:
         less = "less" if gain.wait_h.mean >= 0 else "more"
         what = f"hours {less} waiting a month"
-        parts.append(_amount(gain.wait_h, what, advice.wait_h, " of the waiting"))
-    return f"{priced.title}: {'; '.join([*parts, *_whom(gain)])}."
+        phrases.append(_amount(gain.wait_h, what, advice.wait_h, "of the waiting"))
+    if gain.jobs:
+        phrases.append(f"changes {count(gain.jobs, 'job')} of {count(gain.users, 'user')}")
+    if gain.later_jobs:
+        jobs, users = count(gain.later_jobs, "job"), count(gain.later_users, "user")
+        phrases.append(f"{jobs} of {users} complete later or lose work")
+    elif gain.wait_h is not None:
+        phrases.append("no job completes later")
+    return phrases
+
+
+def headline(advice: Advice, priced: Priced) -> str:
+    """Return the gain of a lever as one sentence."""
+    return f"{priced.title}: {'; '.join(parts(advice, priced))}."
 
 
 def _amount(gain: Monthly, noun: str, total: float, of: str) -> str:
     """Return the size of a gain with its share of a total, and the interval of months."""
     mean, low, high = gain if gain.mean >= 0 else (-gain.mean, -gain.high, -gain.low)
-    ends = " to ".join(number(round(end)).replace("-", "\N{MINUS SIGN}") for end in (low, high))
-    return f"{number(round(mean))} {noun}, {share(mean / total)}{of} (nine of ten months: {ends})"
+    return (
+        f"{_rounded(mean)} {noun}, {whole_percent(mean / total)} {of} "
+        f"(nine of ten months: {_rounded(low)} to {_rounded(high)})"
+    )
 
 
-def _whom(gain: Gain) -> Iterator[str]:
-    """Yield which jobs change, and which complete later."""
-    if gain.jobs:
-        yield f"{count(gain.jobs, 'job')} of {count(gain.users, 'user')}"
-    if gain.later_jobs:
-        jobs, users = count(gain.later_jobs, "job"), count(gain.later_users, "user")
-        yield f"{jobs} of {users} complete later or lose work"
-    elif gain.wait_h is not None:
-        yield "no job completes later"
+def _rounded(hours: float) -> str:
+    """Return hours with two significant digits, or whole ones."""
+    digits = min(1 - floor(log10(abs(hours))), 0) if abs(hours) >= 1 else 0
+    return f"{round(hours, digits):,.0f}".replace("-", "\N{MINUS SIGN}")
+
+
+def brief(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
+    """Return levers as rows of text: lever, assumption, GPU hours, waiting, who loses."""
+    rows = [
+        (
+            each.title,
+            each.moved,
+            _span(each.gain.gpu_h),
+            NOT_KNOWN if each.gain.wait_h is None else _span(each.gain.wait_h),
+            f"{each.gain.later_jobs:,} of {each.gain.later_users:,}",
+        )
+        for each in priced
+    ]
+    heads = ["lever", "assumption", "GPU hours a month", "hours less waiting", "later: jobs, users"]
+    table = pd.DataFrame(rows, columns=heads)
+    return table if any(table["assumption"]) else table.drop(columns="assumption")
+
+
+def _span(gain: Monthly) -> str:
+    return f"{_rounded(gain.mean)} ({_rounded(gain.low)} to {_rounded(gain.high)})"
 
 
 def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFrame:
     """Return what to type in Slurm for a lever: columns where, type, documentation."""
-    gpus = Counter(m.gpus for pool in advice.scenario.pools for m in pool.machines).most_common(1)[
-        0
-    ][0]
-    longest_s = max(spec.time_limit_s or spec.run_s for spec in advice.scenario.jobs)
+    now = advice.scenario
+    gpus = Counter(m.gpus for pool in now.pools for m in pool.machines).most_common(1)[0][0]
+    longest_s = max(spec.time_limit_s or spec.run_s for spec in now.jobs)
     filled = {
-        **{name: number(value) for name, value in asdict(assumed).items()},
+        **{name: f"{value:g}" for name, value in asdict(assumed).items()},
         "shards": 2 * gpus,
         "gpus": gpus,
         "window_min": -(-int(longest_s) // 60),
-        "quotas": "sacctmgr modify account NAME set GrpTRES=gres/gpu=QUOTA (table of quotas)",
     }
-    rows = [
-        (row["where"], row["type"].format_map(filled), row["page"].format_map(filled))
-        for name in priced.name.split("+")
-        for row in _SETTINGS[name]
-    ]
+    rows = []
+    for row in _SETTINGS[priced.name]:
+        of_vc = quotas_by_use(now.jobs, now.gpus) if "{vc}" in row["type"] else {"": 0}
+        for vc, quota in sorted(of_vc.items()):
+            text = row["type"].format_map({**filled, "vc": quote(vc), "quota": quota})
+            rows.append((row["where"], text, row["page"].format_map(filled)))
     return pd.DataFrame(rows, columns=["where", "type", "documentation"])
 
 
@@ -135,7 +176,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
         facts.append(Fact(f"best_{nth}", priced.name, "lever by gain"))
         facts.append(Fact(f"best_{nth}_gpu_h", priced.gain.gpu_h.mean, "GPU hours a month"))
     sentences = [headline(advice, each) for each in best] or [
-        "No lever gains GPU hours or waiting time on these jobs."
+        "No lever has a gain above 0 in nine of ten months."
     ]
     sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
     verdict = None
@@ -143,9 +184,9 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
         value = best[0].gain.value_h
         verdict = Verdict(
             best[0].title,
-            f"{number(round(value.mean))} GPU hours",
+            f"{_rounded(value.mean)} GPU hours",
             "a month, waiting included",
-            f"nine of ten months: {number(round(value.low))} to {number(round(value.high))}",
+            f"nine of ten months: {_rounded(value.low)} to {_rounded(value.high)}",
         )
     return Result(
         "advice",
@@ -166,7 +207,7 @@ def frontier(result: Result) -> Figure:
     if table.empty:
         return empty(canvas()[0], "no lever applies")
     fig, [left, right] = canvas(
-        2, width=9.6, height=0.9 + 0.3 * len(table), gridspec_kw={"width_ratios": (3, 2)}
+        2, width=9.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": (5, 3)}
     )
     gains = table[["value_h", "value_h_low", "value_h_high"]].itertuples(index=False, name=None)
     found = [Paired(mean, low, high, BLOCKS) for mean, low, high in gains]
@@ -174,8 +215,8 @@ def frontier(result: Result) -> Figure:
         left,
         [(n, f, effect_color(f, more=True)) for n, f in zip(table["lever"], found, strict=True)],
     )
-    left.set_xlabel("GPU hours gained a month, waiting included")
-    title(left, "gain, and nine of ten months")
+    left.set_xlabel("GPU hours a month, freed and not waited for")
+    title(left, "gain, and where nine of ten months lie")
     shown = table.iloc[::-1]
     hbars(
         right,
@@ -189,8 +230,8 @@ def frontier(result: Result) -> Figure:
         space=1.6,
         height=0.6,
     )
-    amount_axis(right, "jobs", axis="x")
-    title(right, "jobs that complete later by 10 min, or lose work")
+    amount_axis(right, "jobs that complete later or lose work", axis="x")
+    title(right, "who loses")
     return fig
 
 
