@@ -8,7 +8,7 @@ import pandas as pd
 import statistics_pictures
 from matplotlib.figure import Figure
 
-from philly_analysis import Trace, compare, load_model, simulate, sweep
+from philly_analysis import Trace, advise, compare, load_model, simulate, sweep
 from philly_analysis.results import figures
 from tests.bench import history
 
@@ -24,6 +24,7 @@ CAPTIONS = {
     "run_time": ("Run times of 8-GPU jobs: model, data, quantiles", "models"),
     "comparison": ("The same jobs under three policies", "what-if"),
     "sweep": ("Policies and loads compared in pairs, with intervals", "what-if"),
+    "advice": ("The gain of each lever, and who loses", "advise"),
     "causes": ("The four states of a wait", "statistics/waits"),
     "clusters": ("Intervals of dependent jobs: naive, and by user", "statistics/intervals"),
     "censoring": ("Run times with jobs that still run", "statistics/run-times"),
@@ -58,6 +59,7 @@ def write(folder: Path, sample: Trace) -> None:
         "sweep": sweep(
             model, list(_POLICIES), gpus=GPUS, loads=[0.8, 1.0], seeds=3, jobs=1_000
         ).plot,
+        "advice": advise(sample).plot,
         "causes": statistics_pictures.causes,
         "clusters": statistics_pictures.clusters,
         "censoring": statistics_pictures.censoring,

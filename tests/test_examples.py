@@ -54,7 +54,7 @@ def test_examples_give_what_they_show(
 
 
 NOT_RUN = {"fetch": "the network", "experiment": "many minutes"}
-SLOW = {"analyze", "atlas", "compare", "demo", "fit", "report", "sweep"}
+SLOW = {"advise", "analyze", "atlas", "compare", "demo", "fit", "report", "sweep"}
 TYPED = [
     pytest.param(verb.__name__, line, marks=[pytest.mark.slow] * (verb.__name__ in SLOW))
     for verb in api.VERBS

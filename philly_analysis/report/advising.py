@@ -11,7 +11,7 @@ from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
-from philly_analysis.results import Result
+from philly_analysis.results import Result, count
 from philly_analysis.trace import TraceLike, open_trace
 
 if TYPE_CHECKING:
@@ -59,7 +59,13 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
 
     advice = experiments.advice
 
-    levers = section("levers", result.question, result, result.plot())
+    nothing = section("none", result.question, result, result.plot())
+    gained = (
+        f"{count(len(found.levers), 'lever')} apply to this cluster; {len(found.best)} of "
+        "those that need no purchase gain in nine of ten months."
+    )
+    every = replace(result, sentences=(gained,))
+    levers = section("levers", "What would each lever change?", every, result.plot())
     tables = {
         "the best levers together": advice.brief(found, found.combined),
         "the best levers under other assumptions": advice.brief(found, found.moved),
@@ -76,7 +82,7 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
         chapters,
         folder,
         cards=[_card(found, priced, assumed, result) for priced in found.best]
-        or [Card("none", result.question, replace(levers, name="none"))],
+        or [Card("none", result.question, nothing)],
         closing=pd.concat(typed)[["lever", *typed[0].columns[:-1]]] if typed else None,
         closing_title="What to type in Slurm",
     )

@@ -55,8 +55,9 @@ class Priced:
 
 
 def recommended(priced: Sequence[Priced]) -> list[Priced]:
-    """Return the first three levers whose interval of gains is above 0."""
-    return [each for each in priced if each.gain.value_h.low > 0][:CARDS]
+    """Return the first three levers with a gain above 0 in nine of ten months, and no purchase."""
+    free = (each for each in priced if _BY_NAME[each.name].changes != "machines")
+    return [each for each in free if each.gain.value_h.low > 0][:CARDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> 
     replayed = baseline.replayed if baseline is not None and not withheld else None
     if baseline is not None and replayed is not None:
         scenario = baseline.scenario
-    pricing = _Pricing(scenario, known, assumed, replayed, executor)
+    pricing = Pricing(scenario, known, assumed, replayed, executor)
     priced = pricing.levers(LEVERS)
     best = recommended(priced)
     begin_s, end_s = period_of(scenario.jobs)
@@ -143,7 +144,15 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Pricing:
+class Pricing:
+    """Prices levers on a scenario; waits need its replay.
+
+    Attributes
+    ----------
+    replayed
+        The outcome of the scenario's replay; None: waits are not known.
+    """
+
     scenario: Scenario
     known: Known
     assumed: Assumptions

@@ -175,6 +175,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
     for nth, priced in enumerate(best, 1):
         facts.append(Fact(f"best_{nth}", priced.name, "lever by gain"))
         facts.append(Fact(f"best_{nth}_gpu_h", priced.gain.gpu_h.mean, "GPU hours a month"))
+    fitted = advice.baseline.sentence if advice.baseline is not None else ""
     sentences = [headline(advice, each) for each in best] or [
         "No lever has a gain above 0 in nine of ten months."
     ]
@@ -193,7 +194,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
         table_of(advice, advice.levers),
         facts,
         sentences,
-        caveats=(advice.withheld, advice.baseline.sentence if advice.baseline else ""),
+        caveats=tuple(dict.fromkeys((advice.withheld, fitted))),
         synthetic=synthetic,
         question=QUESTION,
         verdict=verdict,

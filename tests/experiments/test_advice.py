@@ -1,0 +1,371 @@
+"""Check advice: the fit of the policy, each lever, gains with their intervals, and the page."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from philly_analysis import Result, Trace, advise, simulate
+from philly_analysis.errors import InputError
+from philly_analysis.experiments.advice.advice import Pricing
+from philly_analysis.experiments.advice.baseline import THRESHOLD, distance_of, fit_baseline
+from philly_analysis.experiments.advice.gains import gain_of, monthly
+from philly_analysis.experiments.advice.levers import LEVERS, Assumptions, Change
+from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome, period_of
+from philly_analysis.parallel import InlineExecutor
+from philly_analysis.simulator import Estimates, Pool, run
+from philly_analysis.simulator.policies import Easy, Fifo, Philly, Policy, Qssf
+from philly_analysis.workload import AttemptSpec, JobSpec, Workload, fleet
+
+H = 3600.0
+LEVER = {lever.name: lever for lever in LEVERS}
+GIVEN = Assumptions()
+NOTHING = Known()
+
+
+def job(name: str, *runs: AttemptSpec | float, **fields: object) -> JobSpec:
+    attempts = tuple(r if isinstance(r, AttemptSpec) else AttemptSpec(r, "completed") for r in runs)
+    spec = JobSpec(name, "v", "ann", 1, 0.0, attempts, status="Pass")
+    return replace(spec, **fields)  # type: ignore[arg-type]
+
+
+def scenario(*jobs: JobSpec, policy: Policy | None = None, machines: str = "4x4") -> Scenario:
+    return Scenario((Pool("", fleet(machines), jobs),), policy or Fifo())
+
+
+def applied(name: str, now: Scenario, known: Known = NOTHING, **moved: float) -> Change:
+    change = LEVER[name].apply(now, known, replace(GIVEN, **moved))  # type: ignore[arg-type]
+    assert change is not None
+    return change
+
+
+def run_times(change: Change) -> dict[str, list[float]]:
+    return {s.job_id: [a.run_s for a in s.attempts] for s in change.scenario.jobs}
+
+
+def convoys(rng: np.random.Generator, jobs: int = 240, load: float = 0.8) -> list[JobSpec]:
+    """Return jobs of 1 to 16 GPUs for a cluster of 16, where large ones block a queue."""
+    gpus = rng.choice([1, 2, 4, 16], jobs, p=[0.6, 0.2, 0.15, 0.05])
+    run_s = rng.exponential(H, jobs)
+    gap_s = float((gpus * run_s).sum()) / 16 / load / jobs
+    submit_s = np.cumsum(rng.exponential(gap_s, jobs))
+    return [
+        job(f"j{i:04d}", float(r), gpus=int(g), submit_s=float(s), user=f"u{i % 7}", vc=f"v{i % 3}")
+        for i, (g, r, s) in enumerate(zip(gpus, run_s, submit_s, strict=True))
+    ]
+
+
+# the fit
+
+
+def test_the_distance_of_equal_waits_is_0_and_of_opposite_ones_1() -> None:
+    jobs = [job(f"j{i}", H, submit_s=600.0 * i, gpus=1 + i % 2) for i in range(40)]
+    waits = np.linspace(100, 4000, 40)
+    assert distance_of(jobs, waits, waits, 60.0).total == pytest.approx(0)
+    assert distance_of(jobs, waits, waits[::-1], 60.0).order == 1
+    none = np.zeros(40)
+    assert distance_of(jobs, none, none, 60.0).total == 0
+    far = distance_of(jobs, waits, none, 60.0)
+    assert far.order == 1
+    assert far.queue == pytest.approx(1)
+    # waits of start-up are equal, whatever their length
+    assert distance_of(jobs, none + 59, none, 60.0).total == 0
+
+
+def test_the_distance_of_waits_is_relative_by_gang_size() -> None:
+    jobs = [job(f"j{i}", H, submit_s=60.0 * i, gpus=1 if i < 30 else 8) for i in range(40)]
+    recorded = np.full(40, 100.0)
+    replayed = np.where(np.arange(40) < 30, 200.0, 100.0)
+    # single GPUs, three quarters of the jobs, wait half as long
+    assert distance_of(jobs, recorded, replayed, 1.0).waits == pytest.approx(0.75 * 0.5)
+
+
+@pytest.mark.parametrize("policy", [Fifo(), Easy()])
+def test_a_known_policy_is_found_and_a_sample_of_its_jobs_is_refused(policy: Policy) -> None:
+    jobs = convoys(np.random.default_rng(3))
+    waits = dict(outcome(scenario(*jobs, policy=policy)).select("job_id", "first_wait_s").rows())
+    fitted = fit_baseline(scenario(*jobs), waits, None, InlineExecutor())
+    assert fitted is not None and fitted.near
+    assert fitted.scenario.policy == policy
+    half = fit_baseline(scenario(*jobs[::2]), waits, None, InlineExecutor())
+    assert half is not None and not half.near
+    assert "withheld" in half.sentence
+    assert fit_baseline(scenario(*jobs[:40]), waits, None, InlineExecutor()) is None
+
+
+def test_the_threshold_separates_the_simulated_clusters() -> None:
+    assert THRESHOLD["near"] < THRESHOLD["distance"] < THRESHOLD["far"]
+    near, far = (
+        np.array([row[i] for row in THRESHOLD["clusters"]]) <= THRESHOLD["distance"] for i in (3, 4)
+    )
+    assert (near.mean(), 1 - far.mean()) == (THRESHOLD["accepted"], THRESHOLD["refused"])
+
+
+# levers
+
+
+def test_idle_jobs_end_after_the_first_period_that_is_longer() -> None:
+    now = scenario(job("a", 10 * H), job("b", 5 * H, 5 * H), job("c", 10 * H), job("d", 9 * H))
+    known = Known(
+        idle={
+            "a": ((2 * H, 5 * H, False),),
+            "b": ((H, 2 * H, True), (6 * H, 4.5 * H, True)),
+            "c": ((H, 4 * H, False),),
+        }
+    )
+    change = applied("end_idle", now, known)
+    whole = {"c": [10 * H], "d": [9 * H]}
+    assert run_times(change) == {"a": [6 * H], "b": [5 * H, 5 * H], **whole}
+    assert change.losers == {"b"}
+    assert run_times(applied("end_idle", now, known, idle_h=1))["b"] == [2 * H]
+    assert LEVER["end_idle"].apply(now, known, Assumptions(idle_h=6)) is None
+
+
+USER_ERROR = AttemptSpec(H, "failed", failure="Syntax error")
+CRASH = AttemptSpec(2.5 * H, "failed", failure="MPI runtime failure")
+
+
+def test_user_errors_are_not_retried_unless_the_retry_passed() -> None:
+    failed = replace(USER_ERROR, run_s=2 * H)
+    now = scenario(
+        job("a", USER_ERROR, failed, status="Failed"),
+        job("b", USER_ERROR, H),
+        job("c", CRASH, failed, status="Failed"),
+    )
+    change = applied("retries", now)
+    assert run_times(change) == {"a": [H], "b": [H, H], "c": [2.5 * H, 2 * H]}
+    assert change.losers == {"b"}
+
+
+def test_retries_continue_from_the_last_checkpoint_but_not_after_user_errors() -> None:
+    lost = AttemptSpec(1.5 * H, "node_failure")
+    now = scenario(
+        job("a", CRASH, 3 * H), job("b", USER_ERROR, 3 * H), job("c", CRASH, lost, 5 * H)
+    )
+    times = run_times(applied("checkpoints", now))
+    # c: its retry runs for 1.5 h, all of it repeated
+    assert times == {"a": [2.5 * H, H], "b": [H, 3 * H], "c": [2.5 * H, 0.0, 3 * H]}
+    assert run_times(applied("checkpoints", now, checkpoint_h=0.5))["a"] == [2.5 * H, 0.5 * H]
+
+
+def test_failed_runs_do_not_happen_on_repaired_servers() -> None:
+    now = scenario(job("a", CRASH, 3 * H), job("b", CRASH, status="Failed"))
+    known = Known(broken={"a": frozenset({0}), "b": frozenset({0})})
+    assert run_times(applied("repair", now, known)) == {"a": [3 * H], "b": [2.5 * H]}
+    assert LEVER["repair"].apply(now, Known(), GIVEN) is None
+
+
+def test_jobs_of_low_utilisation_get_half_their_gpus() -> None:
+    now = scenario(
+        job("a", H, gpus=3, util_frac=0.29),
+        job("b", H, gpus=1, util_frac=0.1),
+        job("c", H, gpus=4, util_frac=0.3),
+        job("d", H, gpus=5, util_frac=0.1),
+        job("e", H, gpus=2),
+    )
+    after = {s.job_id: s for s in applied("share", now).scenario.jobs}
+    sizes = {name: (s.gpus, s.gpu_frac) for name, s in after.items()}
+    assert sizes == {"a": (2, 1.0), "b": (1, 0.5), "c": (4, 1.0), "d": (5, 1.0), "e": (2, 1.0)}
+    assert after["a"].run_s == pytest.approx(H / 0.95)
+    assert after["e"].run_s == H
+
+
+def test_levers_of_the_policy_apply_where_they_change_it() -> None:
+    plain = job("a", H)
+    two = scenario(plain, job("b", H, user="bob"))
+    assert applied("backfill", two).scenario.policy == Easy()
+    assert applied("consolidate", two).scenario.policy == Fifo(consolidate=True)
+    assert applied("predicted", two).scenario.policy == Qssf(backfill=True)
+    assert LEVER["predicted"].apply(scenario(plain), Known(), GIVEN) is None
+    assert LEVER["backfill"].apply(replace(two, policy=Easy()), Known(), GIVEN) is None
+    limits = replace(two, policy=Easy(), estimates=Estimates(requested=True))
+    planned = applied("limits", limits).scenario
+    assert (planned.policy, planned.estimates) == (Easy(estimate=1.5), Estimates())
+    assert LEVER["limits"].apply(replace(two, policy=Easy()), Known(), GIVEN) is None
+    quotas = scenario(plain, job("b", 3 * H, vc="w"), policy=Philly())
+    quotas = replace(quotas, quotas={"v": 4, "w": 4})
+    assert applied("quotas", quotas).scenario.quotas == {"v": 4, "w": 12}
+    patient = applied("locality", quotas, Known(spread=frozenset({"a"}))).scenario
+    assert patient.policy == Philly(asks=6)
+    assert [s.run_s for s in patient.jobs] == [pytest.approx(0.95 * H), 3 * H]
+    assert LEVER["locality"].apply(quotas, Known(), GIVEN) is None
+    assert applied("servers", two, servers=3).scenario.gpus == 16 + 12
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"idle_h": 0}, {"wait_weight": -1}, {"interference_pct": 100}, {"servers": 0}]
+)
+def test_assumptions_have_bounds(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        Assumptions(**wrong)  # type: ignore[arg-type]
+    assert Assumptions(wait_weight=0, interference_pct=99).wait_weight == 0
+
+
+# gains
+
+
+def test_nine_of_ten_months_lie_in_the_interval() -> None:
+    rng = np.random.default_rng(1)
+    days = np.arange(720) / 24 * 86_400
+    inside = []
+    for _ in range(400):
+        first, following = rng.gamma(2.0, 3.0, (2, 720))
+        found = monthly(first, days)
+        inside.append(found.low <= following.sum() <= found.high)
+    assert 0.85 <= np.mean(inside) <= 0.95
+    even = monthly(np.ones(720), days)
+    assert even.mean == pytest.approx(720 * 30 / (719 / 24))
+    assert even.high - even.low < 0.01 * even.mean
+
+
+def test_gains_are_those_of_an_independent_simulation() -> None:
+    jobs = convoys(np.random.default_rng(5))
+    now = scenario(*jobs)
+    change = applied("backfill", now)
+    gain = gain_of(now, change, (outcome(now), outcome(change.scenario)), 1.0)
+    saved_s = np.zeros(len(jobs))
+    for sign, policy in ((1, Fifo()), (-1, Easy())):
+        ended = run(jobs, fleet("4x4"), policy)
+        table = ended.jobs.sort("job_id")
+        saved_s += sign * (table["end_s"] - table["submit_s"]).to_numpy()
+    begin_s, end_s = period_of(jobs)
+    counted = np.array([s.submit_s >= begin_s for s in jobs])
+    month = 30 * 86_400 / (end_s - begin_s)
+    gpus = np.array([s.gpus for s in jobs])
+    assert gain.wait_h is not None
+    assert gain.wait_h.mean == pytest.approx(month * saved_s[counted].sum() / H)
+    assert gain.value_h.mean == pytest.approx(month * (gpus * saved_s)[counted].sum() / H)
+    assert (gain.gpu_h.mean, gain.jobs, gain.users) == (0, 0, 0)
+    assert gain.later_jobs == int((saved_s[counted] < -600).sum())
+
+
+def test_added_servers_cost_their_hours_and_lost_work_counts() -> None:
+    jobs = convoys(np.random.default_rng(5), 60)
+    now = scenario(*jobs)
+    gain = gain_of(now, Change(now.with_servers(2), frozenset({"j0050"})), None, 1.0)
+    assert gain.gpu_h.mean == gain.value_h.mean == pytest.approx(-2 * 4 * 720)
+    assert (gain.later_jobs, gain.later_users, gain.wait_h) == (1, 1, None)
+    longer = now.with_jobs(
+        lambda s: replace(s, attempts=(replace(s.attempts[0], run_s=s.run_s + 601),))
+    )
+    later = gain_of(now, Change(longer), None, 1.0)
+    assert later.later_jobs == later.jobs == 59  # the first one was submitted before the period
+    assert later.gpu_h.mean < 0
+    assert later.users == 7
+
+
+# all of it
+
+
+def trace_of(jobs: list[JobSpec], folder: Path, policy: str = "fifo") -> Trace:
+    """Return the trace of a simulated cluster of 16 GPUs."""
+    start = pl.datetime(2024, 1, 1, time_unit="us")
+    at = pl.duration(microseconds=(pl.col("submit_s") * 1e6).cast(pl.Int64))
+    rows = pl.DataFrame(
+        [(s.job_id, s.vc, s.user, s.gpus, s.status, s.submit_s, s.run_s) for s in jobs],
+        ["job_id", "vc", "user", "gpus", "status", "submit_s", "run_s"],
+        orient="row",
+    ).with_columns(submitted_at=start + at)
+    attempts = rows.select(
+        "job_id",
+        "gpus",
+        attempt=pl.lit(1),
+        started_at="submitted_at",
+        ended_at=pl.col("submitted_at")
+        + pl.duration(microseconds=(pl.col("run_s") * 1e6).cast(pl.Int64)),
+    )
+    workload = Workload("convoys", rows.drop("submit_s", "run_s"), attempts)
+    return simulate(workload, policy, folder / "trace", machines="4x4")
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Result, Path]]:
+    folder = tmp_path_factory.mktemp("advice")
+    with trace_of(convoys(np.random.default_rng(7), load=0.5), folder) as trace:
+        yield advise(trace, folder / "page"), folder / "page" / "report.html"
+
+
+def test_a_queue_that_blocks_is_advised_to_backfill(advised: tuple[Result, Path]) -> None:
+    result, page = advised
+    assert result.facts.distance == pytest.approx(0, abs=0.05)
+    assert result.facts.best_1 == "backfill"
+    assert result.sentences[0].startswith("Switch on backfilling: ")
+    assert "hours less waiting a month" in result.sentences[0]
+    assert "SchedulerType=sched/backfill" in page.read_text("utf-8")
+    gains = result.table["value_h"]
+    assert gains.is_monotonic_decreasing
+    assert result.table["frontier"][0]
+    html = page.read_text("utf-8")
+    assert "What to type in Slurm" in html and "nine of ten months" in html
+
+
+def test_every_lever_has_its_settings_and_wording() -> None:
+    import tomllib
+
+    import philly_analysis.experiments.advice as package
+
+    toml = tomllib.loads((Path(package.__file__).parent / "slurm.toml").read_text("utf-8"))
+    assert toml.keys() == LEVER.keys()
+    for lever in LEVERS:
+        assert lever.title(GIVEN) and lever.assumes.endswith(".")
+        assert not lever.moves or hasattr(GIVEN, lever.moves)
+
+
+def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> None:
+    jobs = convoys(np.random.default_rng(7), load=0.9)
+    with trace_of(jobs, tmp_path) as whole:
+        workload = Workload.from_trace(whole)
+    kept = [s.job_id for s in jobs[::2]]
+    frames = {
+        name: frame.filter(pl.col("job_id").is_in(kept)) if "job_id" in frame.columns else frame
+        for name, frame in workload.frames_with_rows.items()
+    }
+    result = advise(frames)
+    assert any("withheld" in caveat for caveat in result.caveats)
+    assert "Switch on backfilling" not in set(result.table["lever"])
+    assert result.table["wait_h"].isna().all()
+    assert result.facts.wait_h is None
+
+
+def month(rng: np.random.Generator, load: float) -> list[JobSpec]:
+    """Return 600 convoy jobs over 30 days, with a given expected load."""
+    month_s = 30 * 86_400.0
+    return [
+        replace(s, submit_s=at, attempts=(AttemptSpec(s.run_s * load * 16 * month_s / (1440 * H)),))
+        for s, at in zip(convoys(rng, 600), np.sort(rng.uniform(0, month_s, 600)), strict=True)
+    ]
+
+
+def wasteful(jobs: list[JobSpec]) -> Known:
+    """Return that half of the jobs compute for half of their time only."""
+    return Known(idle={s.job_id: ((0.5 * s.run_s, 0.5 * s.run_s, False),) for s in jobs[::2]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [0.5, 0.65, 0.8])
+def test_the_right_lever_is_first(load: float) -> None:
+    """A queue that blocks: backfill; gangs above quotas: quotas; else idle jobs."""
+    for policy, right in ((Fifo(), "backfill"), (Easy(), "end_idle"), (Philly(), "quotas")):
+        jobs = month(np.random.default_rng(round(100 * load)), load)
+        now = replace(scenario(*jobs, policy=policy), quotas={"v0": 6, "v1": 5, "v2": 5})
+        known = wasteful(jobs) if right == "end_idle" else Known()
+        priced = Pricing(now, known, GIVEN, outcome(now), InlineExecutor()).levers(LEVERS)
+        assert next(p.name for p in priced if p.name != "servers") == right, policy
+
+
+@pytest.mark.slow
+def test_freed_gpu_hours_of_following_months_lie_in_the_interval() -> None:
+    inside = []
+    for load, seed in product((0.5, 0.65, 0.8), range(4)):
+        gains = []
+        for n in range(6):
+            jobs = month(np.random.default_rng([seed, n]), load)
+            now = scenario(*jobs)
+            gains.append(gain_of(now, applied("end_idle", now, wasteful(jobs)), None, 1.0).gpu_h)
+        pairs = ((a, b) for i, a in enumerate(gains) for j, b in enumerate(gains) if i != j)
+        inside += [told.low <= realised.mean <= told.high for told, realised in pairs]
+    assert 0.8 <= np.mean(inside) <= 0.95
