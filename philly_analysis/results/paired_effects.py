@@ -95,6 +95,6 @@ def is_clear(change: Paired) -> bool:
 
 def _signed(value: float) -> str:
     """Return a percentage with two digits; values just above −100 are not rounded to it."""
-    digits = 0 if abs(value) >= 10 and not -100 < value < -99 else 1
+    digits = 0 if abs(round(value, 1)) >= 10 and not -100 < value < -99 else 1
     rounded = round(value, digits)
     return f"{rounded:+.{digits}f}".replace("-", "\N{MINUS SIGN}") if rounded else "0"

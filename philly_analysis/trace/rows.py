@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _OF_BOTH = ("aggregate", "dtypes", "filter", "join", "select", "shape")
 """Attributes that a DataFrame has, too, and that are those of the relation nevertheless."""
 
+_AGGREGATES = ("count", "max", "mean", "median", "min", "mode", "product", "std", "sum", "var")
+"""Methods of both: of the relation with an expression (``max("gpus")``), else of the DataFrame."""
+
 
 class Rows(SuggestsNames):
     """The rows of a table, relation or query, read when they are needed.
@@ -76,6 +79,8 @@ class Rows(SuggestsNames):
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute of the relation, a column, or the attribute of the DataFrame."""
+        if name in _AGGREGATES:
+            return self._aggregate(name)
         of_frame = is_of_frames(name)
         if name in _OF_BOTH or (hasattr(duckdb.DuckDBPyRelation, name) and not of_frame):
             return _returning_rows(getattr(self.relation, name), lambda rows: rows.relation)
@@ -84,6 +89,14 @@ class Rows(SuggestsNames):
         if of_frame:
             return _returning_rows(getattr(self.df(), name), Rows.df)
         return super().__getattr__(name)  # type: ignore[misc]
+
+    def _aggregate(self, name: str) -> Any:
+        def method(*args: Any, **kwargs: Any) -> Any:
+            if not (args and isinstance(args[0], str)):
+                return getattr(self.df(), name)(*args, **kwargs)
+            return Rows(getattr(self.relation, name)(*args, **kwargs))
+
+        return method
 
     def __len__(self) -> int:
         return len(self.relation)

@@ -181,9 +181,10 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def cells(frame: Any) -> list[list[str]]:
-    """Return a frame's cells as in the command line's CSV."""
+    """Return a frame's cells as in the command line's CSV: real numbers have 12 digits."""
     rows = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
-    return [[str(c) for c in frame.columns], *([str(v) for v in row] for row in rows)]
+    digits = [[float(f"{v:.12g}") if isinstance(v, float) else v for v in row] for row in rows]
+    return [[str(c) for c in frame.columns], *([str(v) for v in row] for row in digits)]
 
 
 Call = tuple[tuple[str, ...], dict[str, Any]]

@@ -47,6 +47,7 @@ def test_names_of_pandas_are_those_of_all_rows(trace: Trace) -> None:
     assert len(trace.jobs.query("gpus > 1")) == 2
     assert len(trace.jobs.merge(trace.attempts, on="job_id")) == 3
     assert trace.sql("select vc from jobs").value_counts()["x"] == 2
+    assert trace.jobs.count()["gpus"] == 3 and trace.jobs[["gpus"]].mean()["gpus"] == 13 / 3
     assert isinstance(trace.jobs.to_pandas(), pd.DataFrame)
     assert isinstance(trace.jobs.to_polars(), pl.DataFrame)
 
@@ -58,6 +59,7 @@ def test_names_of_duckdb_stay_lazy(trace: Trace) -> None:
     assert large.select("gpus").groupby("gpus").size().sum() == 2
     joined = large.set_alias("l").join(trace.attempts.set_alias("r"), "l.job_id = r.job_id")
     assert len(joined) == 2
+    assert trace.jobs.count("*").fetchone() == (3,) and trace.jobs.max("gpus").fetchone() == (8,)
     assert trace.jobs.order("gpus").fetchone()[1:] == trace.jobs.order("gpus").fetchall()[0][1:]
     assert trace.jobs.filter("gpus > 99").fetchone() is None
     assert not len(trace.jobs.filter("gpus > 99")) and trace.jobs.filter("gpus > 99")
