@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -252,6 +254,13 @@ def test_manager_starts_check_the_job_log(
         result = clock_offset.compute(trace)
     assert result.fact("soonest_job_s") == -6.5 * 3600
     assert any("is not in UTC" in s for s in result.sentences)
+
+
+def test_the_soonest_job_after_a_start_of_the_manager_counts() -> None:
+    trace: Any = SimpleNamespace(answer=lambda _: duckdb.sql("select unnest([40.0, 5, 90]) lag_s"))
+    facts, sentence = clock_offset._manager_starts(trace)
+    assert [fact.value for fact in facts] == [3, 5.0]
+    assert "the first follows after 5" in sentence and "the job log is in UTC" in sentence
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from polars.testing import assert_frame_equal
 
 from philly_analysis import export
 from philly_analysis.errors import ExportError
+from philly_analysis.exports.formats import opendc
 from philly_analysis.workload import Machine, Workload
 from tests.exports import consumers
 from tests.exports.conftest import Exporter
@@ -333,6 +334,20 @@ def test_opendc(exported: Exporter) -> None:
     assert schema(fragments) == "id int32, duration int64, cpu_usage double, gpu_usage double?"
     # no samples: one fragment a job, busy throughout
     assert [f["gpu_usage"] for f in fragments.to_pylist()] == [r["gpu_capacity"] for r in rows]
+
+
+def test_the_last_opendc_fragment_takes_the_remainder() -> None:
+    capacity = {"cpu_capacity": 4.0, "gpu_capacity": 2.0}
+    tasks = pl.DataFrame(
+        [{"id": 1, "duration": 100, **capacity}, {"id": 2, "duration": 7} | capacity]
+    )
+    samples = pl.DataFrame({"id": [1, 1, 1, 2], "gpu_frac": [0.5, 0.25, 1.0, 0.5]})
+    assert opendc._fragments(tasks, samples).rows() == [
+        (1, 33, 2.0, 1.0),
+        (1, 33, 1.0, 0.5),
+        (1, 34, 4.0, 2.0),
+        (2, 7, 2.0, 1.0),
+    ]
 
 
 def test_opendc_fragments_are_the_utilisation_samples(tmp_path: Path) -> None:

@@ -139,6 +139,19 @@ def test_gang_sizes_vary_within_a_class_of_constant_jobs() -> None:
     assert ratio.std() == pytest.approx(np.sqrt(2) * given.size_sd.value, rel=0.12)
 
 
+def test_a_class_without_jobs_has_the_jobs_of_such_a_class() -> None:
+    seen = MODEL.gang_size.overall.up_to(4)  # none of the classes of 8 and of 16 GPUs
+    gang_size = replace(MODEL.gang_size, overall=seen, by_vc=())
+    given = CLASSES_ONLY.with_values(
+        class_sd=0, vc_sd=0, size_sd=0, mean_correction=0, unseen_class_jobs=50
+    )
+    model = replace(MODEL, gang_size=gang_size, variation=given)
+    drawn = [next(model.periods(seed)).gang_size.overall for seed in range(40)]
+    unseen = np.median([d.pmf([8, 16]) for d in drawn], axis=0)
+    # few jobs vary more: within a factor of two
+    np.testing.assert_array_less(np.abs(np.log2(unseen * (seen.n + 100) / 50)), 1)
+
+
 def test_models_of_older_versions_have_default_parameters() -> None:
     body = json.loads(to_json(MODEL))
     for part, name in (

@@ -78,6 +78,7 @@ def drawn(rng: np.random.Generator, users: int) -> turnover.Turnover:
     return turnover.Turnover(jobs, then, came, float(growth))
 
 
+@pytest.mark.slow
 def test_true_parameters_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     lists = {str(i): [drawn(rng, users) for _ in range(8)] for i, users in enumerate([40, 80] * 8)}
@@ -104,6 +105,7 @@ def test_periods_without_variation_have_the_statistics_of_the_window() -> None:
     np.testing.assert_allclose(made, own, rtol=0.05, atol=0.01)
 
 
+@pytest.mark.slow
 def test_reweighted_periods_vary_as_sampled_ones() -> None:
     variation = ESTIMATED.with_values(class_sd=1.5)  # more than users and virtual clusters cause
     drawn = model_draws(variation, EMPIRICAL)(WINDOW, 60, 0)

@@ -53,5 +53,5 @@ def test_an_experiment_page_answers_first(page: str) -> None:
         "Choices that the paper leaves open"
     )
     assert "Change of mean completion time" in rest and "Assumed: jobs may use" not in rest
-    row = rest.split('>order SRTF</td>')[1].split("</tr>")[0]
+    row = rest.split(">order SRTF</td>")[1].split("</tr>")[0]
     assert "+10" in row and "elastic" in row

@@ -38,6 +38,7 @@ def test_no_estimate_without_positive_means() -> None:
         assert np.isnan([found.effect, found.low, found.high]).all()
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth_where_jobs_of_a_block_are_alike() -> None:
     rng = np.random.default_rng(2)
     blocks = np.repeat(np.arange(30), 10)

@@ -26,6 +26,7 @@ def test_the_correlation_is_spearmans() -> None:
     assert found.n == found.clusters == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustered", [True, False])
 def test_the_interval_covers_no_association_nineteen_times_in_twenty(clustered: bool) -> None:
     rng = np.random.default_rng(2)

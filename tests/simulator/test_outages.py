@@ -111,6 +111,7 @@ def test_failures_come_at_their_rates() -> None:
     assert len(down[False]) == pytest.approx(exposed_s / 4000, rel=0.05)
 
 
+@pytest.mark.slow
 def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
     load = workload(150)
     first = simulate(load, "fifo", tmp_path / "a", gpus=16, outages="machine:4e4:6e3,gpu:2e5:9e3")
@@ -122,6 +123,7 @@ def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
     assert (one["end_reason"] == "node_failure").sum() > 3
 
 
+@pytest.mark.slow
 def test_rates_measured_of_a_what_if_are_those_it_was_given(tmp_path: Path) -> None:
     out = simulate(
         workload(400), "fifo", tmp_path / "out", machines=MACHINES_24, outages="machine:5e4:3e3"

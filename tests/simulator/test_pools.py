@@ -136,6 +136,7 @@ def test_no_job_is_dealt_to_a_machine_that_may_not_serve_it(
     assert sorted([*ran, *(s.job_id for s in left_out)]) == sorted(asked)
 
 
+@pytest.mark.slow
 def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_is_quiet(
     tmp_path: Path,
 ) -> None:

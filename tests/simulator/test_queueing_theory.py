@@ -61,6 +61,7 @@ def test_one_server_waits_as_lindley_says() -> None:
     assert got == pytest.approx(np.array(wait_s), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_m_g_1_under_srtf_schrage_and_miller() -> None:
     """Mean time in system under SRPT with two sizes, by the formula of Schrage and Miller."""
     rng = np.random.default_rng(9)

@@ -101,6 +101,7 @@ def test_the_calibration_result_and_its_figure() -> None:
     assert len(plot(result).axes) == len(SPLITS)
 
 
+@pytest.mark.slow
 def test_the_page_measures_on_the_latest_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

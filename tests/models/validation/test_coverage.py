@@ -98,6 +98,7 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (table["pit"] > 0.99).all()
 
 
+@pytest.mark.slow
 def test_the_model_covers_more_than_independent_jobs() -> None:
     methods = {name: METHODS[name] for name in (WORKLOAD_MODEL, "jobs one by one")}
     table = score(MADE, methods=methods, draws=40, lengths_d=(7, 14), most=1).assign(data="made")
