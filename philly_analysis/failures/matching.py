@@ -14,6 +14,7 @@ from philly_analysis.failures.tracebacks import Traceback, Tracebacks
 LINES_BEFORE = 30
 LINES_AFTER = 10
 RECOVERY_LINES = 40
+EXCEPTION_HINT = frozenset({"exception"})
 
 _QUIET = re.compile(
     r"Warning: |\b(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
@@ -61,23 +62,39 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
             return False
         return rule.unless is None or rule.unless.search(line) is None
 
-    for at, piece, hints in hinted:
+    for at, piece, hints in _with_exceptions(text, hinted, tracebacks):
         if at in tracebacks.ignored or at in tracebacks.echoed:
             continue
         line, around = message(piece), tracebacks.found.get(at)
-        if around and around.exception == at and _NO_MESSAGE.match(line) and around.source:
+        raised = around if around and around.exception == at else None
+        if raised and _NO_MESSAGE.match(line) and raised.source:
             # of an exception without a message, the statement that raised it
-            line = f"{line.rstrip(':')}: {around.source}"
-            hints |= hints_in(around.source)
+            line = f"{line.rstrip(':')}: {raised.source}"
+            hints |= hints_in(raised.source)
         for rule in _rules_of(hints):
-            if matches(rule, line) and _near(rule, at, text, around) and not _outside(rule, around):
+            if matches(rule, line) and _fits(rule, raised) and _near(rule, at, text, around):
                 recovered = _recovered(rule, at, text)
                 yield Evidence(rule, _rank_in(piece, rule), at, recovered, around is not None)
                 break
 
 
-def _outside(rule: Signature, around: Traceback | None) -> bool:
-    return bool(rule.outside and around and rule.outside.search(around.function))
+def _with_exceptions(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> Iterator[Hinted]:
+    """Yield the pieces with hints, and the exceptions of tracebacks, whatever their names."""
+    exceptions = {block.exception for block in tracebacks.found.values()} - {-1}
+    seen = {found.at for found in hinted}
+    named = [Hinted(at, text.pieces[at], frozenset()) for at in exceptions - seen]
+    for found in sorted((*hinted, *named)) if named else hinted:
+        if found.at in exceptions:
+            yield found._replace(hints=found.hints | EXCEPTION_HINT)
+        else:
+            yield found
+
+
+def _fits(rule: Signature, raised: Traceback | None) -> bool:
+    """Whether the innermost function of the traceback that ends here is one for the rule."""
+    if rule.inside and not (raised and rule.inside.search(raised.function)):
+        return False
+    return not (rule.outside and raised and rule.outside.search(raised.function))
 
 
 def _near(rule: Signature, at: int, text: Text, around: Traceback | None) -> bool:

@@ -19,7 +19,7 @@ RANKS: dict[str, int] = PRECEDENCE["ranks"]
 # Supervisors report an end in any order; for these ranks the order of the table decides.
 BY_TABLE_ORDER = frozenset({RANKS["ending"], RANKS["cascade"]})
 
-_PATTERNS = {"pattern", "unless", "outside"}
+_PATTERNS = {"pattern", "unless", "inside", "outside"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +50,8 @@ class Signature:
         Name of the context pattern that must match in the lines around.
     recovered
         Name of the context pattern that cancels the match in later lines.
+    inside
+        Pattern of the innermost function of a traceback; the rule then matches only its exception.
     outside
         Pattern of the innermost function of a traceback that excludes the match in its exception.
     warns
@@ -72,6 +74,7 @@ class Signature:
     unless: re.Pattern[str] | None = None
     near: str = ""
     recovered: str = ""
+    inside: re.Pattern[str] | None = None
     outside: re.Pattern[str] | None = None
     warns: bool = False
     level: str = "signature"
