@@ -380,7 +380,11 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
 
 @suggest_arguments
 def classify(
-    outputs: Iterable[Path | str] | Path | str, *, events: bool = False, suggest: bool = False
+    outputs: Iterable[Path | str] | Path | str,
+    *,
+    events: bool = False,
+    suggest: bool = False,
+    taxonomies: bool = False,
 ) -> Result:
     """Classify failed runs by reason, from their output.
 
@@ -393,6 +397,8 @@ def classify(
         Show the events in each output: root, consequences and noise.
     suggest
         Show the most frequent lines that no signature explains, of outputs or of a trace.
+    taxonomies
+        Add the categories of other studies (Acme, Llama 3, Meta's research clusters).
 
     Returns
     -------
@@ -417,7 +423,7 @@ def classify(
     """
     from philly_analysis.failures import classify as run
 
-    return run(outputs, events=events, suggest=suggest)
+    return run(outputs, events=events, suggest=suggest, taxonomies=taxonomies)
 
 
 @overload

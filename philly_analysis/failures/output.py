@@ -16,6 +16,7 @@ from philly_analysis.failures.explanation import sentences
 from philly_analysis.failures.lines import decode
 from philly_analysis.failures.masking import mask
 from philly_analysis.failures.suggest import count_lines, is_trace, last_lines, unexplained_of
+from philly_analysis.failures.taxonomies import categories_of
 from philly_analysis.results import Fact, Result
 from philly_analysis.trace import Trace
 
@@ -100,7 +101,11 @@ def classify_outputs(outputs: Iterable[Output]) -> Iterator[Failure]:
 
 
 def classify(
-    outputs: str | Path | Iterable[str | Path], *, events: bool = False, suggest: bool = False
+    outputs: str | Path | Iterable[str | Path],
+    *,
+    events: bool = False,
+    suggest: bool = False,
+    taxonomies: bool = False,
 ) -> Result:
     """Classify why runs failed, by their output.
 
@@ -113,6 +118,8 @@ def classify(
         Return the events in the outputs, instead of the verdicts.
     suggest
         Return the most frequent lines that no signature explains, of outputs or of traces.
+    taxonomies
+        Add the categories of other studies: acme, llama3, meta_rsc.
 
     Returns
     -------
@@ -136,7 +143,7 @@ def classify(
     matched = sum(bool(f.rule) for _, f in failures)
     return Result(
         name="classify",
-        table=_events_table(failures) if events else _verdicts_table(failures),
+        table=_events_table(failures) if events else _verdicts_table(failures, taxonomies),
         sentences=[] if events else sentences(failures),
         facts=(
             Fact("files", len(failures), "outputs read"),
@@ -145,7 +152,7 @@ def classify(
     )
 
 
-def _verdicts_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
+def _verdicts_table(failures: list[tuple[str, Failure]], taxonomies: bool) -> pd.DataFrame:
     rows = [
         (
             *(file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None),
@@ -155,7 +162,10 @@ def _verdicts_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
     ]
     columns = ["file", "reason", "tiers", "fine", "rule", "line_number"]
     columns += ["line", "level", "confidence", "alternatives"]
-    return pd.DataFrame(rows, columns=columns).astype({"line_number": "Int64"})
+    table = pd.DataFrame(rows, columns=columns).astype({"line_number": "Int64"})
+    if not taxonomies:
+        return table
+    return table.join(pd.DataFrame([categories_of(f.reason, f.fine) for _, f in failures]))
 
 
 def _events_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
