@@ -4,9 +4,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.atlas import measures
+from philly_analysis.atlas import calendar_measures, measures
 from philly_analysis.atlas.claim import Claim, Margin, Published
 from philly_analysis.study import numbers
+
+_MEASURES = vars(measures) | vars(calendar_measures)
 
 
 def read_claims(text: str) -> dict[str, tuple[Claim, ...]]:
@@ -33,7 +35,7 @@ def _claim(
     margin: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Claim:
-    function = getattr(measures, measure.pop("function"))
+    function = _MEASURES[measure.pop("function")]
     for key in ("invalid_for", "biased_by"):
         fields[key] = frozenset(fields.get(key, ()))
     return Claim(

@@ -1,13 +1,13 @@
 """Define a claim: one finding of the study as a question to any trace."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.atlas.measures import Measure
+from philly_analysis.atlas.measure import Measure
 from philly_analysis.atlas.resampling import Estimate
 from philly_analysis.results import duration, number
 
@@ -16,6 +16,10 @@ FEWEST_ROWS, FEWEST_EVENTS = 30, 5
 
 FEWEST_BLOCKS_WITH_ROWS = 5
 """Fewest blocks (users, weeks) with an observation in each group."""
+
+
+BOUNDS, CLEARANCE = "bounds", "clearance"
+"""Kinds of an interval without a resampling: limits that the data imply, and the claim's own."""
 
 
 class Verdict(StrEnum):
@@ -30,6 +34,14 @@ class Verdict(StrEnum):
     def word(self) -> str:
         """The verdict in one word: holds, reversed, absent or undecided."""
         return self.name.lower()
+
+
+class Evidence(StrEnum):
+    """What an answer rests on, the strongest first."""
+
+    ROWS = "rows"
+    AGGREGATES = "aggregates"
+    PRINTED = "printed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,10 @@ class Claim:
         Samples selected by one of these can, with a note on the page.
     caveat
         Limit of every answer.
+    clearance
+        Distance from the threshold at which a number without an interval decides: a factor for
+        durations and ratios, else in the unit of the claim. It is at least as wide as the interval
+        of every public log with all its rows. None: no such number decides.
     """
 
     name: str
@@ -121,6 +137,15 @@ class Claim:
     invalid_for: frozenset[str] = frozenset()
     biased_by: frozenset[str] = frozenset()
     caveat: str = ""
+    clearance: float | None = None
+
+    def assumed(self, value: float) -> Estimate:
+        """Return a number without an interval, with one as wide as the clearance."""
+        if self.clearance is None:
+            return Estimate(value, np.nan, np.nan)
+        if self.measure.unit in ("times", "s"):
+            return Estimate(value, value / self.clearance, value * self.clearance)
+        return Estimate(value, value - self.clearance, value + self.clearance)
 
     def verdict(self, effect: Estimate) -> Verdict:
         """Return the verdict of an effect and its interval.
@@ -151,6 +176,12 @@ class Claim:
             case "%":
                 return f"{number(value)} %"
 
+    def shown(self, finding: "Finding") -> str:
+        """Format the effect of an answer, as a limit if it is the lower of two bounds."""
+        effect = finding.effect
+        limit = finding.kind == BOUNDS and effect.value == effect.low < effect.high
+        return f"{'≥ ' if limit else ''}{self.format(effect.value)}"
+
     @property
     def rule(self) -> str:
         """When it holds, as a phrase."""
@@ -166,10 +197,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer of one trace to one claim.
+    """One answer to a claim: of a trace, of a publisher's aggregate, or printed.
 
     Attributes
     ----------
+    cluster
+        Name of the cluster that it is about.
+    evidence, source
+        What it rests on; name of the trace, or where the number is published.
     effect
         The effect with its interval; NaN where nothing was computed.
     counts
@@ -181,7 +216,7 @@ class Finding:
     brief
         The same in a word or two, where nothing was computed.
     notes
-        Further limits: how the sample biases the answer.
+        Further limits: how the sample biases the answer, what a number counts otherwise.
     panel
         Data of the small figure: columns ``x``, ``y`` and ``n``; may be empty.
     """
@@ -189,6 +224,8 @@ class Finding:
     claim: str
     cluster: str
     verdict: Verdict
+    evidence: Evidence = Evidence.ROWS
+    source: str = ""
     effect: Estimate = Estimate(np.nan, np.nan, np.nan)  # noqa: RUF009 - it is frozen
     counts: Mapping[str, int] = field(default_factory=dict)
     blocks: int = 0
@@ -197,3 +234,28 @@ class Finding:
     brief: str = ""
     notes: tuple[str, ...] = ()
     panel: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def decided(self) -> bool:
+        """True if it has a verdict other than that it cannot be said."""
+        return self.verdict is not Verdict.UNDECIDED
+
+    @property
+    def strength(self) -> tuple[bool, bool, int, bool, int]:
+        """Sorting key, the strongest first: an effect, an interval, rows, no bias, large counts."""
+        kinds = list(Evidence)
+        return (
+            bool(np.isnan(self.effect.value)),
+            bool(np.isnan(self.effect.low)),
+            kinds.index(self.evidence),
+            bool(self.notes),
+            -min(self.counts.values(), default=0),
+        )
+
+
+def agreement(findings: Iterable[Finding]) -> str:
+    """Return whether decided answers agree; empty for fewer than two."""
+    verdicts = [f.verdict for f in findings if f.decided]
+    if len(verdicts) < 2:
+        return ""
+    return "agree" if len(set(verdicts)) == 1 else "disagree"

@@ -16,6 +16,8 @@ class Dataset:
         Its folder, or file, among those of all traces.
     name
         Name of the trace; empty if no source reads it.
+    cluster
+        Its cluster, if it has another name.
     source
         The source that reads it.
     map
@@ -26,6 +28,7 @@ class Dataset:
 
     folder: str
     name: str = ""
+    cluster: str = ""
     source: str = "table"
     map: str | None = None
     why: str = ""

@@ -1,13 +1,13 @@
-"""Draw a claim's axis and the panel of one cluster as small SVG figures."""
+"""Draw a claim's axis, one answer in a cell, and the panel of one trace as small SVG figures."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from html import escape
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.atlas.claim import FEWEST_ROWS, Claim
+from philly_analysis.atlas.claim import FEWEST_ROWS, Claim, Evidence, Finding, Verdict
 from philly_analysis.results import duration, number
 from philly_analysis.results.figures import ACCENT, CYCLE, GANG_COLORS, INK, MUTED, SOFT
 
@@ -16,10 +16,13 @@ COLORS = {
     "reversed": "#a84300",
     "absent": "#00706b",
     "undecided": "#7d8792",
-    "study": "#22272e",
-    "summary": "#7d8792",
 }
-"""Colour of each kind of mark, safe for colour blindness."""
+"""Colour of each verdict, safe for colour blindness."""
+
+SPAN = {"times": 8.0, "s": 30.0, "%": 50.0, "points": 25.0}
+"""Factor, or difference, from the threshold to the edge of a cell, by unit."""
+
+_CELL_W, _CELL_H = 44, 16
 
 _W, _H = 180, 118
 _LEFT, _RIGHT, _TOP, _FOOT = 26, 176, 10, 100
@@ -83,6 +86,47 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
             return Axis(low, high, True, tuple((v, f"{v:g}×") for v in factors))
 
 
+def position(claim: Claim, value: float) -> float:
+    """Return where a value is in a cell, −1 to 1: the threshold is 0, and it holds above."""
+    unit = claim.measure.unit
+    if unit in ("times", "s"):
+        with np.errstate(divide="ignore"):
+            away = np.log(np.float64(value) / claim.threshold) / np.log(SPAN[unit])
+    else:
+        away = (value - claim.threshold) / SPAN[unit]
+    return float(np.clip(away if claim.above else -away, -1, 1))
+
+
+def cell(claim: Claim, finding: Finding) -> str:
+    """Draw the effect of an answer and its interval in a cell of the matrix.
+
+    The colour is that of the text around it, the shape of the marker is that of the verdict:
+    a disc, a cross, a diamond. A marker that is not filled rests on aggregates, a small one on a
+    printed number.
+    """
+    at, low, high = (_CELL_W / 2 * (1 + 0.84 * position(claim, v)) for v in astuple(finding.effect))
+    y = _CELL_H / 2
+    r = 2.4 if finding.evidence is Evidence.PRINTED else 3.6
+    interval = "" if np.isnan(low) else f"M{low:.1f} {y:g}H{high:.1f}"
+    look = 'fill="currentColor"' if finding.evidence is Evidence.ROWS else 'class="hollow"'
+    match finding.verdict:
+        case Verdict.REVERSED:
+            look = f'stroke-width="{2.4 if finding.evidence is Evidence.ROWS else 1.3}"'
+            shape = f"M{at - r:.1f} {y - r:g}l{2 * r:g} {2 * r:g}m0 {-2 * r:g}l{-2 * r:g} {2 * r:g}"
+        case Verdict.ABSENT:
+            shape = f"M{at:.1f} {y - r - 1:g}l{r + 1:g} {r + 1:g}l{-r - 1:g} {r + 1:g}"
+            shape += f"l{-r - 1:g} {-r - 1:g}z"
+        case _:
+            shape = (
+                f"M{at - r:.1f} {y:g}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0z"
+            )
+    return (
+        f'<svg width="{_CELL_W}" height="{_CELL_H}" aria-hidden="true" stroke="currentColor">'
+        f'<path class="zero" d="M{_CELL_W / 2:g} 0V{_CELL_H}"/>'
+        f'<path d="{interval}" stroke-width="1.6"/><path d="{shape}" {look}/></svg>'
+    )
+
+
 def panel(claim: Claim, data: pd.DataFrame, top: float, label: str) -> str:
     """Draw the panel of one cluster.
 
@@ -96,8 +140,8 @@ def panel(claim: Claim, data: pd.DataFrame, top: float, label: str) -> str:
         Text for screen readers.
     """
     shape = claim.measure.shape
-    draw = {"bars": _bars, "lengths": _lengths, "shares": _shares, "hours": _hours}[shape]
-    unit = "" if shape == "hours" else " %"
+    draw = {"bars": _bars, "lengths": _lengths, "shares": _shares, "cycle": _cycle}[shape]
+    unit = "" if shape == "cycle" else " %"
     grid = "".join(
         _line((_LEFT, _y(v, top)), (_RIGHT, _y(v, top)), _GRID)
         + _text(_LEFT - 3, _y(v, top) + 3, f"{v:g}", "end", SOFT, 8)
@@ -113,7 +157,7 @@ def top_of(claim: Claim, panels: Iterable[pd.DataFrame]) -> float:
     """Return the upper end of the vertical axis of all panels of a claim."""
     if claim.measure.shape in ("lengths", "shares"):
         return 100.0
-    if claim.measure.shape == "hours":
+    if claim.measure.shape == "cycle":
         return 3.0  # one bursty hour would flatten all others
     highest = max((float(p["y"].max()) for p in panels if p["y"].notna().any()), default=1.0)
     return float(next((s for s in (5, 10, 20, 40, 60, 80, 100) if highest <= s), 100))
@@ -193,16 +237,18 @@ def _shares(claim: Claim, data: pd.DataFrame, top: float) -> str:
     )
 
 
-def _hours(claim: Claim, data: pd.DataFrame, top: float) -> str:
-    slot = (_RIGHT - _LEFT) / 24
+def _cycle(claim: Claim, data: pd.DataFrame, top: float) -> str:
+    slot = (_RIGHT - _LEFT) / len(data)
     level = _y(1, top)
     return (
         "".join(
-            _bar(_LEFT + h * slot + 0.5, _y(y, top), slot - 1, f'fill="{ACCENT}"')
-            for h, y in zip(data["x"], data["y"], strict=True)
+            _bar(_LEFT + at * slot + 0.5, _y(y, top), slot - 1, f'fill="{ACCENT}"')
+            for at, y in zip(data["x"], data["y"], strict=True)
         )
         + _line((_LEFT, level), (_RIGHT, level), CYCLE[1], "3 2")
         + "".join(
-            _text(_LEFT + (h + 0.5) * slot, _FOOT + 11, str(h), "middle") for h in (0, 6, 12, 18)
+            _text(_LEFT + (at + 0.5) * slot, _FOOT + 11, str(at), "middle")
+            for at in data["x"]
+            if at % (6 if len(data) > 7 else 1) == 0
         )
     )

@@ -1,267 +1,232 @@
-"""Evaluate every claim on every trace, and describe what each trace lacks."""
+"""Evaluate every claim on every cluster: from traces, aggregates and printed numbers."""
 
-import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.claim import (
-    FEWEST_BLOCKS_WITH_ROWS,
-    FEWEST_EVENTS,
-    FEWEST_ROWS,
-    Claim,
-    Finding,
-    Verdict,
-)
+from philly_analysis.atlas.claim import Evidence, Finding, Verdict, agreement
+from philly_analysis.atlas.comparison import compare_clusters
+from philly_analysis.atlas.decision import evaluate_claim
 from philly_analysis.atlas.overview import plot
-from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Resampling, resampling
+from philly_analysis.atlas.profile import TraceProfile, describe
+from philly_analysis.atlas.public_clusters import Card, answers_table, cards, from_print
 from philly_analysis.progress import step
 from philly_analysis.results import Result, count, unique_names
-from philly_analysis.trace import SELECTION_CRITERIA, Sample, Trace
-
-LACKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text("utf-8"))
-"""Names of what a trace may lack: columns of ``known_columns``, and tables."""
+from philly_analysis.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One trace, with what it contains and lacks.
+    """A cluster: a column of the atlas.
 
     Attributes
     ----------
-    name
-        Name of the trace, numbered if others have the same.
-    began_at, ended_at
-        First and last submission; None without jobs.
-    known
-        The row of ``known_columns``, and the number of rows of each table.
-    gpus
-        GPUs of its machines; None where they are unknown.
-    sample
-        How its rows were selected; None for all rows of the source.
-    notes
-        Notes of the ingest.
+    card
+        Its card; None for a cluster that is not public.
+    traces
+        The traces of it.
+    shipped
+        True if its answers are those that the package ships: its traces are not at hand.
     """
 
     name: str
-    source: str
-    synthetic: bool
-    began_at: pd.Timestamp | None
-    ended_at: pd.Timestamp | None
-    known: dict[str, int]
-    gpus: int | None
-    sample: Sample | None
-    notes: tuple[str, ...]
-
-    @property
-    def kind(self) -> str:
-        """Whether it is synthetic, a sample or complete."""
-        if self.synthetic:
-            return "synthetic"
-        return "sample" if self.sample else "all rows"
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """Description and limits from its map; empty without a map."""
-        return self.notes[:2] if self.source == "table" else ()
-
-    @property
-    def lacks(self) -> tuple[str, ...]:
-        """Names of what it lacks."""
-        return tuple(words for what, words in LACKS.items() if not self.known.get(what))
-
-    @property
-    def days(self) -> float:
-        """Days from the first submission to the last."""
-        if self.began_at is None or self.ended_at is None:
-            return 0.0
-        return (self.ended_at - self.began_at).total_seconds() / 86_400
+    card: Card | None
+    traces: tuple[TraceProfile, ...] = ()
+    shipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Atlas:
-    """The answers of all traces to all claims.
+    """The answers of all clusters to all claims.
 
     Attributes
     ----------
     clusters
-        The traces, in the order given.
-    findings
-        By name of the claim and name of the cluster.
+        Yours first, then the public ones by the number of claims that they answer.
+    evidence
+        The answers by name of the claim and name of the cluster, the strongest first.
     reads
         The relations that each claim read.
     """
 
     clusters: tuple[Cluster, ...]
-    findings: dict[tuple[str, str], Finding]
+    evidence: dict[tuple[str, str], tuple[Finding, ...]]
     reads: dict[str, tuple[str, ...]]
+
+    def answers(self, claim: str, cluster: str) -> tuple[Finding, ...]:
+        """Return the answers of a cluster to a claim that have an effect, the strongest first."""
+        return tuple(f for f in self.evidence[claim, cluster] if f.effect.value == f.effect.value)
+
+    def strongest(self, claim: str, cluster: str) -> Finding:
+        """Return the strongest answer of a cluster to a claim."""
+        return self.evidence[claim, cluster][0]
+
+    def decided(self, *kinds: Evidence) -> int:
+        """Return the number of claims of public clusters that evidence of these kinds decides."""
+        cells = ((c.name, cluster.name) for c in CLAIMS.values() for cluster in self.public)
+        return sum(
+            any(f.decided and f.evidence in kinds for f in self.evidence[cell]) for cell in cells
+        )
+
+    @property
+    def public(self) -> tuple[Cluster, ...]:
+        """The public clusters."""
+        return tuple(cluster for cluster in self.clusters if cluster.card)
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per claim and cluster, claims in the order of the page."""
-        rows = [
-            {
-                "claim": claim.name,
-                "cluster": cluster.name,
-                "verdict": str(found.verdict),
-                "effect": found.effect.value,
-                "low": found.effect.low,
-                "high": found.effect.high,
-                "unit": claim.measure.unit,
-                "holds": claim.rule,
-                "absent": claim.absence,
-                "n": min(found.counts.values(), default=0),
-                "blocks": found.blocks,
-                "block": found.kind,
-                "why": found.why,
-                "notes": " ".join(found.notes),
-            }
+        """One row per claim and cluster with its strongest answer, claims in the page's order."""
+        found = [
+            (claim, self.strongest(claim.name, cluster.name), cluster.shipped)
             for claim in CLAIMS.values()
             for cluster in self.clusters
-            for found in [self.findings[claim.name, cluster.name]]
         ]
-        return pd.DataFrame(rows, columns=_COLUMNS)
+        return pd.DataFrame(
+            {
+                "claim": [claim.name for claim, _, _ in found],
+                "cluster": [f.cluster for _, f, _ in found],
+                "verdict": [str(f.verdict) for _, f, _ in found],
+                "evidence": [str(f.evidence) if not f.brief else "" for _, f, _ in found],
+                "effect": [f.effect.value for _, f, _ in found],
+                "low": [f.effect.low for _, f, _ in found],
+                "high": [f.effect.high for _, f, _ in found],
+                "unit": [claim.measure.unit for claim, _, _ in found],
+                "holds": [claim.rule for claim, _, _ in found],
+                "absent": [claim.absence for claim, _, _ in found],
+                "n": [min(f.counts.values(), default=0) for _, f, _ in found],
+                "blocks": [f.blocks for _, f, _ in found],
+                "block": [f.kind for _, f, _ in found],
+                "agree": [agreement(self.evidence[f.claim, f.cluster]) for _, f, _ in found],
+                "source": [f.source for _, f, _ in found],
+                "why": [f.why for _, f, _ in found],
+                "notes": [" ".join(f.notes) for _, f, _ in found],
+                "shipped": [shipped for _, _, shipped in found],
+            }
+        )
+
+    @property
+    def all_answers(self) -> pd.DataFrame:
+        """One row per answer with an effect, whatever it rests on."""
+        return answers_table(f for some in self.evidence.values() for f in some)
 
     @property
     def panels(self) -> pd.DataFrame:
-        """Data of the small figures: claim, cluster, x, y, n."""
+        """Data of the small figures: claim, cluster, source, x, y, n."""
         drawn = [
-            f.panel.assign(claim=f.claim, cluster=f.cluster, x=f.panel["x"].astype(str))
-            for f in self.findings.values()
+            f.panel.assign(
+                claim=f.claim, cluster=f.cluster, source=f.source, x=f.panel["x"].astype(str)
+            )
+            for some in self.evidence.values()
+            for f in some
             if len(f.panel)
         ]
-        columns = ["claim", "cluster", "x", "y", "n"]
+        columns = ["claim", "cluster", "source", "x", "y", "n"]
         return pd.concat(drawn)[columns] if drawn else pd.DataFrame(columns=columns)
 
     def result(self) -> Result:
-        """Return the table as a result, with the number of verdicts."""
-        verdicts = [f.verdict for f in self.findings.values()]
-        counts = ", ".join(f"{verdicts.count(v)} {v.word}" for v in Verdict)
+        """Return the table as a result: of the clusters at hand, with what is unlike the others."""
+        table = self.table
+        mine = table[~table["shipped"]].drop(columns="shipped").reset_index(drop=True)
+        verdicts = list(mine["verdict"])
+        counts = ", ".join(f"{verdicts.count(str(v))} {v.word}" for v in Verdict)
+        sentences = [
+            f"{count(len(CLAIMS), 'claim')} tested on {count(mine['cluster'].nunique(), 'cluster')}"
+            f": {counts}."
+        ]
+        sentences += [
+            sentence
+            for cluster in self.clusters
+            if not cluster.card
+            for sentence in self.unlike(cluster.name)
+        ]
         return Result(
             "atlas",
-            self.table,
-            sentences=[
-                f"{count(len(CLAIMS), 'claim')} tested on {count(len(self.clusters), 'trace')}: "
-                f"{counts}."
-            ],
+            mine,
+            sentences=sentences,
             question="Which findings of the study hold on which clusters?",
-            draw=plot,
-            synthetic=any(c.synthetic for c in self.clusters),
+            draw=partial(plot, table),
+            synthetic=any(t.synthetic for c in self.clusters for t in c.traces),
             reads=tuple(dict.fromkeys(name for reads in self.reads.values() for name in reads)),
         )
 
+    def unlike(self, cluster: str) -> list[str]:
+        """Return three sentences: where a cluster of yours is unlike the public ones."""
+        mine = {claim: self.strongest(claim, cluster) for claim in CLAIMS}
+        others = {
+            claim: [self.strongest(claim, other.name) for other in self.public] for claim in CLAIMS
+        }
+        return compare_clusters(cluster, mine, others)
 
-_COLUMNS = [
-    *("claim", "cluster", "verdict", "effect", "low", "high", "unit", "holds", "absent"),
-    *("n", "blocks", "block", "why", "notes"),
-]
 
+def evaluate(
+    traces: Sequence[Trace],
+    clusters: Mapping[str, str] | None = None,
+    aggregates: Iterable[Finding] = (),
+    *,
+    shipped: Iterable[Finding] = (),
+) -> Atlas:
+    """Evaluate every claim on every cluster.
 
-def evaluate(traces: Sequence[Trace]) -> Atlas:
-    """Evaluate every claim on every trace."""
-    clusters, findings = [], {}
-    reads: dict[str, dict[str, None]] = {name: {} for name in CLAIMS}
-    names = unique_names([trace.manifest.name for trace in traces])
+    Parameters
+    ----------
+    traces
+        Traces of any clusters.
+    clusters
+        The public cluster of traces by name; other traces are of clusters of their own.
+    aggregates
+        Answers of public clusters from what publishers released beside logs.
+    shipped
+        Answers that the package ships, for clusters without a trace or aggregate here. Printed
+        numbers of the other clusters are added.
+    """
+    known, of = cards(), clusters or {}
+    names = [trace.manifest.name for trace in traces]
+    names = unique_names([f"{n} (yours)" if n in known and n not in of else n for n in names])
+    profiles: dict[str, list[TraceProfile]] = {}
+    reads = {name: {claim.relation: None} for name, claim in CLAIMS.items()}
+    found: list[Finding] = [*aggregates]
     for name, trace in zip(names, traces, strict=True):
-        cluster = describe(trace, name)
-        clusters.append(cluster)
+        cluster = of.get(name, name)
+        profile = describe(trace, name)
+        profiles.setdefault(cluster, []).append(profile)
         with step(f"testing claims on {name}"):
             for claim in CLAIMS.values():
                 with trace.record_reads() as asked:
-                    findings[claim.name, name] = evaluate_claim(trace, claim, cluster)
+                    found.append(evaluate_claim(trace, claim, profile, cluster))
                 reads[claim.name] |= asked
-    for name, claim in CLAIMS.items():  # its own relation first, read or not
-        reads[name] = {claim.relation: None} | reads[name]
-    return Atlas(tuple(clusters), findings, {name: tuple(asked) for name, asked in reads.items()})
+    at_hand = {f.cluster for f in found}
+    found += (f for f in from_print() if f.cluster in at_hand)
+    found += (f for f in shipped if f.cluster not in at_hand)
+    evidence = _by_cell(found)
+    answered = {
+        cluster: sum(evidence[claim, cluster][0].decided for claim in CLAIMS)
+        for cluster in dict.fromkeys(f.cluster for f in found)
+    }
+    columns = [
+        Cluster(name, known.get(name), tuple(profiles.get(name, ())), shipped=name not in at_hand)
+        for name in sorted(answered, key=lambda name: (name in known, -answered[name]))
+    ]
+    return Atlas(tuple(columns), evidence, {name: tuple(asked) for name, asked in reads.items()})
 
 
-def describe(trace: Trace, name: str) -> Cluster:
-    """Describe a trace: its source, period, tables and known columns."""
-    [row] = trace.answer("known_columns").df().to_dict("records")
-    began_at, ended_at = row.pop("began_at"), row.pop("ended_at")
-    manifest = trace.manifest
-    gpus = None
-    if "machines" in trace.tables:
-        [size] = trace.answer("cluster_size").df()["gpus"]
-        gpus = int(size)
-    return Cluster(
-        name=name,
-        source=manifest.source,
-        synthetic=manifest.synthetic,
-        began_at=None if pd.isna(began_at) else began_at,
-        ended_at=None if pd.isna(ended_at) else ended_at,
-        known={t: manifest.rows.get(t, 0) for t in trace.tables}
-        | {str(what): int(n) for what, n in row.items()},
-        gpus=gpus,
-        sample=manifest.sample,
-        notes=manifest.notes,
-    )
+def _by_cell(found: Iterable[Finding]) -> dict[tuple[str, str], tuple[Finding, ...]]:
+    """Return the findings by claim and cluster, the strongest first, with a gap where none is."""
+    cells: dict[tuple[str, str], list[Finding]] = {}
+    names: dict[str, None] = {}
+    for finding in found:
+        cells.setdefault((finding.claim, finding.cluster), []).append(finding)
+        names[finding.cluster] = None
+    return {
+        (claim, cluster): tuple(sorted(cells.get((claim, cluster), ()), key=lambda f: f.strength))
+        or (_gap(claim, cluster),)
+        for claim in CLAIMS
+        for cluster in names
+    }
 
 
-def evaluate_claim(trace: Trace, claim: Claim, cluster: Cluster) -> Finding:
-    """Evaluate one claim on one trace.
-
-    It is undecided for missing tables or columns, an unsuitable sample, too few rows, or an
-    interval that includes the threshold; the finding names the reason.
-    """
-    undecided = Finding(claim.name, cluster.name, Verdict.UNDECIDED)
-    if missing := [LACKS.get(n, n) for n in claim.needs if not cluster.known.get(n)]:
-        brief = f"no {missing[0].partition(',')[0]}"
-        return replace(undecided, why=f"Lacks {_listed(missing)}.", brief=brief)
-    criteria = cluster.sample.by if cluster.sample else ()
-    if invalid := [SELECTION_CRITERIA[b] for b in criteria if b in claim.invalid_for]:
-        return replace(undecided, why=f"A sample, selected by {_listed(invalid)}.", brief="sample")
-    rows = trace.answer(claim.relation).df()
-    r = resampling(rows, of_users=claim.of_users)
-    counts = {group: int(n.sum()) for group, n in claim.measure.groups(rows).items()}
-    if why := _too_few(claim, rows, r):
-        return replace(undecided, counts=counts, why=why, brief="too few rows")
-    effect = r.estimate(claim.measure.statistic(rows, r))
-    if claim.measure.most is not None and effect.low == effect.low:
-        effect = replace(effect, high=claim.measure.most)
-    verdict = claim.verdict(effect)
-    biased = cluster.sample and any(b in claim.biased_by for b in criteria)
-    return Finding(
-        claim=claim.name,
-        cluster=cluster.name,
-        verdict=verdict,
-        effect=effect,
-        counts=counts,
-        blocks=r.blocks,
-        kind=r.kind,
-        why=_reason(claim, effect.low, r) if verdict is Verdict.UNDECIDED else "",
-        notes=(cluster.sample.how,) if cluster.sample and biased else (),
-        panel=claim.measure.panel(rows),
-    )
-
-
-def _too_few(claim: Claim, rows: pd.DataFrame, r: Resampling) -> str:
-    """Return what there are too few of: observations, events or blocks; empty if enough."""
-    for counts, fewest in (
-        (claim.measure.groups, FEWEST_ROWS),
-        (claim.measure.events, FEWEST_EVENTS),
-    ):
-        for group, n in (counts(rows) if counts else {}).items():
-            blocks = len(np.unique(r.codes[n.to_numpy(float) > 0]))
-            if n.sum() < fewest:
-                return f"Too few: {int(n.sum()):,} {group}."
-            if blocks < FEWEST_BLOCKS_WITH_ROWS:
-                return f"Too few: {group} are of {count(blocks, r.kind.removesuffix('s'))}."
-    return ""
-
-
-def _reason(claim: Claim, low: float, r: Resampling) -> str:
-    """Return why a verdict is undecided."""
-    if r.blocks < FEWEST_BLOCKS:
-        return f"{count(r.blocks, r.kind.removesuffix('s'))} are too few for an interval."
-    if low != low:
-        return "The effect cannot be computed in some of the bootstrap samples."
-    return f"The interval includes {claim.format(claim.threshold).lstrip('+')}."
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _gap(claim: str, cluster: str) -> Finding:
+    why = "No publisher released data that answer it."
+    return Finding(claim, cluster, Verdict.UNDECIDED, why=why, brief="no data")

@@ -2,7 +2,7 @@
 -- One row.
 --   jobs            jobs
 --   gpu_jobs        of these, jobs on GPUs
---   jobs_without_gpus  jobs on no GPU
+--   small_jobs      jobs on no GPU, or on a part of one
 --   began_at        first submission
 --   ended_at        last submission
 --   users           jobs whose user is known
@@ -16,12 +16,13 @@
 --   starts          attempts whose start is known
 --   run_times       attempts whose run time is known
 --   retries         attempts after a job's first
+--   end_reasons     attempts whose end has a recorded reason
 --   given_quotas    virtual clusters whose quota is given
 with of_jobs as (
   select
     count(*) as jobs,
     count(*) filter (where gpus > 0) as gpu_jobs,
-    count(*) filter (where gpus = 0) as jobs_without_gpus,
+    count(*) filter (where gpus = 0 or gpu_frac < 1) as small_jobs,
     min(submitted_at) as began_at,
     max(submitted_at) as ended_at,
     count("user") as users,
@@ -39,7 +40,8 @@ of_attempts as (
     count(*) as attempts,
     count(started_at) as starts,
     count(coalesce(run_s, epoch(ended_at - started_at))) as run_times,
-    count(*) filter (where attempt > 1) as retries
+    count(*) filter (where attempt > 1) as retries,
+    count(end_reason) as end_reasons
   from attempts
 ),
 

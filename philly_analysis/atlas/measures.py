@@ -1,59 +1,15 @@
-"""Define what claims compute from their rows: effects with resampling, counts and panels."""
+"""Measure shares, ratios, medians and concentrations from the rows of a claim."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from philly_analysis.atlas.measure import Group, Measure, bars, count, count_by, parts
 from philly_analysis.atlas.resampling import Floats, Resampling, median, ratio, top_share
 from philly_analysis.study import GANGS, PASS, STATUSES
 
-Statistic: TypeAlias = Callable[[pd.DataFrame, Resampling], Floats]
-"""The effect in each bootstrap sample, from the rows and their resampling."""
-Counts: TypeAlias = Callable[[pd.DataFrame], Mapping[str, "pd.Series[float]"]]
-"""Number of observations in each row, by group of the comparison."""
-Panel: TypeAlias = Callable[[pd.DataFrame], pd.DataFrame]
-"""The data of a small figure: columns ``x``, ``y`` and ``n``."""
-Group: TypeAlias = tuple[str, Sequence[object]]
-"""A group of rows: its name, and its values of a column."""
-Unit = Literal["times", "%", "points", "s"]
-Shape = Literal["bars", "lengths", "shares", "hours"]
-
 _GANGS = {gang: gang for gang in GANGS}
-_THIRD_OF_DAY_H = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """What a claim computes from its rows.
-
-    Attributes
-    ----------
-    statistic
-        The effect in each bootstrap sample.
-    groups
-        Observations in each group of the comparison; one group if it compares nothing.
-    panel, shape
-        Data of the small figure of one cluster, and how it is drawn.
-    unit
-        Unit of the effect.
-    events
-        Events in each group, for a ratio of two shares.
-    most
-        Upper bound of the effect where the bootstrap does not find one: it is then the upper end
-        of the interval. No sample has heavier rows than the heaviest observed, so a share of the
-        top is underestimated and hardly ever overestimated.
-    """
-
-    statistic: Statistic
-    groups: Counts
-    panel: Panel
-    shape: Shape
-    unit: Unit
-    events: Counts | None = None
-    most: float | None = None
 
 
 def share_of(
@@ -88,7 +44,7 @@ def share_of(
             rows = rows.where(rows["gang"].isin(among), 0)
         return scale * ratio(r.sums(rows[part]), r.sums(rows[total]))
 
-    groups = _count_by(of, "gang", (counted, among)) if among else _count(of, counted)
+    groups = count_by(of, "gang", (counted, among)) if among else count(of, counted)
     panel = bars(part, total, "gang", {g: g for g in gangs}, counts=of, scale=scale)
     return Measure(statistic, groups, panel, "bars", "%")
 
@@ -119,7 +75,7 @@ def share_in(
         return 100 * ratio(r.sums(rows[part].where(rows[by].isin(values), 0)), r.sums(rows[part]))
 
     panel = parts(part, by, labels, counts=counted)
-    return Measure(statistic, _count(counted, counted), panel, "bars", "%")
+    return Measure(statistic, count(counted, counted), panel, "bars", "%")
 
 
 def ratio_of_shares(
@@ -154,7 +110,7 @@ def ratio_of_shares(
         return ratio(above, below)
 
     groups, events = (
-        _count_by(column, by, *((name.format(group), some) for group, some in (upper, lower)))
+        count_by(column, by, *((name.format(group), some) for group, some in (upper, lower)))
         for column, name in zip((total, part), counted, strict=True)
     )
     return Measure(statistic, groups, bars(part, total, by, values), "bars", "times", events=events)
@@ -172,7 +128,63 @@ def median_of(value: str, counted: str) -> Measure:
         y = 100 * np.searchsorted(v, x, "right") / max(len(v), 1)
         return pd.DataFrame({"x": x, "y": y, "n": len(v)})
 
-    return Measure(statistic, _count(None, counted), panel, "lengths", "s")
+    return Measure(statistic, count(None, counted), panel, "lengths", "s")
+
+
+def median_of_bins(value: str, weight: str, counted: str) -> Measure:
+    """Measure the weighted median of a percentage in bins, with a bar per quarter of the range.
+
+    Parameters
+    ----------
+    value, weight
+        Columns of the upper end of a bin, in percent, and of what it weighs.
+    counted
+        Name of the observations, which are the weights.
+    """
+    quarters = {"0": (-1, 0), "1–25": (0, 25), "26–50": (25, 50), "51–75": (50, 75)}
+    quarters["76–100"] = (75, 100)
+
+    def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
+        return median(r, rows[value], rows[weight])
+
+    def panel(rows: pd.DataFrame) -> pd.DataFrame:
+        n = [
+            rows[weight][rows[value].gt(a) & rows[value].le(b)].sum() for a, b in quarters.values()
+        ]
+        y = 100 * np.array(n, float) / max(float(sum(n)), 1e-300)
+        return pd.DataFrame({"x": list(quarters), "y": y, "n": n})
+
+    return Measure(statistic, count(weight, counted), panel, "bars", "%")
+
+
+def ratio_of_medians(value: str, by: str, upper: Group, lower: Group, over: float) -> Measure:
+    """Measure the median of a duration in one group of rows over that in another.
+
+    Parameters
+    ----------
+    value, by
+        Columns of the duration, with unknown values as infinite, and of the groups.
+    upper, lower
+        Names and values of the groups.
+    over
+        Duration in seconds: the bars are the shares of longer ones, by gang.
+    """
+
+    def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
+        medians = []
+        for _, values in (upper, lower):
+            some = rows[by].isin(values).to_numpy()
+            part = Resampling(r.kind, r.codes[some], r.weights)
+            medians.append(median(part, rows[value][some].fillna(np.inf)))
+        found = ratio(*medians)
+        return np.where(np.isinf(medians[1]), np.nan, found)
+
+    def panel(rows: pd.DataFrame) -> pd.DataFrame:
+        jobs = rows.assign(jobs=1, long=rows[value].fillna(np.inf).gt(over).astype(int))
+        return bars("long", "jobs", by, _GANGS)(jobs)
+
+    groups = count_by(None, by, upper, lower)
+    return Measure(statistic, groups, panel, "bars", "times")
 
 
 def top_tenth_of(value: str, counted: str) -> Measure:
@@ -188,7 +200,7 @@ def top_tenth_of(value: str, counted: str) -> Measure:
         at = np.interp(x / 100 * len(v), np.arange(len(v) + 1), upto)
         return pd.DataFrame({"x": x, "y": 100 * at / max(upto[-1], 1e-300), "n": len(v)})
 
-    return Measure(statistic, _count(None, counted), panel, "shares", "%", most=100)
+    return Measure(statistic, count(None, counted), panel, "shares", "%", most=100)
 
 
 def cost_ratio() -> Measure:
@@ -207,7 +219,7 @@ def cost_ratio() -> Measure:
         return pd.DataFrame({"x": list(of), "y": y, "n": [rows[c].sum() for c in of.values()]})
 
     passed, others = ("jobs that passed", (PASS,)), ("jobs that did not", STATUSES[1:])
-    groups = _count_by("jobs", "status", passed, others)
+    groups = count_by("jobs", "status", passed, others)
     return Measure(statistic, groups, panel, "bars", "times")
 
 
@@ -233,101 +245,7 @@ def spread_minus_packed() -> Measure:
         return ratio((weight * np.where(both, gap, 0)).sum(axis=1), weight.sum(axis=1))
 
     spread, packed = ("spread attempts", (True,)), ("packed attempts", (False,))
-    groups = _count_by("attempts", "spread", spread, packed)
+    groups = count_by("attempts", "spread", spread, packed)
     values = {"packed": False, "spread": True}
     panel = bars("sum_pct", "minutes", "spread", values, scale=1)
     return Measure(statistic, groups, panel, "bars", "points")
-
-
-def day_ratio() -> Measure:
-    """Measure jobs in the busiest third of the day over those in the quietest.
-
-    The thirds are found on every other day and counted on the days between, both ways
-    (geometric mean): otherwise chance alone would find a busy third.
-    """
-
-    def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
-        odd = pd.to_datetime(rows["day"]).to_numpy("datetime64[D]").astype(np.int64) % 2 == 1
-        halves = [
-            r.tallies(rows["hour"], 24, rows["jobs"].where(half, 0).to_numpy())
-            for half in (odd, ~odd)
-        ]
-        thirds = [
-            np.sum([np.roll(h, -i, axis=1) for i in range(_THIRD_OF_DAY_H)], axis=0) for h in halves
-        ]
-        found = []
-        for chosen, counted in (thirds, thirds[::-1]):
-            peak, trough = (
-                np.take_along_axis(counted, at[:, None], axis=1)[:, 0]
-                for at in (np.argmax(chosen, axis=1), np.argmin(chosen, axis=1))
-            )
-            found.append(ratio(peak, trough))
-        mean: Floats = np.sqrt(found[0] * found[1])
-        return mean
-
-    def panel(rows: pd.DataFrame) -> pd.DataFrame:
-        jobs = rows.groupby("hour")["jobs"].sum().reindex(range(24)).fillna(0)
-        mean = max(float(jobs.mean()), 1e-300)
-        return pd.DataFrame({"x": jobs.index, "y": jobs.to_numpy() / mean, "n": jobs.to_numpy()})
-
-    return Measure(statistic, _count("jobs", "jobs"), panel, "hours", "times")
-
-
-def dispersion() -> Measure:
-    """Measure the variance over the mean of hourly counts, from hour to hour.
-
-    The variance is half the mean squared change against the hour before (von Neumann, Annals of
-    Mathematical Statistics 12, 1941), so that slow changes of the load are not part of it. It is
-    one for independent submissions, a Poisson process.
-    """
-
-    def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
-        return ratio(r.sums(rows["squared"]), 2 * r.sums(rows["jobs"]))
-
-    levels = {level: level for level in ("0", "1-3", "4-15", ">15")}
-    panel = parts("hours", "level", levels, counts="hours")
-    return Measure(statistic, _count("jobs", "jobs"), panel, "bars", "times")
-
-
-def bars(
-    part: str,
-    total: str,
-    by: str,
-    values: Mapping[str, object],
-    *,
-    counts: str | None = None,
-    scale: float = 100,
-) -> Panel:
-    """Return the panel of a share by group, with the number of observations."""
-
-    def panel(rows: pd.DataFrame) -> pd.DataFrame:
-        columns = list(dict.fromkeys((part, total, counts or total)))
-        sums = rows.groupby(by)[columns].sum().reindex(list(values.values())).fillna(0)
-        y = scale * sums[part] / sums[total].where(sums[total] > 0)
-        n = sums[counts or total].to_numpy()
-        return pd.DataFrame({"x": list(values), "y": y.to_numpy(), "n": n})
-
-    return panel
-
-
-def parts(part: str, by: str, values: Mapping[str, object], *, counts: str) -> Panel:
-    """Return the panel of the groups' shares in a sum, with the number of observations."""
-
-    def panel(rows: pd.DataFrame) -> pd.DataFrame:
-        sums = rows.groupby(by)[list({part, counts})].sum().reindex(list(values.values())).fillna(0)
-        y = 100 * sums[part] / max(float(sums[part].sum()), 1e-300)
-        return pd.DataFrame({"x": list(values), "y": y.to_numpy(), "n": sums[counts].to_numpy()})
-
-    return panel
-
-
-def _count(column: str | None, name: str) -> Counts:
-    """Count a column, or rows if None, in one group."""
-    return lambda rows: {name: rows[column] if column else pd.Series(1, rows.index)}
-
-
-def _count_by(column: str, by: str, *groups: Group) -> Counts:
-    """Count a column by groups of another."""
-    return lambda rows: {
-        name: rows[column].where(rows[by].isin(values), 0) for name, values in groups
-    }

@@ -1,4 +1,4 @@
-"""Draw the verdicts of an atlas as one figure: claims by clusters, on a common scale."""
+"""Draw the answers of an atlas as one figure: claims by clusters, on a common scale."""
 
 from collections.abc import Hashable, Mapping
 from textwrap import fill
@@ -9,98 +9,112 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.claim import Claim, Verdict
-from philly_analysis.atlas.drawing import COLORS
+from philly_analysis.atlas.claim import Claim, Evidence, Verdict
+from philly_analysis.atlas.drawing import COLORS, position
+from philly_analysis.atlas.profile import missing_data
 from philly_analysis.results import Result
 from philly_analysis.results.figures import INK, MUTED, SOFT, canvas, empty, literal
 
 _MARKERS = {Verdict.HOLDS: "o", Verdict.REVERSED: "X", Verdict.ABSENT: "D", Verdict.UNDECIDED: "o"}
-_SPAN = {"times": 8.0, "s": 30.0, "%": 50.0, "points": 25.0}
-"""Factor, or difference, from the threshold to the edge of a cell, by unit."""
-_CELL = 0.42
-_ROW, _COLUMN, _LABELS, _EDGES = 0.37, 0.62, 2.75, 1.35
+_WASHES = {Verdict.HOLDS: "#e3eef7", Verdict.REVERSED: "#fbeadd", Verdict.ABSENT: "#e2f2f0"}
+_SIZES = {Evidence.ROWS: 5.2, Evidence.AGGREGATES: 5.2, Evidence.PRINTED: 3.4}
+_CELL = 0.34
+_ROW, _COLUMN, _LABELS, _EDGES = 0.245, 0.31, 2.5, 1.75
 """Inches of a row, a column, the labels of the rows, and of what is above and below the rows."""
 
 
-def plot(result: Result) -> Figure:
+def plot(table: pd.DataFrame, result: Result) -> Figure:
     """Draw a cell per claim and cluster: the effect, to the right of the line where it holds.
 
-    Claims and clusters are ordered by the number of effects. Claims without any are listed below.
+    Parameters
+    ----------
+    table
+        The atlas's table, with shipped answers of other clusters.
     """
-    table = result.table
     known = table.dropna(subset=["effect"])
     if known.empty:
         return empty(canvas()[0], "no trace can answer a claim")
-    claims = list(known["claim"].value_counts().index)
-    clusters = list(known["cluster"].value_counts().index)
-    width = _LABELS + _COLUMN * len(clusters)
+    claims, clusters = order(known, "claim"), order(known, "cluster")
+    mine = [name for name in clusters if name in set(result.table["cluster"])]
+    if len(mine) < len(clusters) and result.table["cluster"].nunique() < len(clusters):
+        clusters = mine + [name for name in clusters if name not in mine]
+    width = max(_LABELS + _COLUMN * len(clusters), 6.4)
     fig, [ax] = canvas(width=width, height=_EDGES + _ROW * len(claims))
     for row in known.to_dict("records"):
         at = clusters.index(row["cluster"]), claims.index(row["claim"])
         _cell(ax, CLAIMS[row["claim"]], row, at)
-    for x in range(len(clusters)):
-        ax.axvline(x, color=MUTED, lw=0.6, zorder=0)
     ax.set_xlim(-0.5, len(clusters) - 0.5)
     ax.set_ylim(len(claims) - 0.5, -0.5)
-    names = [fill(literal(str(name)), 10) for name in clusters]
-    ax.set_xticks(range(len(clusters)), names, fontsize=7, fontweight="bold")
-    ax.set_yticks(range(len(claims)), [fill(CLAIMS[name].title, 40) for name in claims])
+    names = [literal(str(name)) for name in clusters]
+    ax.set_xticks(
+        range(len(clusters)), names, fontsize=7.5, rotation=55, ha="left", rotation_mode="anchor"
+    )
+    ax.set_yticks(range(len(claims)), [CLAIMS[name].title for name in claims], fontsize=7.5)
     ax.tick_params(length=0, labeltop=True, labelbottom=False, top=False)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    for y in range(1, len(claims)):
-        ax.axhline(y - 0.5, color="#e6e9ed", lw=0.8, zorder=0)
-    verdicts = [v for v in Verdict if (known["verdict"] == v).any()]
-    ax.legend(
-        handles=[_handle(verdict) for verdict in verdicts],
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.01),
-        ncols=len(verdicts),
-    )
-    fig.supxlabel(_caption(table, set(claims)), fontsize=7.5, color=SOFT)
+    fig.legend(handles=_legend(known), loc="outside lower center", ncols=4, fontsize=7.5)
+    ax.set_xlabel(_caption(known, set(claims), width), fontsize=7.5, color=SOFT, x=0.2)
     return fig
 
 
+def order(known: pd.DataFrame, by: str) -> list[str]:
+    """Return the claims or clusters by the number of verdicts, then of effects."""
+    decided = known["verdict"] != Verdict.UNDECIDED
+    counts = known.assign(decided=decided).groupby(by, sort=False)["decided"].agg(["sum", "size"])
+    return list(counts.sort_values(["sum", "size"], ascending=False, kind="stable").index)
+
+
 def _cell(ax: Axes, claim: Claim, row: Mapping[Hashable, Any], at: tuple[int, int]) -> None:
-    verdict = Verdict(row["verdict"])
+    verdict, evidence = Verdict(row["verdict"]), Evidence(row["evidence"])
     color = COLORS[verdict.word]
     x, y = at
-    value, low, high = (_position(claim, v) for v in (row["effect"], row["low"], row["high"]))
+    value, low, high = (_CELL * position(claim, row[key]) for key in ("effect", "low", "high"))
+    if verdict in _WASHES:
+        ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=_WASHES[verdict], lw=0))
+    ax.plot([x, x], [y - 0.46, y + 0.46], color=MUTED, lw=0.5)
     if not np.isnan(low):
-        ax.plot([x + low, x + high], [y - 0.12] * 2, color=color, lw=1.8, solid_capstyle="round")
-    face = "white" if verdict is Verdict.UNDECIDED else color
-    ax.plot(x + value, y - 0.12, _MARKERS[verdict], color=color, mfc=face, ms=5)
-    text = claim.format(row["effect"])
-    label = ax.text(x, y + 0.27, text, ha="center", va="center", fontsize=6.5, color=INK)
-    label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
+        ax.plot([x + low, x + high], [y] * 2, color=color, lw=1.3, solid_capstyle="round")
+    face = color if evidence is Evidence.ROWS else "white"
+    size = _SIZES[evidence] - 1.2 * (verdict is Verdict.ABSENT)
+    ax.plot(x + value, y, _MARKERS[verdict], color=color, mfc=face, ms=size, mew=0.9)
 
 
-def _position(claim: Claim, value: float) -> float:
-    """Return where a value is in its cell, from the threshold: to the right where it holds."""
-    unit = claim.measure.unit
-    if unit in ("times", "s"):
-        with np.errstate(divide="ignore"):
-            away = np.log(np.float64(value) / claim.threshold) / np.log(_SPAN[unit])
-    else:
-        away = (value - claim.threshold) / _SPAN[unit]
-    return float(_CELL * np.clip(away if claim.above else -away, -1, 1))
-
-
-def _handle(verdict: Verdict) -> Line2D:
-    color = COLORS[verdict.word]
-    face = "white" if verdict is Verdict.UNDECIDED else color
-    label = verdict.word if verdict is Verdict.UNDECIDED else str(verdict)
-    return Line2D([], [], color=color, marker=_MARKERS[verdict], mfc=face, ms=5, label=label)
-
-
-def _caption(table: pd.DataFrame, answered: set[str]) -> str:
-    parts = [
-        "Each cell: the effect with its 95 % interval. The line is the claim's threshold; an "
-        "effect to its right supports the claim. Empty: the trace lacks the data."
+def _legend(known: pd.DataFrame) -> list[Line2D]:
+    found = [
+        _handle(COLORS[v.word], _MARKERS[v], _SIZES[Evidence.ROWS], COLORS[v.word], str(v))
+        for v in Verdict
+        if (known["verdict"] == v).any()
     ]
-    silent = [CLAIMS[n].title for n in dict.fromkeys(table["claim"]) if n not in answered]
-    if silent:
-        parts.append(f"No trace here can answer: {'; '.join(silent)}.")
-    return fill(" ".join(parts), 130)
+    words = {
+        Evidence.ROWS: "from rows of a log",
+        Evidence.AGGREGATES: "from published aggregates",
+        Evidence.PRINTED: "a printed number",
+    }
+    return found + [
+        _handle(INK, "o", _SIZES[e], INK if e is Evidence.ROWS else "white", words[e])
+        for e in Evidence
+        if (known["evidence"] == e).any()
+    ]
+
+
+def _handle(color: str, marker: str, size: float, face: str, label: str) -> Line2D:
+    style = {"marker": marker, "mfc": face, "ms": size, "mew": 0.9, "ls": "none"}
+    return Line2D([], [], color=color, label=label, **style)  # type: ignore[arg-type]
+
+
+def _caption(known: pd.DataFrame, answered: set[str], width: float) -> str:
+    decided = int((known["verdict"] != Verdict.UNDECIDED).sum())
+    parts = [
+        f"{decided} of {len(known)} cells with data have a verdict. The line in a cell is the "
+        "claim's threshold; an effect to its right supports the claim. Empty: no data."
+    ]
+    if silent := [c for c in CLAIMS.values() if c.name not in answered]:
+        parts.append(
+            f"No cluster here answers: {'; '.join(c.title for c in silent)}. They need "
+            f"{', '.join(missing_data(silent))}."
+        )
+    return fill(" ".join(parts), int(width * 17))

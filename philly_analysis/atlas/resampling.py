@@ -6,7 +6,6 @@ that matrix.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,6 @@ _MOST_MISSING = 0.02
 """Largest share of bootstrap samples without a value."""
 
 Floats = NDArray[np.float64]
-Kind = Literal["users", "weeks", "days"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Resampling:
         Number of times that each sample has each block, shape (samples, blocks).
     """
 
-    kind: Kind
+    kind: str
     codes: NDArray[np.int64]
     weights: Floats
 
@@ -131,7 +129,7 @@ def resampling(rows: pd.DataFrame, *, of_users: bool) -> Resampling:
     return Resampling(kind, codes, weights)
 
 
-def _blocks(rows: pd.DataFrame, *, of_users: bool) -> tuple[Kind, NDArray[np.int64]]:
+def _blocks(rows: pd.DataFrame, *, of_users: bool) -> tuple[str, NDArray[np.int64]]:
     if of_users and "user" in rows and ("day" not in rows or rows["user"].notna().mean() > 0.5):
         codes = pd.factorize(rows["user"])[0].astype(np.int64)
         alone = codes < 0
@@ -150,19 +148,28 @@ def ratio(over: Floats, under: Floats) -> Floats:
         return np.where(under > 0, over / under, np.nan)
 
 
-def median(r: Resampling, values: ArrayLike) -> Floats:
+def median(r: Resampling, values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Return the median by sample; values may be infinite.
 
-    It is exact for the data, and one of a thousand quantiles for the other samples.
+    Without weights it is exact for the data, and one of a thousand quantiles for the other
+    samples. With weights it is exact for all.
+
+    Parameters
+    ----------
+    weights
+        Weight of each value, shape (rows,); values then have few levels.
     """
     v = np.asarray(values, float)
     if not len(v):
         return np.full(len(r.weights), np.nan)
-    edges = np.unique(np.quantile(v, np.linspace(0, 1, _BINS + 1), method="inverted_cdf"))
-    upto = np.cumsum(r.tallies(np.searchsorted(edges, v), len(edges)), axis=1)
+    grid = np.linspace(0, 1, _BINS + 1)
+    levels = v if weights is not None else np.quantile(v, grid, method="inverted_cdf")
+    edges = np.unique(levels)
+    upto = np.cumsum(r.tallies(np.searchsorted(edges, v), len(edges), weights), axis=1)
     at = np.argmax(upto >= upto[:, -1:] / 2, axis=1)
     draws = edges[at]
-    draws[0] = np.quantile(v, 0.5, method="inverted_cdf")
+    if weights is None:
+        draws[0] = np.quantile(v, 0.5, method="inverted_cdf")
     return np.where(upto[:, -1] > 0, draws, np.nan)
 
 

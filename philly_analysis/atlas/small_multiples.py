@@ -1,16 +1,15 @@
 """Prepare the page's small multiples: each claim with its effects and a panel per cluster."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from itertools import groupby
 
 import numpy as np
 
 from philly_analysis.atlas import drawing
 from philly_analysis.atlas.catalogue import CHAPTERS
-from philly_analysis.atlas.claim import Claim, Finding, Verdict
+from philly_analysis.atlas.claim import Claim, Finding, Verdict, agreement
 from philly_analysis.atlas.evaluation import Atlas
-from philly_analysis.results import number
-from philly_analysis.study import summaries
 from philly_analysis.trace import Relation, with_dependencies
 
 SYMBOLS = {
@@ -24,20 +23,19 @@ SYMBOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One effect on the axis of its claim, with positions from 0 to 100.
+    """One answer on the axis of its claim, with positions from 0 to 100.
 
     Attributes
     ----------
-    kind
-        The word of a cluster's verdict; ``study`` or ``summary`` for published values.
-    text
-        The effect with its interval.
+    finding
+        The answer.
+    text, note
+        The effect with its interval, and what the interval is.
     low, high
         Ends of the interval; None without one.
     """
 
-    name: str
-    kind: str
+    finding: Finding
     at: float
     text: str
     note: str = ""
@@ -51,16 +49,22 @@ class Multiple:
 
     Attributes
     ----------
+    findings
+        The strongest answer of each cluster.
     threshold, margin
         Positions of the threshold and of the ends of the margin.
+    marks, others
+        The strongest answer of each cluster with an effect, and its other answers.
+    cells
+        The answer of each cluster as a small figure, empty where there is no effect.
     panels
-        Finding and figure of each cluster with data.
-    summaries
-        Published values: source, note, clusters.
+        Finding and figure of each trace with data.
+    agree
+        Whether several answers of a cluster agree, by name.
     undecided
         Clusters without an effect, by reason.
     notes
-        Biases of samples, by cluster.
+        Biases of samples, and what numbers count otherwise: source and note.
     sql
         Every relation that was read for it.
     """
@@ -71,8 +75,10 @@ class Multiple:
     threshold: float
     margin: tuple[float, float] | None
     marks: tuple[Mark, ...]
+    others: tuple[Mark, ...]
+    cells: tuple[str, ...]
     panels: tuple[tuple[Finding, str], ...]
-    summaries: tuple[tuple[str, str, tuple[str, ...]], ...]
+    agree: dict[str, str]
     undecided: tuple[tuple[str, tuple[str, ...]], ...]
     notes: tuple[tuple[str, str], ...]
     sql: list[Relation]
@@ -80,19 +86,6 @@ class Multiple:
     def tally(self, verdict: Verdict) -> int:
         """Return the number of clusters with a verdict."""
         return sum(f.verdict is verdict for f in self.findings)
-
-
-def short_interval(claim: Claim, finding: Finding) -> str:
-    """Return the interval of an effect in the short form of a table cell."""
-    effect = finding.effect
-    if np.isnan(effect.low):
-        return "no interval"
-    text = claim.format if claim.measure.unit == "s" else number
-    low, high = (
-        text(v).replace("-", "−") if np.isfinite(v) else "∞" for v in (effect.low, effect.high)
-    )
-    unit = high.partition(" ")[2]
-    return f"[{low.removesuffix(f' {unit}') if unit else low}, {high}]"
 
 
 def multiples(atlas: Atlas) -> dict[str, list[Multiple]]:
@@ -103,59 +96,58 @@ def multiples(atlas: Atlas) -> dict[str, list[Multiple]]:
     }
 
 
+def by_answers(
+    chapters: Mapping[str, Iterable[Multiple]],
+) -> tuple[list[Multiple], list[Multiple]]:
+    """Return the claims by the number of verdicts, then of effects; and those without any."""
+    every = [multiple for some in chapters.values() for multiple in some]
+    answered = sorted(
+        (m for m in every if m.marks),
+        key=lambda m: (m.tally(Verdict.UNDECIDED), -len(m.marks)),
+    )
+    return answered, [m for m in every if not m.marks]
+
+
 def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
-    findings = tuple(atlas.findings[claim.name, c.name] for c in atlas.clusters)
-    printed, study = summaries().get(claim.name, ()), claim.published
-    values = [v for f in findings for v in (f.effect.value, f.effect.low, f.effect.high)]
-    values += [s.value for s in printed]
-    values += [] if study.value is None else [study.value]
-    axis = drawing.axis(claim, values)
-    drawn = [f for f in findings if len(f.panel)]
+    findings = tuple(atlas.strongest(claim.name, c.name) for c in atlas.clusters)
+    known = [f for c in atlas.clusters for f in atlas.answers(claim.name, c.name)]
+    axis = drawing.axis(claim, (v for f in known for v in astuple(f.effect)))
+    drawn = [f for f in known if len(f.panel)]
     top = drawing.top_of(claim, [f.panel for f in drawn])
-    marks = [_mark(claim, axis, f) for f in findings if not np.isnan(f.effect.value)]
-    marks += [Mark(s.cluster, "summary", axis.at(s.value), claim.format(s.value)) for s in printed]
-    if study.value is not None:
-        at, text = axis.at(study.value), claim.format(study.value)
-        marks.append(Mark("The study", "study", at, text, study.source))
     margin = claim.margin
-    undecided = sorted((f.why, i) for i, f in enumerate(findings) if np.isnan(f.effect.value))
+    undecided = sorted((f.why, i) for i, f in enumerate(findings) if f.brief)
+    agree = {c.name: agreement(atlas.answers(claim.name, c.name)) for c in atlas.clusters}
     return Multiple(
         claim=claim,
         findings=findings,
         axis=axis,
         threshold=axis.at(claim.threshold),
         margin=(axis.at(margin.low), axis.at(margin.high)) if margin else None,
-        marks=tuple(marks),
+        marks=tuple(_mark(claim, axis, f) for f in findings if f.effect.value == f.effect.value),
+        others=tuple(_mark(claim, axis, f) for f in known if all(f is not s for s in findings)),
+        cells=tuple("" if f.brief else drawing.cell(claim, f) for f in findings),
         panels=tuple(
-            (f, drawing.panel(claim, f.panel, top, f"{f.cluster}: {claim.label}")) for f in drawn
+            (f, drawing.panel(claim, f.panel, top, f"{f.source}: {claim.label}")) for f in drawn
         ),
-        summaries=tuple(
-            (*key, tuple(s.cluster for s in printed if (s.source, s.note) == key))
-            for key in dict.fromkeys((s.source, s.note) for s in printed)
-        ),
+        agree={name: word for name, word in agree.items() if word},
         undecided=tuple(
             (why, tuple(findings[i].cluster for _, i in some))
             for why, some in groupby(undecided, key=lambda one: one[0])
         ),
-        notes=tuple((f.cluster, note) for f in findings for note in f.notes),
+        notes=tuple(dict.fromkeys((f.source, note) for f in known for note in f.notes)),
         sql=with_dependencies(atlas.reads[claim.name]),
     )
 
 
 def _mark(claim: Claim, axis: drawing.Axis, finding: Finding) -> Mark:
-    effect, kind = finding.effect, finding.verdict.word
-    at, value = axis.at(effect.value), claim.format(effect.value)
+    effect = finding.effect
+    at, value = axis.at(effect.value), claim.shown(finding)
     if np.isnan(effect.low):
-        return Mark(finding.cluster, kind, at, f"{value}, no interval", finding.why)
+        return Mark(finding, at, f"{value}, no interval", finding.why)
     low, high = claim.format(effect.low), claim.format(effect.high)
     for unit in (" %", "×", " points", " min", " h", " s"):
         low = low.removesuffix(unit) if high.endswith(unit) else low
+    note = f"{finding.blocks:,} {finding.kind}" if finding.blocks else finding.kind
     return Mark(
-        finding.cluster,
-        kind,
-        at,
-        f"{value} [{low} to {high}]",
-        f"{finding.blocks:,} {finding.kind}",
-        axis.at(effect.low),
-        axis.at(effect.high),
+        finding, at, f"{value} [{low} to {high}]", note, axis.at(effect.low), axis.at(effect.high)
     )

@@ -14,18 +14,24 @@ from philly_analysis.atlas import (
     RESAMPLES,
     SYMBOLS,
     Atlas,
+    Dataset,
+    Evidence,
+    Finding,
     Verdict,
+    by_answers,
     evaluate,
+    from_aggregates,
     known_datasets,
+    missing_data,
     multiples,
-    short_interval,
+    shipped_answers,
 )
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import data_uri, now, replacing, template
-from philly_analysis.results import Result, csv_text, figures, write_csv
+from philly_analysis.results import Result, csv_text, write_csv
 from philly_analysis.trace import MACROS, Trace, TraceLike, open_trace, with_dependencies
 
 ATLAS = "atlas.html"
@@ -34,31 +40,37 @@ ATLAS = "atlas.html"
 def atlas_of(
     traces: Sequence[TraceLike] | TraceLike, out: Path | None, datasets: str | Path | None
 ) -> Result:
-    """Test the study's findings on traces: see :func:`philly_analysis.atlas`."""
+    """Test the study's findings on clusters: see :func:`philly_analysis.atlas`."""
     given = cast("Sequence[TraceLike]", traces if isinstance(traces, list | tuple) else [traces])
     with ExitStack() as stack:
         sources = [stack.enter_context(open_trace(trace)) for trace in given]
         absent: list[tuple[str, str]] = []
+        clusters: dict[str, str] = {}
+        aggregates: list[Finding] = []
         if datasets is not None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder()))
             made, absent = _ingest_datasets(Path(datasets), Path(scratch))
-            sources += [stack.enter_context(Trace(path)) for path in made]
-        if not sources:
+            sources += [stack.enter_context(Trace(path)) for _, path in made]
+            clusters = {dataset.name: dataset.cluster or dataset.name for dataset, _ in made}
+            aggregates = list(from_aggregates(Path(datasets)))
+        if not sources and not aggregates:
             raise TraceError(
                 "There is no trace. Give the folder of one or more, or that of public traces as "
                 "published with datasets=FOLDER."
             )
-        found = evaluate(sources)
+        found = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
     if out is not None:
         atlas_page(found, absent, out)
     return replace(found.result(), write_page=lambda _, folder: atlas_page(found, absent, folder))
 
 
-def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tuple[str, str]]]:
+def _ingest_datasets(
+    folder: Path, scratch: Path
+) -> tuple[list[tuple[Dataset, Path]], list[tuple[str, str]]]:
     """Ingest the public traces in a folder; return their traces, and reasons for the others."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: give that of the public traces.")
-    made: list[Path] = []
+    made: list[tuple[Dataset, Path]] = []
     absent: list[tuple[str, str]] = []
     for dataset in known_datasets():
         raw, name = folder / dataset.folder, dataset.name or dataset.folder
@@ -73,7 +85,7 @@ def _ingest_datasets(folder: Path, scratch: Path) -> tuple[list[Path], list[tupl
             except InputError as error:
                 absent.append((name, str(error).replace(str(folder), folder.name)))
             else:
-                made.append(out)
+                made.append((dataset, out))
     return made, absent
 
 
@@ -93,27 +105,37 @@ def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: Path) -> Pa
         The page.
     """
     result = atlas.result()
+    chapters = multiples(atlas)
+    answered, silent = by_answers(chapters)
     text = template("atlas.html").render(
         title="An atlas of GPU clusters",
         atlas=atlas,
         absent=absent,
         chapters=[],
-        overview=figures.svg(result.plot()),
-        multiples=multiples(atlas),
+        multiples=chapters,
+        rows=answered,
+        silent=silent,
+        needs=missing_data(p.claim for p in silent),
+        cells=len(atlas.public) * (len(answered) + len(silent)),
+        decided={
+            "rows": atlas.decided(Evidence.ROWS),
+            "rows_or_aggregates": atlas.decided(Evidence.ROWS, Evidence.AGGREGATES),
+            "all": atlas.decided(*Evidence),
+        },
         verdicts=list(Verdict),
         symbols=SYMBOLS,
         colors=COLORS,
-        marks={v.word: SYMBOLS[v] for v in Verdict},
-        short=short_interval,
+        marks_of={v.word: SYMBOLS[v] for v in Verdict},
         relations=with_dependencies(result.reads),
         resamples=RESAMPLES,
         fewest={"rows": FEWEST_ROWS, "blocks": FEWEST_BLOCKS},
-        csv=data_uri(csv_text(atlas.table)),
+        csv=data_uri(csv_text(result.table)),
         macros=MACROS,
         made_at=now(),
     )
     with replacing(out, ATLAS) as folder:
-        write_csv(atlas.table, folder / "atlas.csv")
+        write_csv(result.table, folder / "atlas.csv")
+        write_csv(atlas.all_answers, folder / "answers.csv")
         write_csv(atlas.panels, folder / "panels.csv")
         (folder / ATLAS).write_text(text, "utf-8")
     return out / ATLAS

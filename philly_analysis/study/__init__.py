@@ -2,7 +2,7 @@
 
 from philly_analysis.study.failures import table_7
 from philly_analysis.study.follow_up_systems import published_figures
-from philly_analysis.study.other_clusters import summaries
+from philly_analysis.study.other_clusters import PrintedNumber, numbers_elsewhere
 from philly_analysis.study.published_numbers import (
     NOTEBOOK,
     archive,

@@ -1,4 +1,4 @@
-"""What summaries of other clusters print of the claims of the atlas: numbers without rows."""
+"""What papers and repositories print of other clusters' claims of the atlas: numbers alone."""
 
 import csv
 from dataclasses import dataclass
@@ -7,27 +7,32 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """A number that a publisher's summary gives, in the unit of the claim.
+class PrintedNumber:
+    """A number that authors printed, in the unit of the claim.
 
     Attributes
     ----------
+    source, place
+        Paper or repository; table, figure or page; empty where it is not known.
+    known
+        How it was obtained: read, quoted by others, recalled.
     note
         What it counts that the claim does not; empty where nothing is known.
     """
 
+    claim: str
     cluster: str
     value: float
     source: str
+    place: str
+    known: str
     note: str
 
 
 @cache
-def summaries() -> dict[str, tuple[Summary, ...]]:
-    """Return the printed numbers by claim (``elsewhere.csv``)."""
-    found: dict[str, tuple[Summary, ...]] = {}
+def numbers_elsewhere() -> tuple[PrintedNumber, ...]:
+    """Return the printed numbers of ``elsewhere.csv``, in its order."""
     with (Path(__file__).parent / "elsewhere.csv").open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            one = Summary(row["cluster"], float(row["value"]), row["source"], row["note"])
-            found[row["claim"]] = (*found.get(row["claim"], ()), one)
-    return found
+        return tuple(
+            PrintedNumber(value=float(row.pop("value")), **row) for row in csv.DictReader(file)
+        )

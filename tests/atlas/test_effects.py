@@ -2,15 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date, timedelta
 from statistics import median_low
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 from philly_analysis.analyses import locality_effect
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.evaluation import describe, evaluate, evaluate_claim
+from philly_analysis.atlas.decision import evaluate_claim
+from philly_analysis.atlas.evaluation import evaluate
+from philly_analysis.atlas.profile import describe
 from philly_analysis.atlas.resampling import resampling
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, random_tables, write_tables
@@ -45,13 +50,16 @@ def top_tenth(rows: list[Row]) -> float:
     return float(100 * (sum(ranked[: int(k)]) + (k - int(k)) * ranked[int(k)]) / sum(ranked))
 
 
-def busiest_third(rows: list[Row]) -> float:
-    halves: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+def busiest_window(rows: list[Row], by: str, period: int, window: int) -> float:
+    """Busiest over quietest window, found in one half of the calendar, counted in the other."""
+    folds: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     for r in rows:
-        halves[r.day.toordinal() % 2][r.hour] += r.jobs
-    thirds = [[sum(h[(i + k) % 24] for k in range(8)) for i in range(24)] for h in halves]
+        monday = r.day.toordinal() - r.day.weekday()
+        fold = r.day.toordinal() if by == "hour" else monday // 7
+        folds[fold % 2][getattr(r, by)] += r.jobs
+    sums = [[sum(h[(i + k) % period] for k in range(window)) for i in range(period)] for h in folds]
     found = 1.0
-    for chosen, counted in (thirds, thirds[::-1]):
+    for chosen, counted in (sums, sums[::-1]):
         peak, trough = chosen.index(max(chosen)), chosen.index(min(chosen))
         found *= counted[peak] / counted[trough]
     return float(found**0.5)
@@ -77,11 +85,24 @@ EFFECTS: dict[str, Callable[[list[Row]], float]] = {
     "jobs_are_short": lambda rows: median_low(r.run_s for r in rows),
     "gpu_time_is_in_few_jobs": top_tenth,
     "gpu_time_is_of_few_users": top_tenth,
-    "load_follows_the_day": busiest_third,
+    "load_follows_the_day": lambda rows: busiest_window(rows, "hour", 24, 8),
     "submissions_are_bursty": lambda rows: share(rows, "squared", "jobs") / 2,
     "most_jobs_use_one_gpu": lambda rows: 100 * part_of(rows, "jobs", "gang", "1"),
     "gpu_time_is_in_large_gangs": lambda rows: 100 * part_of(rows, "gpu_h", "gang", ">8"),
-    "jobs_use_no_gpu": lambda rows: 100 * part_of(rows, "jobs", "kind", "no GPU"),
+    "jobs_need_less_than_one_gpu": lambda rows: 100 - 100 * part_of(rows, "jobs", "kind", "whole"),
+    "long_jobs_use_most": lambda rows: 100 * part_of(rows, "gpu_h", "length", "longer"),
+    "large_gangs_run_longer": lambda rows: (
+        median_low(r.run_s for r in rows if r.gang in LARGE)
+        / median_low(r.run_s for r in rows if r.gang in ONE)
+    ),
+    "most_jobs_wait_little": lambda rows: median_low(r.wait_s for r in rows),
+    "idle_gpus_are_fragments": lambda rows: 100 * part_of(rows, "gpu_h", "servers", "partly used"),
+    "retries_help": lambda rows: 100 * share(rows, "passed", "jobs"),
+    "gpus_fail_rarely": lambda rows: 100 * share(rows, "failures", "gpu_years"),
+    "failures_rise_with_age": lambda rows: (
+        share([r for r in rows if r.late], "failures", "gpu_years")
+        / share([r for r in rows if not r.late], "failures", "gpu_years")
+    ),
     "killed_jobs_cost_much": lambda rows: 100 * part_of(rows, "gpu_h", "status", "Killed"),
     "time_limits_are_loose": lambda rows: 100 * share(rows, "loose", "runs"),
     "unsuccessful_jobs_cost_most": cost_of_unsuccessful,
@@ -107,6 +128,9 @@ def world(
     quotas = [(f"v{i}", 4 + 2 * i) for i in range(3)]
     limits = pl.Series("time_limit_s", [600.0 * (1 + i % 9) for i in range(len(tables["jobs"]))])
     tables["jobs"] = tables["jobs"].with_columns(limits)
+    ends = ["completed", "node_failure", "failed"]
+    reasons = pl.Series("end_reason", [ends[i % 3] for i in range(len(tables["attempts"]))])
+    tables["attempts"] = tables["attempts"].with_columns(reasons)
     tables["virtual_clusters"] = frame("virtual_clusters", ("vc", "gpus"), quotas)
     with Trace(write_tables(tmp_path_factory.mktemp("world") / "t", tables)) as trace:
         yield trace
@@ -118,6 +142,17 @@ def test_an_effect_is_that_of_plain_python(name: str, world: Trace) -> None:
     assert effect(world, name) == pytest.approx(expected, rel=1e-9)
 
 
+def test_the_week_is_that_of_plain_python() -> None:
+    days = [date(2026, 1, 5) + timedelta(days=i) for i in range(60)]
+    jobs = np.random.default_rng(1).integers(1, 90, 60)
+    rows = pd.DataFrame({"day": days, "weekday": [d.isoweekday() % 7 for d in days], "jobs": jobs})
+    found = CLAIMS["load_follows_the_week"].measure.statistic(
+        rows, resampling(rows, of_users=False)
+    )
+    expected = busiest_window(list(rows.itertuples()), "weekday", 7, 2)
+    assert found[0] == pytest.approx(expected, rel=1e-12) and expected > 1.2
+
+
 def test_utilisation_is_that_of_its_findings(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
@@ -127,6 +162,12 @@ def test_utilisation_is_that_of_its_findings(
         mean = held["sum_pct"].sum() / held["minutes"].sum()
         spread = locality_effect.compute(trace).fact("effect_all_pct")
         assert effect(trace, "gpus_are_used_little") == pytest.approx(mean)
+        readings = sorted((r.bin, r.minutes) for r in Rows(trace).gpu_readings_are_low)
+        upto, half = 0.0, sum(m for _, m in readings) / 2
+        while upto < half:
+            (value, minutes), *readings = readings
+            upto += minutes
+        assert effect(trace, "gpu_readings_are_low") == value
         assert effect(trace, "spread_gangs_use_less") == pytest.approx(spread)
 
 

@@ -5,16 +5,18 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
 from markupsafe import escape
 
 from philly_analysis import atlas
-from philly_analysis.atlas import drawing, overview
+from philly_analysis.atlas import drawing
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.claim import Claim
+from philly_analysis.atlas.claim import Claim, Verdict
 from philly_analysis.atlas.datasets import known_datasets
-from philly_analysis.atlas.measures import Unit
+from philly_analysis.atlas.measure import Unit
+from philly_analysis.atlas.public_clusters import answers_table, shipped_answers
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
@@ -53,59 +55,76 @@ def page(made: tuple[Path, Result]) -> str:
     return (made[0] / "atlas.html").read_text("utf-8")
 
 
-def test_each_claim_has_a_row_with_a_cell_per_cluster_and_a_section(
+def shown(made: tuple[Path, Result]) -> pd.DataFrame:
+    """The strongest answers with an effect: of the two traces, and of the shipped clusters."""
+    cells = pd.concat([made[1].table, answers_table(shipped_answers())])
+    return cells.dropna(subset=["effect"]).drop_duplicates(["claim", "cluster"])
+
+
+def test_each_answered_claim_has_a_row_with_a_cell_per_cluster(
     page: str, made: tuple[Path, Result]
 ) -> None:
-    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", page, re.DOTALL)
-    assert len(rows) == len(CLAIMS)
-    for claim, row in zip(CLAIMS.values(), rows, strict=True):
-        verdicts = made[1].table.query("claim == @claim.name")["verdict"]
-        found = re.findall(r'<td class="(?:lacking )?(holds|reversed|absent|undecided)"', row)
-        classes = {
-            "holds": "holds",
-            "is reversed": "reversed",
-            "is practically absent": "absent",
-            "cannot be said": "undecided",
+    table = re.findall(r'<table class="matrix">.*?</table>', page, re.DOTALL)[0]
+    answered = set(shown(made)["claim"])
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table, re.DOTALL)
+    assert len(rows) == len(answered)
+    for row in rows:
+        [claim] = re.findall(r'^<a href="#(\w+)"', row)
+        cells = re.findall(r"<td .*?</td>", row, re.DOTALL)
+        mine = made[1].table.query("claim == @claim")
+        assert len(cells) == len(mine) + len(cards_shown())
+        found = {
+            (cell.split('"')[1].removeprefix("lacking "), "<svg" in cell) for cell in cells[:2]
         }
-        assert found == [classes[v] for v in verdicts]
+        effects = zip(mine["verdict"], mine["effect"].notna(), strict=True)
+        assert found == {(Verdict(v).word, known) for v, known in effects}  # yours are first
+    for claim in CLAIMS.values():
         assert claim.name in Page(page).ids
         assert str(escape(claim.question)) in page
+    [silent] = re.findall(r'<tr class="silent">.*?</tr>', table, re.DOTALL)
+    assert set(re.findall(r'href="#(\w+)"', silent)) == CLAIMS.keys() - answered
     assert set(made[1].table["verdict"]) > {"cannot be said"}, "something is decided"
 
 
-def test_the_overview_shows_each_effect_and_lists_unanswered_claims(
-    page: str, made: tuple[Path, Result]
+def cards_shown() -> set[str]:
+    return {f.cluster for f in shipped_answers()}
+
+
+def test_the_figure_has_a_column_per_cluster_and_lists_unanswered_claims(
+    made: tuple[Path, Result],
 ) -> None:
-    [figure] = re.findall(r'<figure class="overview">.*?</figure>', page, re.DOTALL)
-    shown = " ".join(" ".join(re.findall(r">([^<]+)</text>", figure)).split())
-    known = made[1].table.dropna(subset=["effect"])
-    for claim, effect in zip(known["claim"], known["effect"], strict=True):
-        assert str(escape(CLAIMS[claim].format(effect))) in shown
-    silent = [c.title for c in CLAIMS.values() if c.name not in set(known["claim"])]
-    assert f"No trace here can answer: {'; '.join(silent)}." in shown
+    figure = made[1].plot()
+    [axes] = figure.axes
+    columns = [text.get_text() for text in axes.get_xticklabels()]
+    assert columns[0].replace("\\", "") in set(made[1].table["cluster"])
+    assert set(columns[2:]) == cards_shown()
+    rows = [text.get_text() for text in axes.get_yticklabels()]
+    silent = [c.title for c in CLAIMS.values() if c.title not in rows]
+    caption = " ".join(axes.get_xlabel().split())
+    assert f"No cluster here answers: {'; '.join(silent)}." in caption
 
 
 @pytest.mark.parametrize(
-    ("unit", "above", "value", "position"),
+    ("unit", "above", "value", "expected"),
     [
-        ("times", True, 80, 0.42),  # eightfold is the edge
-        ("times", True, 800, 0.42),
-        ("times", True, 10 * 8**0.5, 0.21),
-        ("times", True, 0, -0.42),
-        ("times", False, 80, -0.42),
-        ("s", False, 10 / 30**0.5, 0.21),
-        ("%", True, 35, 0.21),
-        ("%", False, 0, 0.084),
-        ("points", True, -2.5, -0.21),
+        ("times", True, 80, 1),  # eightfold is the edge
+        ("times", True, 800, 1),
+        ("times", True, 10 * 8**0.5, 0.5),
+        ("times", True, 0, -1),
+        ("times", False, 80, -1),
+        ("s", False, 10 / 30**0.5, 0.5),
+        ("%", True, 35, 0.5),
+        ("%", False, 0, 0.2),
+        ("points", True, -2.5, -0.5),
         ("%", True, math.nan, math.nan),
     ],
 )
 def test_an_effect_that_supports_its_claim_is_right_of_the_line(
-    unit: Unit, above: bool, value: float, position: float
+    unit: Unit, above: bool, value: float, expected: float
 ) -> None:
     some = next(iter(CLAIMS.values()))
     claim = replace(some, above=above, threshold=10, measure=replace(some.measure, unit=unit))
-    assert overview._position(claim, value) == pytest.approx(position, nan_ok=True)
+    assert drawing.position(claim, value) == pytest.approx(expected, nan_ok=True)
 
 
 def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path, Result]) -> None:
@@ -138,7 +157,8 @@ def test_what_is_synthetic_sampled_or_absent_is_said(page: str) -> None:
 
 def test_tables_stand_beside_it(made: tuple[Path, Result]) -> None:
     folder, result = made
-    assert sorted(f.name for f in folder.iterdir()) == ["atlas.csv", "atlas.html", "panels.csv"]
+    files = ["answers.csv", "atlas.csv", "atlas.html", "panels.csv"]
+    assert sorted(f.name for f in folder.iterdir()) == files
     assert pl.read_csv(folder / "atlas.csv").height == len(result.table) == 2 * len(CLAIMS)
     drawn = pl.read_csv(folder / "panels.csv", infer_schema=False)["claim"].unique()
     assert set(drawn) <= CLAIMS.keys() and len(drawn) > 5

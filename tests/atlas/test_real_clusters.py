@@ -4,7 +4,6 @@ import csv
 import gzip
 import statistics
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from philly_analysis import atlas
 from philly_analysis.atlas.datasets import known_datasets
 from philly_analysis.results.result import Result
-from philly_analysis.study.other_clusters import summaries
 
 pytestmark = pytest.mark.real_data
 
@@ -98,41 +96,3 @@ def test_samples_are_not_asked_what_they_were_chosen_by(table: Result) -> None:
 def test_every_folder_of_the_traces_is_known(traces: Path) -> None:
     folders = {f.name for f in traces.iterdir() if f.is_dir()}
     assert folders <= {d.folder for d in known_datasets()}
-
-
-def test_summaries_are_those_of_the_files(traces: Path) -> None:
-    found = {(claim, s.cluster): s.value for claim, printed in summaries().items() for s in printed}
-    files = {
-        "acme-2023/cluster_summary.csv": "Acme {}",
-        "helios-2020/helios_cluster_summary.csv": "Helios {}",
-    }
-    words = {"Acme Philly": "Philly", "Acme Helios": "Helios, all four", "Acme PAI": "Alibaba PAI"}
-    checked = 0
-    for file, pattern in files.items():
-        for row in rows(traces / file):
-            name = pattern.format(row["id"])
-            name = words.get(name, name)
-            if row["id"] == "total":
-                continue
-            assert found.pop(("jobs_are_short", name)) == float(row["med_run_time_gpu"])
-            if row["complete_rate_gpu"]:
-                spent = [float(row[f"{s}_gpu_time"]) for s in ("complete", "cancel", "fail")]
-                lost = 1 - spent[0] / sum(spent)
-                expected = lost / (1 - float(row["complete_rate_gpu"]))
-                key = ("unsuccessful_jobs_cost_most", name)
-                assert found.pop(key) == pytest.approx(expected, abs=6e-4)
-            checked += 1
-    assert checked == 9
-    curves = {
-        "Acme Seren": ("acme-2023/util_gpu_seren.csv", "x1", "cdf1_pct"),
-        "Acme Kalos": ("acme-2023/util_gpu_kalos.csv", "x1", "cdf1_pct"),
-        "Alibaba PAI": ("alibaba-pai-2020/util_gpu_pai.csv", "gpu_util_pct", "cdf_pct"),
-        "Philly": ("philly-gpu-util-cdf/util_gpu_philly.csv", "gpu_util_pct", "cdf_pct"),
-    }
-    for cluster, (file, x, cdf) in curves.items():
-        points = sorted((float(r[x]), float(r[cdf])) for r in rows(traces / file) if r[x])
-        mean = sum((1 - (a[1] + b[1]) / 200) * (b[0] - a[0]) for a, b in pairwise(points))
-        assert found.pop(("gpus_are_used_little", cluster)) == pytest.approx(mean, abs=0.1)
-    [median, *_] = rows(traces / "alibaba-spot-2026" / "agg_duration_quantiles.csv")
-    assert found.pop(("jobs_are_short", "Alibaba spot 2026")) == float(median["duration_seconds"])
-    assert not found

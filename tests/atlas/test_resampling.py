@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from philly_analysis.atlas import measures
+from philly_analysis.atlas.calendar_measures import cycle_ratio
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Verdict
+from philly_analysis.atlas.measure import Measure, Statistic
 from philly_analysis.atlas.resampling import (
     FEWEST_BLOCKS,
     Resampling,
@@ -82,6 +84,9 @@ def test_no_interval_where_drawings_say_nothing(r: Resampling) -> None:
     assert effect.value == 1 and np.isnan(effect.low)
 
 
+DAY = cycle_ratio("hour", 24, 8, 1)
+
+
 def test_the_day_is_tested_on_days_that_did_not_choose_its_thirds() -> None:
     """Jobs at random hours: a third that is merely busiest by chance does not count as busy."""
     rows = pd.DataFrame(
@@ -95,7 +100,7 @@ def test_the_day_is_tested_on_days_that_did_not_choose_its_thirds() -> None:
     naive = rows.groupby("hour")["jobs"].sum().reindex(range(24)).fillna(0).to_numpy()
     thirds = [np.roll(naive, -i)[:8].sum() for i in range(24)]
     assert max(thirds) / min(thirds) > 1.2
-    effect = r.estimate(measures.day_ratio().statistic(rows, r))
+    effect = r.estimate(DAY.statistic(rows, r))
     assert effect.low < 1 < effect.high
 
 
@@ -144,13 +149,13 @@ FAILURES_OF_LARGE = measures.ratio_of_shares(
         (users, measures.median_of("x", "jobs").statistic, 0.91),
         (users, FAILURES_OF_LARGE.statistic, 0.91),
         (users, measures.cost_ratio().statistic, 0.85),
-        (weeks, measures.day_ratio().statistic, 0.92),
+        (weeks, DAY.statistic, 0.92),
     ],
     ids=["median", "ratio of shares", "ratio of costs", "day"],
 )
 def test_intervals_cover_the_truth(
     rows: Callable[[np.random.Generator, int], pd.DataFrame],
-    statistic: measures.Statistic,
+    statistic: Statistic,
     least: float,
     blocks: int,
 ) -> None:
@@ -174,11 +179,11 @@ def test_intervals_cover_the_truth(
     [
         ("large_gangs_fail_more", FAILURES_OF_LARGE),
         ("unsuccessful_jobs_cost_most", measures.cost_ratio()),
-        ("load_follows_the_day", measures.day_ratio()),
+        ("load_follows_the_day", DAY),
     ],
 )
 def test_each_verdict_is_wrong_in_at_most_one_of_twenty_clusters(
-    claim: str, measure: measures.Measure, blocks: int, effect: int
+    claim: str, measure: Measure, blocks: int, effect: int
 ) -> None:
     of_users = CLAIMS[claim].of_users
     rng, found = np.random.default_rng(blocks), Counter[Verdict]()

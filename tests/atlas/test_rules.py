@@ -11,7 +11,9 @@ import pytest
 from philly_analysis.atlas import catalogue
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Claim, Margin, Verdict
-from philly_analysis.atlas.evaluation import LACKS, describe, evaluate, evaluate_claim
+from philly_analysis.atlas.decision import evaluate_claim
+from philly_analysis.atlas.evaluation import evaluate
+from philly_analysis.atlas.profile import LACKS, describe
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Estimate
 from philly_analysis.study.published_numbers import numbers
 from philly_analysis.trace.manifest import SELECTION_CRITERIA, Manifest, Sample

@@ -574,24 +574,19 @@ def gpu_time_by_gang(t: Rows) -> Out:
     )
 
 
-def jobs_use_no_gpu(t: Rows) -> Out:
-    jobs = (j for j in t.jobs if j.gpus is not None and j.flag is None)
-    return py.tally(
-        (j.user, j.submitted_at.date(), "GPUs" if j.gpus else "no GPU", 1) for j in jobs
-    )
-
-
 def known_columns(t: Rows) -> Out:
     jobs, moments = t.jobs, py.column(t.jobs, "submitted_at")
     users = py.column(jobs, "user")
-    yield (len(jobs), sum(bool(j.gpus) for j in jobs), sum(j.gpus == 0 for j in jobs),
-           min(moments), max(moments), len(users),
-           len(set(users)),
+    yield (len(jobs), sum(bool(j.gpus) for j in jobs),
+           sum(j.gpus == 0 or (j.gpu_frac or 1) < 1 for j in jobs), min(moments),
+           max(moments), len(users), len(set(users)),
            *(len(py.column(jobs, c)) for c in ("vc", "status", "gpus", "time_limit_s")),
            len(set(py.column(jobs, "cluster"))), len(t.attempts),
            len(py.column(t.attempts, "started_at")),
            sum(py.first(a.run_s, a.started_at and a.ended_at) is not None for a in t.attempts),
-           sum(a.attempt > 1 for a in t.attempts), len(t.given_quotas))  # fmt: skip
+           sum(a.attempt > 1 for a in t.attempts),
+           len(py.column(t.attempts, "end_reason")),
+           len(t.given_quotas))  # fmt: skip
 
 
 def large_gangs_are_spread(t: Rows) -> Out:

@@ -1,0 +1,35 @@
+-- How often do the GPUs of a server fail?
+-- One row per server of the 400, with eight GPUs each; those without a fault have no name.
+--   user       the server
+--   gang       gang-size bucket: a server is one observation
+--   attempts   servers
+--   gpu_years  years of its GPUs in the 348 days
+--   failures   faults of the class GPU
+with faults as (
+  select
+    node_id,
+    count(*) filter (where fault_type.class = 'GPU') as failures
+  from published
+  where event_type = 'fault_start'
+  group by all
+),
+
+servers as (
+  select
+    node_id::varchar as "user",
+    failures
+  from faults
+  union all
+  select
+    'quiet ' || unnest(range(400 - (select count(*) from faults))) as "user",
+    0 as failures
+)
+
+select
+  "user",
+  '5-8' as gang,
+  1 as attempts,
+  8 * 348 / 365.25 as gpu_years,
+  failures
+from servers
+order by all

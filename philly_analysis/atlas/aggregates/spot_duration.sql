@@ -1,0 +1,17 @@
+-- What is the median run time of the jobs?
+-- One row.
+--   claim    claim
+--   cluster  null: the caller's
+--   value    median run time, s
+--   low      null: none is implied
+--   high     null: none is implied
+--   n        jobs of the trace
+select
+  'jobs_are_short' as claim,
+  null::varchar as cluster,
+  duration_seconds as value,
+  null::double as low,
+  null::double as high,
+  466867 as n
+from published as p (quantile, duration_seconds)
+where quantile = 0.5

@@ -1,0 +1,12 @@
+-- When are jobs submitted?
+-- One row per hour in which one was, after the first day, which has all jobs that ran already.
+--   day   day of the trace, from an arbitrary Monday
+--   hour  hour of the day, 0 to 23
+--   jobs  jobs
+select
+  date '2024-01-01' + (submit_hour // 24)::integer as day,
+  submit_hour % 24 as hour,
+  jobs
+from published
+where submit_hour >= 24 and jobs > 0
+order by all

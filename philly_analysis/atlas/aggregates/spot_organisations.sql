@@ -1,0 +1,11 @@
+-- What does each organisation cost?
+-- One row per organisation.
+--   user   the organisation
+--   jobs   jobs
+--   gpu_h  GPU hours
+select
+  organization::varchar as "user",
+  jobs,
+  gpu_seconds / 3600 as gpu_h
+from published
+order by all

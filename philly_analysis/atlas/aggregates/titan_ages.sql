@@ -1,0 +1,33 @@
+-- Do GPUs fail more often from their third year on?
+-- One row per (cabinet, late): where the GPU was last.
+--   user       the cabinet
+--   late       true for the time from the third year on
+--   attempts   GPUs
+--   gpu_years  years in service
+--   failures   GPUs taken out after a double-bit error or off the bus
+with ages as (
+  select
+    col || '-' || row as "user",
+    time / 31557600 as age,
+    dead_dbe or dead_otb as failed
+  from published
+),
+
+parts as (
+  select
+    "user",
+    unnest([false, true]) as late,
+    unnest([least(age, 2), greatest(age - 2, 0)]) as gpu_years,
+    unnest([failed and age <= 2, failed and age > 2]) as failed
+  from ages
+)
+
+select
+  "user",
+  late,
+  count(*) filter (where gpu_years > 0) as attempts,
+  sum(gpu_years) as gpu_years,
+  count(*) filter (where failed) as failures
+from parts
+group by all
+order by all

@@ -1,0 +1,62 @@
+-- What does a cluster's curve of GPU utilisation answer?
+-- One row per claim. The curve is of all readings: idle GPUs read 0 %, and so do some that are
+-- allocated. The allocated ones are between all readings and those above 0 %.
+--   claim    claim
+--   cluster  null: the caller's
+--   value    effect over all readings, %
+--   low      the same
+--   high     effect over readings above 0 %
+--   n        null: the number of readings is not published
+with points as (
+  select
+    util,
+    min(cdf) as cdf_from,
+    max(cdf) as cdf
+  from published as p (util, cdf)
+  where util is not null
+  group by util
+),
+
+steps as (
+  select
+    util,
+    cdf,
+    cdf_from,
+    util - coalesce(lag(util) over (order by util), 0) as width,
+    coalesce(lag(cdf) over (order by util), 0) as cdf_before
+  from points
+),
+
+means as (
+  select
+    sum(width * (1 - (cdf_from + cdf_before) / 200)) as mean,
+    max(cdf) filter (where util <= 0.5) as idle
+  from steps
+),
+
+medians as (
+  select
+    min(points.util) filter (where points.cdf >= 50) as median,
+    min(points.util) filter (where points.cdf >= 50 + means.idle / 2) as median_busy
+  from points
+  cross join means
+)
+
+select
+  'gpus_are_used_little' as claim,
+  null::varchar as cluster,
+  mean as value,
+  mean as low,
+  least(mean / (1 - idle / 100), 100) as high,
+  null::bigint as n
+from means
+union all
+select
+  'gpu_readings_are_low' as claim,
+  null::varchar as cluster,
+  median as value,
+  median as low,
+  median_busy as high,
+  null::bigint as n
+from medians
+order by all

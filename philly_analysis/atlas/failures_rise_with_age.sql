@@ -1,0 +1,35 @@
+-- Do server failures become more frequent from the first half of the log to the second?
+-- One row per (day, late) of attempts on GPUs with a known end.
+--   day        day of the end, UTC
+--   late       true in the second half of the days of the log
+--   attempts   attempts
+--   gpu_years  allocated GPU time in years of 365.25 days
+--   failures   attempts that the failure of a server ended
+with runs as (
+  select
+    runs.until_at::date as day,
+    runs.run_s * runs.gpus / 31557600 as gpu_years,
+    attempts.end_reason
+  from attempt_runs as runs
+  inner join attempts
+    on runs.job_id = attempts.job_id and runs.attempt = attempts.attempt
+  where runs.flag is null and runs.gpus > 0 and runs.until_at is not null
+),
+
+span as (
+  select
+    min(day) as first_day,
+    max(day) as last_day
+  from runs
+)
+
+select
+  runs.day,
+  runs.day - span.first_day > span.last_day - runs.day as late,
+  count(*) as attempts,
+  sum(runs.gpu_years) as gpu_years,
+  count(*) filter (where runs.end_reason = 'node_failure') as failures
+from runs
+cross join span
+group by all
+order by all

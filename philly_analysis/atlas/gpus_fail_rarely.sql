@@ -1,0 +1,21 @@
+-- How often do server failures end attempts, by allocated GPU time?
+-- One row per (day, gang) of attempts on GPUs with a known run time.
+--   day        day of the end, UTC; that of the submission where it is unknown
+--   gang       gang-size bucket
+--   attempts   attempts
+--   gpu_years  allocated GPU time in years of 365.25 days
+--   failures   attempts that the failure of a server ended
+select
+  coalesce(runs.until_at, jobs.submitted_at)::date as day,
+  gang_bucket(runs.gpus) as gang,
+  count(*) as attempts,
+  sum(runs.run_s * runs.gpus) / 31557600 as gpu_years,
+  count(*) filter (where attempts.end_reason = 'node_failure') as failures
+from attempt_runs as runs
+inner join attempts
+  on runs.job_id = attempts.job_id and runs.attempt = attempts.attempt
+inner join jobs
+  on runs.job_id = jobs.job_id
+where runs.flag is null and runs.gpus > 0 and runs.run_s is not null
+group by all
+order by all

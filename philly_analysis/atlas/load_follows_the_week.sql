@@ -1,0 +1,13 @@
+-- On which days of the week are jobs submitted?
+-- One row per day on which one was.
+--   day      day, UTC
+--   weekday  day of the week, 0 (Sunday) to 6
+--   jobs     jobs on GPUs that were submitted on it
+select
+  submitted_at::date as day,
+  dayofweek(submitted_at) as weekday,
+  count(*) as jobs
+from jobs
+where flag is null and coalesce(gpus, 1) > 0
+group by all
+order by all

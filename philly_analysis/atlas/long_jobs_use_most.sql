@@ -1,0 +1,18 @@
+-- How are jobs and their GPU time distributed over run times?
+-- One row per (user, day, length), over the jobs of the workload, on GPUs.
+--   user    who submitted it
+--   day     day of its submission, UTC
+--   length  run time: up to an hour, up to a day, or longer
+--   jobs    jobs
+--   gpu_h   GPU hours that they ran for, up to the end of the log
+select
+  "user",
+  submitted_at::date as day,
+  case when run_s <= 3600 then 'an hour' when run_s <= 86400 then 'a day' else 'longer' end
+    as length,
+  count(*) as jobs,
+  sum(gpu_h) as gpu_h
+from workload_jobs
+where left_out is null
+group by all
+order by all

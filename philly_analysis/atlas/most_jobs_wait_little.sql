@@ -1,0 +1,10 @@
+-- How long does each job wait for its first start?
+-- One row per job on GPUs with a trusted wait.
+--   day     day of its submission, UTC
+--   wait_s  seconds that it queued, holds excluded
+select
+  since_at::date as day,
+  wait_s - held_s as wait_s
+from trusted_waits
+where first
+order by all

@@ -1,0 +1,98 @@
+"""Describe a trace: its source, period and size, and what it lacks."""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from philly_analysis.atlas.claim import Claim
+from philly_analysis.trace import Sample, Trace
+
+LACKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text("utf-8"))
+"""Names of what a trace may lack: columns of ``known_columns``, and tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceProfile:
+    """One trace, with what it contains and lacks.
+
+    Attributes
+    ----------
+    name
+        Name of the trace, numbered if others have the same.
+    began_at, ended_at
+        First and last submission; None without jobs.
+    known
+        The row of ``known_columns``, and the number of rows of each table.
+    gpus
+        GPUs of its machines; None where they are unknown.
+    sample
+        How its rows were selected; None for all rows of the source.
+    notes
+        Notes of the ingest.
+    """
+
+    name: str
+    source: str
+    synthetic: bool
+    began_at: pd.Timestamp | None
+    ended_at: pd.Timestamp | None
+    known: dict[str, int]
+    gpus: int | None
+    sample: Sample | None
+    notes: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Whether it is synthetic, a sample or complete."""
+        if self.synthetic:
+            return "synthetic"
+        return "sample" if self.sample else "all rows"
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """Description and limits from its map; empty without a map."""
+        return self.notes[:2] if self.source == "table" else ()
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Names of what it lacks."""
+        return tuple(words for what, words in LACKS.items() if not self.known.get(what))
+
+    @property
+    def days(self) -> float:
+        """Days from the first submission to the last."""
+        if self.began_at is None or self.ended_at is None:
+            return 0.0
+        return (self.ended_at - self.began_at).total_seconds() / 86_400
+
+
+def describe(trace: Trace, name: str) -> TraceProfile:
+    """Describe a trace: its source, period, tables and known columns."""
+    [row] = trace.answer("known_columns").df().to_dict("records")
+    began_at, ended_at = row.pop("began_at"), row.pop("ended_at")
+    manifest = trace.manifest
+    gpus = None
+    if "machines" in trace.tables:
+        [size] = trace.answer("cluster_size").df()["gpus"]
+        gpus = int(size)
+    return TraceProfile(
+        name=name,
+        source=manifest.source,
+        synthetic=manifest.synthetic,
+        began_at=None if pd.isna(began_at) else began_at,
+        ended_at=None if pd.isna(ended_at) else ended_at,
+        known={t: manifest.rows.get(t, 0) for t in trace.tables}
+        | {str(what): int(n) for what, n in row.items()},
+        gpus=gpus,
+        sample=manifest.sample,
+        notes=manifest.notes,
+    )
+
+
+def missing_data(claims: Iterable[Claim]) -> list[str]:
+    """Return names of what claims need."""
+    needs = dict.fromkeys(need for claim in claims for need in claim.needs)
+    return list(dict.fromkeys(LACKS.get(need, need).partition(",")[0] for need in needs))

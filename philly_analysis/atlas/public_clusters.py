@@ -1,0 +1,135 @@
+"""Read the public clusters: their cards, printed numbers, and the answers shipped for all."""
+
+import csv
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from philly_analysis.atlas.aggregates import number_finding
+from philly_analysis.atlas.catalogue import CLAIMS
+from philly_analysis.atlas.claim import Evidence, Finding, Verdict
+from philly_analysis.atlas.resampling import Estimate
+from philly_analysis.study import PrintedNumber, numbers_elsewhere
+
+STUDY = "Philly"
+"""The cluster of the study."""
+
+_ANSWERS = Path(__file__).with_name("answers.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A public cluster.
+
+    Attributes
+    ----------
+    years, size
+        When its data are from, and how large it is.
+    lacks
+        What no publisher released of it.
+    """
+
+    name: str
+    what: str
+    years: str
+    size: str
+    lacks: str
+
+
+@cache
+def cards() -> dict[str, Card]:
+    """Return the public clusters of ``clusters.toml`` by name."""
+    text = Path(__file__).with_name("clusters.toml").read_text("utf-8")
+    return {name: Card(name, **entry) for name, entry in tomllib.loads(text).items()}
+
+
+def from_print() -> Iterator[Finding]:
+    """Yield the answers of the numbers that authors printed.
+
+    A number that nobody could check, recalled, is shown and decides nothing.
+    """
+    for claim in CLAIMS.values():
+        study = claim.published
+        if study.value is not None:
+            known = study.known.partition(" and ")[0]
+            yield _printed(
+                PrintedNumber(claim.name, STUDY, study.value, study.source, "", known, "")
+            )
+    yield from map(_printed, numbers_elsewhere())
+
+
+def _printed(number: PrintedNumber) -> Finding:
+    found = number_finding(CLAIMS[number.claim], number.cluster, number.value)
+    source = ", ".join(filter(None, (number.source, number.place)))
+    found = replace(
+        found,
+        evidence=Evidence.PRINTED,
+        source=f"{source} ({number.known})",
+        notes=(number.note,) if number.note else (),
+    )
+    if number.known == "recalled":
+        why = "Recalled: nobody could check it."
+        effect = Estimate(number.value, np.nan, np.nan)
+        return replace(found, verdict=Verdict.UNDECIDED, effect=effect, kind="", why=why)
+    return found
+
+
+COLUMNS = (
+    *("claim", "cluster", "evidence", "source", "verdict", "effect", "low", "high", "n"),
+    *("blocks", "block", "why", "notes"),
+)
+"""Columns of a table of answers."""
+
+
+def answers_table(findings: Iterable[Finding]) -> pd.DataFrame:
+    """Return one row per finding with an effect."""
+    rows = [
+        {
+            "claim": f.claim,
+            "cluster": f.cluster,
+            "evidence": str(f.evidence),
+            "source": f.source,
+            "verdict": str(f.verdict),
+            "effect": f.effect.value,
+            "low": f.effect.low,
+            "high": f.effect.high,
+            "n": min(f.counts.values(), default=0),
+            "blocks": f.blocks,
+            "block": f.kind,
+            "why": f.why,
+            "notes": " ".join(f.notes),
+        }
+        for f in findings
+        if not np.isnan(f.effect.value)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+@cache
+def shipped_answers() -> tuple[Finding, ...]:
+    """Return the answers of all public clusters that the package ships (``answers.csv``).
+
+    ``make reports ATLAS=1`` computes them from the public traces.
+    """
+    with _ANSWERS.open(newline="", encoding="utf-8") as file:
+        return tuple(
+            Finding(
+                row["claim"],
+                row["cluster"],
+                Verdict(row["verdict"]),
+                Evidence(row["evidence"]),
+                row["source"],
+                Estimate(*(float(row[key] or "nan") for key in ("effect", "low", "high"))),
+                {"observations": int(row["n"])} if int(row["n"]) else {},
+                int(row["blocks"]),
+                row["block"],
+                row["why"],
+                notes=(row["notes"],) if row["notes"] else (),
+            )
+            for row in csv.DictReader(file)
+        )

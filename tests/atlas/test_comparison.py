@@ -1,0 +1,97 @@
+"""Check the three sentences that set a cluster beside the public ones."""
+
+import pytest
+
+from philly_analysis.atlas.claim import Finding, Verdict
+from philly_analysis.atlas.comparison import compare_clusters
+from philly_analysis.atlas.resampling import Estimate
+
+SHORT, BURSTS, COST, LARGE = (
+    "jobs_are_short",
+    "submissions_are_bursty",
+    "unsuccessful_jobs_cost_most",
+    "gpu_time_is_in_large_gangs",
+)
+HOLDS, REVERSED, ABSENT, UNDECIDED = Verdict
+
+
+def one(claim: str, verdict: Verdict, value: float, *ends: float) -> Finding:
+    low, high = ends or (value, value)
+    return Finding(claim, "ours", verdict, effect=Estimate(value, low, high))
+
+
+def public(claim: str, *values: float, verdict: Verdict = HOLDS) -> list[Finding]:
+    return [one(claim, verdict, v) for v in values]
+
+
+def test_what_is_unlike_and_what_is_extreme() -> None:
+    mine = {
+        SHORT: one(SHORT, REVERSED, 7_200, 7_000, 7_400),
+        BURSTS: one(BURSTS, HOLDS, 9, 8.5, 10),
+        COST: one(COST, HOLDS, 1.5, 1.4, 1.6),
+        LARGE: one(LARGE, UNDECIDED, 50, 40, 60),
+    }
+    others = {
+        SHORT: [*public(SHORT, 60, 120), *public(SHORT, 9_000, verdict=REVERSED)],
+        BURSTS: public(BURSTS, 2, 8),
+        COST: public(COST, 1.2, 1.7),
+        LARGE: public(LARGE, 70, 80),
+    }
+    assert compare_clusters("ours", mine, others) == [
+        "ours decides 3 claims that public clusters decide as well, and agrees with most of them "
+        "on 2.",
+        "Unlike most: “Most jobs are short” is reversed (2 h [1.94 h, 2.06 h]), unlike on 2 of 3.",
+        "The verdict agrees and the effect is beyond all others: “Submissions come in bursts” "
+        "(9× [8.50×, 10×]; elsewhere 2× to 8×).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mine", "extreme"),
+    [
+        ((9.0, 8.1, 10.0), True),
+        ((9.0, 8.0, 10.0), False),  # its interval touches the largest of the others
+        ((1.5, 1.2, 1.9), True),
+        ((1.5, 1.2, 2.0), False),
+    ],
+)
+def test_an_effect_is_extreme_if_its_interval_is_outside(
+    mine: tuple[float, float, float], extreme: bool
+) -> None:
+    value, *ends = mine
+    found = compare_clusters(
+        "ours", {BURSTS: one(BURSTS, HOLDS, value, *ends)}, {BURSTS: public(BURSTS, 2, 8)}
+    )
+    assert found[1] == "No verdict is unlike that of most public clusters."
+    assert ("beyond all others" in found[2]) == extreme
+
+
+def test_percentages_are_compared_as_they_are() -> None:
+    others = {LARGE: public(LARGE, 70, 80)}
+    for ends, extreme in (((81.0, 90.0), True), ((80.0, 90.0), False), ((60.0, 69.0), True)):
+        mine = {LARGE: one(LARGE, HOLDS, sum(ends) / 2, *ends)}
+        assert ("beyond" in compare_clusters("ours", mine, others)[2]) == extreme
+        assert ("no effect" in compare_clusters("ours", mine, others)[2]) != extreme
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_comparison_needs_two_public_clusters(n: int) -> None:
+    values = [60.0, 90.0][:n]
+    found = compare_clusters(
+        "ours", {SHORT: one(SHORT, HOLDS, 70)}, {SHORT: public(SHORT, *values)}
+    )
+    assert len(found) == (1 if n == 1 else 3)
+    assert ("cannot be compared" in found[0]) == (n == 1)
+
+
+def test_a_verdict_that_as_many_others_have_is_not_unlike() -> None:
+    others = {SHORT: [*public(SHORT, 60), *public(SHORT, 9_000, verdict=REVERSED)]}
+    found = compare_clusters("ours", {SHORT: one(SHORT, REVERSED, 8_000)}, others)
+    assert found[1].startswith("No verdict is unlike")
+
+
+def test_at_most_three_are_named() -> None:
+    claims = [SHORT, BURSTS, COST, LARGE, "failures_repeat"]
+    mine = {c: one(c, REVERSED, 1) for c in claims}
+    found = compare_clusters("ours", mine, {c: public(c, 5, 6) for c in claims})
+    assert found[1].count("“") == 3 and found[1].endswith("; and 2 more.")
