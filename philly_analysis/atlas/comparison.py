@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Finding, Verdict
 
@@ -41,7 +39,7 @@ def compare_clusters(
         same = sum(f.verdict is found.verdict for f in known)
         if found.verdict is not usual and same < n:
             unlike.append((same / len(known), claim, len(known) - same, len(known)))
-        elif distance := _outside(claim, found, known):
+        elif distance := _outside(found, known):
             extreme.append((-distance, claim))
     if not compared:
         return [
@@ -89,21 +87,12 @@ def _extreme(
     return f"The verdict agrees and the effect is beyond all others: {'; '.join(parts)}."
 
 
-def _outside(claim: str, found: Finding, known: Sequence[Finding]) -> float:
-    """Return how far the whole interval is outside the range of the others; 0 if it is not."""
+def _outside(found: Finding, known: Sequence[Finding]) -> float:
+    """Return the gap between the interval and the others' range, in lengths of this range."""
     values = [f.effect.value for f in known]
-    gap = max(min(values) - found.effect.high, found.effect.low - max(values), 0.0)
-    if CLAIMS[claim].measure.unit in ("times", "s"):
-        ends = (
-            (found.effect.low, max(values))
-            if found.effect.low > max(values)
-            else (
-                min(values),
-                found.effect.high,
-            )
-        )
-        return float(np.log(ends[0] / ends[1])) if gap and ends[1] > 0 else float(gap > 0)
-    return gap / 100
+    low, high = min(values), max(values)
+    gap = max(low - found.effect.high, found.effect.low - high, 0.0)
+    return gap / ((high - low) or 1.0)
 
 
 def _effect(finding: Finding) -> str:

@@ -15,7 +15,7 @@ faults as (
     event_time >= 174 as late,
     count(*) as failures
   from published
-  where event_type = 'fault_start' and fault_type.level = 'Hardware Failure'
+  where event_type = 'fault_start' and fault_type['Level'] = 'Hardware Failure'
   group by all
 ),
 

@@ -8,7 +8,7 @@
 with faults as (
   select
     node_id,
-    count(*) filter (where fault_type.class = 'GPU') as failures
+    count(*) filter (where fault_type['Class'] = 'GPU') as failures
   from published
   where event_type = 'fault_start'
   group by all

@@ -9,9 +9,9 @@
 select
   'jobs_are_short' as claim,
   null::varchar as cluster,
-  duration_seconds as value,
+  p.duration_seconds as value,
   null::double as low,
   null::double as high,
   466867 as n
 from published as p (quantile, duration_seconds)
-where quantile = 0.5
+where p.quantile = 0.5

@@ -9,12 +9,12 @@
 --   n        null: the number of readings is not published
 with points as (
   select
-    util,
-    min(cdf) as cdf_from,
-    max(cdf) as cdf
+    p.util,
+    min(p.cdf) as cdf_from,
+    max(p.cdf) as cdf
   from published as p (util, cdf)
-  where util is not null
-  group by util
+  where p.util is not null
+  group by p.util
 ),
 
 steps as (
