@@ -32,7 +32,7 @@ def found_causes(load: float, seed: int, folder: Path) -> pd.DataFrame:
 
 
 def row(found: pd.DataFrame) -> dict[str, object]:
-    """Return shares of waiting time, and of waits for start-up, in percent."""
+    """Return percent of waiting time with the right cause, and of waits for start-up."""
     right = found["cause"] == found["found"]
     start_up = found["cause"] == "start_up", found["found"] == "start_up"
 
@@ -43,15 +43,14 @@ def row(found: pd.DataFrame) -> dict[str, object]:
     every = right | ~right
     return {
         "waits": int(found["waits"].sum()),
-        "waiting time, days": round(found["wait_s"].sum() / 86_400, 1),
-        "right, % of waiting time": pct(right, every, "wait_s"),
+        "days waited": round(found["wait_s"].sum() / 86_400, 1),
+        "right": pct(right, every, "wait_s"),
         **{
-            f"{label}: found, %": pct(right, found["cause"] == cause, "wait_s")
-            for cause, label in _CAUSES.items()
+            label: pct(right, found["cause"] == cause, "wait_s") for cause, label in _CAUSES.items()
         },
-        "not explained, %": pct(found["found"] == "other", every, "wait_s"),
-        "waits for start-up: found, %": pct(right, start_up[0], "waits"),
-        "waits found as start-up: right, %": pct(right, start_up[1], "waits"),
+        "not explained": pct(found["found"] == "other", every, "wait_s"),
+        "start-up: recall": pct(right, start_up[0], "waits"),
+        "start-up: precision": pct(right, start_up[1], "waits"),
     }
 
 
