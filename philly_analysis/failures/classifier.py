@@ -11,7 +11,7 @@ from philly_analysis.failures.lines import split_lines
 from philly_analysis.failures.matching import Evidence, find_evidence
 from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
 from philly_analysis.failures.signature import RANKS, Signature
-from philly_analysis.failures.tracebacks import Tracebacks
+from philly_analysis.failures.tracebacks import Traceback, Tracebacks
 from philly_analysis.study import Tier
 
 BATCH_CHARS = 4_000_000
@@ -173,7 +173,7 @@ def _events(
     """Describe the root, the first match of each other rule, and ignored exceptions, by line."""
     found: dict[int, Event] = {}
 
-    def add(at: int, part: Part, rule: Signature | None, *, in_traceback: bool) -> None:
+    def add(at: int, part: Part, rule: Signature | None, around: Traceback | None) -> None:
         if at not in found and len(found) < MOST_EVENTS:
             reason, name = (rule.reason, rule.id) if rule else ("", "")
             found[at] = describe(
@@ -182,11 +182,11 @@ def _events(
                 text.line_number(at),
                 reason=reason,
                 rule=name,
-                in_traceback=in_traceback,
+                around=around,
             )
 
     if root:
-        add(root.piece, "root", root.rule, in_traceback=root.in_traceback)
+        add(root.piece, "root", root.rule, root.around)
     seen = {root.rule.id} if root else set()
     for match in matched:
         if match.rule.id in seen or match.rule.role == "fragment":
@@ -194,10 +194,10 @@ def _events(
         seen.add(match.rule.id)
         is_noise = match.rank < 0 or match.rank == RANKS["warning"] or match.recovered
         part: Part = "noise" if is_noise or root is None else "consequence"
-        add(match.piece, part, match.rule, in_traceback=match.in_traceback)
+        add(match.piece, part, match.rule, match.around)
     for at in sorted(tracebacks.ignored):
         if tracebacks.is_headline(at):
-            add(at, "noise", None, in_traceback=True)
+            add(at, "noise", None, Traceback(at, at))
     return tuple(found[at] for at in sorted(found))
 
 

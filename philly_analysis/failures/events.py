@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Literal
 
 from philly_analysis.failures.lines import rank_of
+from philly_analysis.failures.tracebacks import Traceback
 
 Part = Literal["root", "consequence", "noise"]
 
@@ -34,6 +35,8 @@ class Event:
         Rank or process that a launcher names before the line, or "".
     time
         Time as the line gives it, or "".
+    relation
+        Of the traceback to the one before it: ``caused by``, ``raised while handling``, or "".
     reason, rule
         What the rule indicates, and its id; "" of an ignored exception.
     line, line_number
@@ -44,6 +47,7 @@ class Event:
     kind: str
     rank: str
     time: str
+    relation: str
     reason: str
     rule: str
     line: str
@@ -51,15 +55,16 @@ class Event:
 
 
 def describe(
-    part: Part, piece: str, number: int, *, reason: str, rule: str, in_traceback: bool
+    part: Part, piece: str, number: int, *, reason: str, rule: str, around: Traceback | None
 ) -> Event:
     """Describe a piece of a line as an event."""
     time = _TIME.search(piece[:_HEAD_CHARS])
     return Event(
         part=part,
-        kind="traceback" if in_traceback else _kind_of(piece),
+        kind="traceback" if around else _kind_of(piece),
         rank=rank_of(piece),
         time=time.group().strip("[ ]") if time else "",
+        relation=around.relation if around else "",
         reason=reason,
         rule=rule,
         line=piece.strip()[:LONGEST_LINE_CHARS],

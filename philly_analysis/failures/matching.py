@@ -28,14 +28,14 @@ _NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A piece on which a rule matches: the rule, its rank there, and whether it recovers."""
+    """A piece on which a rule matches, its rank there, and the traceback around it."""
 
     rule: Signature
     rank: int
     piece: int
     recovered: bool
 
-    in_traceback: bool = False
+    around: Traceback | None
 
     @property
     def preference(self) -> tuple[int, int, int]:
@@ -74,7 +74,7 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
         for rule in _rules_of(hints):
             if matches(rule, line) and _fits(rule, raised) and _near(rule, at, text, around):
                 recovered = _recovered(rule, at, text)
-                yield Evidence(rule, _rank_in(piece, rule), at, recovered, around is not None)
+                yield Evidence(rule, _rank_in(piece, rule), at, recovered, around)
                 break
 
 

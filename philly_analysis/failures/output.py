@@ -4,7 +4,7 @@ import gzip
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import tee
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pandas as pd
 
 from philly_analysis.errors import InputError
 from philly_analysis.failures.classifier import Failure, classify_texts
+from philly_analysis.failures.events import Event
 from philly_analysis.failures.explanation import sentences
 from philly_analysis.failures.lines import decode
 from philly_analysis.failures.masking import mask
@@ -126,8 +127,8 @@ def classify(
     Result
         One row per output: file (``text 1`` and so on of text), reason, tiers, fine, rule,
         line_number, line (masked), level, confidence (0 to 1), alternatives. With `events` one row
-        per event: file, part, kind, rank, time, reason, rule, line_number, line (masked). With
-        `suggest` see :func:`philly_analysis.failures.suggest.count_lines`.
+        per event: file, and the fields of :class:`philly_analysis.failures.events.Event`, masked.
+        With `suggest` see :func:`philly_analysis.failures.suggest.count_lines`.
 
     Raises
     ------
@@ -169,13 +170,13 @@ def _verdicts_table(failures: list[tuple[str, Failure]], taxonomies: bool) -> pd
 
 
 def _events_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
-    columns = ["part", "kind", "rank", "time", "reason", "rule", "line_number", "line"]
+    columns = ["file", *(field.name for field in fields(Event))]
     rows = [
         {"file": file} | asdict(event) | {"line": mask(event.line)}
         for file, failure in failures
         for event in failure.events
     ]
-    return pd.DataFrame(rows, columns=["file", *columns])
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _suggest(each: list[str | Path]) -> Result:

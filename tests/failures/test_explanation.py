@@ -103,7 +103,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for job in ("application_1", "application_2")
     ]
     (folder / "raw" / "cluster_job_log").write_text(json.dumps(log))
-    text = "1\n2\n3\n4\n\nshardd: gave up on shard 17 of /home/jdoe/y\n\n"
+    text = "0\n1\n2\n3\n4\n\nshardd: gave up on shard 17 of /home/jdoe/y\n\n"
     (folder / "output" / "application_1.1.out").write_text(text)
     (folder / "output" / "application_2.1.out").write_text(LOG)
     ingest("philly", folder / "raw", folder / "trace", failures=folder / "output")
