@@ -1447,7 +1447,7 @@ def advise(
     workers: int = 1,
     cluster: str | None = None,
 ) -> Result:
-    """Recommend what a cluster should change, with the gain of each lever.
+    """Recommend what a cluster should change, with its gain.
 
     The recorded jobs are replayed under candidate policies. If one reproduces the recorded waits,
     each lever is replayed against it. Otherwise advice on scheduling is withheld, and only the GPU
