@@ -1444,6 +1444,7 @@ def advise(
     limit_factor: float = 1.5,
     servers: int = 1,
     wait_weight: float = 1.0,
+    months: int = 6,
     workers: int = 1,
     cluster: str | None = None,
 ) -> Result:
@@ -1473,6 +1474,8 @@ def advise(
         Servers to add.
     wait_weight
         GPU hours that an hour of waiting for one GPU counts as, in the order of levers.
+    months
+        Months drawn for the intervals of the recommended levers; 0: from the log alone.
     workers
         Processes to run on. The outcome is the same.
     cluster
@@ -1490,14 +1493,15 @@ def advise(
     Raises
     ------
     InputError
-        The trace has no jobs on known machines, or an assumption is out of its bounds.
+        The trace has no jobs on known machines, or an assumption or the number of
+        months is out of its bounds.
     TraceError
         The folder is not a trace.
 
     Examples
     --------
-    >>> advise("my-trace").facts.levers > 0
-    True
+    >>> advise("my-trace").caveats[0].split(":")[0]  # the jobs use few of its GPUs, and yet wait
+    'Advice on scheduling is withheld'
 
     In a shell::
 
@@ -1517,7 +1521,9 @@ def advise(
         wait_weight=wait_weight,
     )
     folder = None if out is None else Path(out)
-    return advice_page(trace, folder, assumed=assumed, workers=workers, cluster=cluster)
+    return advice_page(
+        trace, folder, assumed=assumed, months=months, workers=workers, cluster=cluster
+    )
 
 
 def _folder_for(out: Path | str | None, name: str) -> Path | str:

@@ -22,8 +22,9 @@ _TYPED = 3
 
 _LEDE = (
     "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
-    "are. Gains are a month of 30 days; nine of ten months like these lie in the interval. Levers "
-    "are ordered by the GPU hours that they free, plus those that jobs wait less."
+    "are. Gains are a month of 30 days. Nine of ten further months lie in the interval, by drawn "
+    "months for the levers on the cards, by twelfths of the log for the others. Levers are ordered "
+    "by the GPU hours that they free, plus those that jobs wait less."
 )
 
 
@@ -32,6 +33,7 @@ def advice_page(
     out: Path | None,
     *,
     assumed: "Assumptions",
+    months: int,
     workers: int,
     cluster: str | None,
 ) -> Result:
@@ -45,7 +47,7 @@ def advice_page(
         executor_of(workers, cluster) as executor,
         step(f"advice on {source.manifest.name}"),
     ):
-        found = advice.advise(source, executor, assumed)
+        found = advice.advise(source, executor, assumed, months)
         synthetic = source.manifest.synthetic
     result = advice.result_of(found, synthetic=synthetic)
     result = replace(result, write_page=partial(_write, found, assumed))
@@ -61,8 +63,8 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
 
     nothing = section("none", result.question, result, result.plot())
     gained = (
-        f"{count(len(found.levers), 'lever')} apply to this cluster; {len(found.best)} of "
-        "those that need no purchase gain in nine of ten months."
+        f"{count(len(found.levers), 'lever')} apply to this cluster. {len(found.best)} of those that "
+        "need no purchase are recommended: they gain in most twelfths of the log."
     )
     every = replace(result, sentences=(gained,))
     levers = section("levers", "What would each lever change?", every, result.plot())

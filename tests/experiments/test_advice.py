@@ -13,8 +13,9 @@ from philly_analysis import Result, Trace, advise, simulate
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.advice import Pricing
 from philly_analysis.experiments.advice.baseline import THRESHOLD, distance_of, fit_baseline
-from philly_analysis.experiments.advice.gains import gain_of, monthly
+from philly_analysis.experiments.advice.gains import gain_of, monthly, predicted
 from philly_analysis.experiments.advice.levers import LEVERS, Assumptions, Change
+from philly_analysis.experiments.advice.months import drawn_month
 from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome, period_of
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Estimates, Pool, run
@@ -222,6 +223,46 @@ def test_nine_of_ten_months_lie_in_the_interval() -> None:
     assert even.high - even.low < 0.01 * even.mean
 
 
+def test_the_interval_of_drawn_months_has_twice_their_variance() -> None:
+    found = predicted(10.0, [1.0, 2.0, 3.0])
+    # the 95th percentile of Student's t with 2 degrees of freedom is 2.92
+    assert found == pytest.approx((10, 10 - 2.92 * 2**0.5, 10 + 2.92 * 2**0.5), abs=0.001)
+
+
+def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:
+    jobs = [
+        job(f"d{day} {hour}", H, submit_s=86_400.0 * day + 3600 * hour)
+        for day in range(40)
+        for hour in range(24)
+    ]
+    known = Known(
+        idle={"d5 3": ((0.0, H, False),)},
+        spread=frozenset({"d5 4"}),
+        broken={"d5 5": frozenset({0})},
+    )
+    drawn, then = drawn_month(scenario(*jobs), known, 2)
+    begin_s, _ = period_of(jobs)
+    of_day: dict[int, set[str]] = {}
+    for spec in drawn.jobs:
+        name, _, day = spec.job_id.partition(" on day ")
+        [source] = [s for s in jobs if s.job_id == name]
+        assert (spec.submit_s - source.submit_s) % 86_400 == 0
+        assert int((spec.submit_s - begin_s) // 86_400) == int(day)
+        of_day.setdefault(int(day), set()).add(name)
+    assert list(of_day) == list(range(30)) and all(len(names) == 24 for names in of_day.values())
+    copies = sum("d5 4" in names for names in of_day.values())
+    assert [len(then.idle), len(then.spread), len(then.broken)] == [copies] * 3
+    assert then.spread <= {spec.job_id for spec in drawn.jobs}
+    assert drawn_month(scenario(*jobs), known, 3)[0].jobs != drawn.jobs
+
+
+@pytest.mark.parametrize("months", [-1, 1, 2])
+def test_an_interval_needs_three_months(months: int, tmp_path: Path) -> None:
+    trace = trace_of(convoys(np.random.default_rng(7), 20), tmp_path)
+    with trace, pytest.raises(InputError, match="months"):
+        advise(trace, months=months)
+
+
 def test_gains_are_those_of_an_independent_simulation() -> None:
     jobs = convoys(np.random.default_rng(5))
     now = scenario(*jobs)
@@ -286,7 +327,7 @@ def trace_of(jobs: list[JobSpec], folder: Path, policy: str = "fifo") -> Trace:
 def advised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Result, Path]]:
     folder = tmp_path_factory.mktemp("advice")
     with trace_of(convoys(np.random.default_rng(7), load=0.5), folder) as trace:
-        yield advise(trace, folder / "page"), folder / "page" / "report.html"
+        yield advise(trace, folder / "page", months=3), folder / "page" / "report.html"
 
 
 def test_a_queue_that_blocks_is_advised_to_backfill(advised: tuple[Result, Path]) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from philly_analysis.analyses import completeness
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.baseline import Baseline, fit_baseline
-from philly_analysis.experiments.advice.gains import MONTH_D, Gain, gain_of
+from philly_analysis.experiments.advice.gains import MONTH_D, Gain, gain_of, over_drawn
 from philly_analysis.experiments.advice.levers import (
     LEVERS,
     Assumptions,
@@ -17,6 +17,7 @@ from philly_analysis.experiments.advice.levers import (
     Lever,
     combined,
 )
+from philly_analysis.experiments.advice.months import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     Known,
     Scenario,
@@ -25,6 +26,7 @@ from philly_analysis.experiments.advice.scenario import (
     recorded_scenario,
 )
 from philly_analysis.parallel import map_ordered
+from philly_analysis.results import FEWEST_PAIRS
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload, demand_of
 
@@ -33,6 +35,9 @@ CARDS = 3
 
 MOVED = (0.5, 2.0)
 """Factors on the assumption of a recommended lever."""
+
+MONTHS = 6
+"""Months that are drawn for intervals."""
 
 NOTHING = Assumptions()
 
@@ -55,7 +60,10 @@ class Priced:
 
 
 def recommended(priced: Sequence[Priced]) -> list[Priced]:
-    """Return the first three levers with a gain above 0 in nine of ten months, and no purchase."""
+    """Return the first three levers without a purchase whose gain is above 0 over the log.
+
+    It is if its interval over blocks of the log is.
+    """
     free = (each for each in priced if _BY_NAME[each.name].changes != "machines")
     return [each for each in free if each.gain.value_h.low > 0][:CARDS]
 
@@ -72,8 +80,12 @@ class Advice:
         The jobs and machines as they are.
     gpu_h, wait_h
         GPU hours that jobs run, and hours that they wait, a month.
-    levers, combined
-        Single levers that gain, in order; and the best two and three together.
+    levers
+        Every lever that applies, in order.
+    best
+        The recommended ones, with intervals over drawn months if waits are replayed.
+    combined
+        The best two and three together.
     moved
         Recommended levers under other assumptions.
     withheld
@@ -85,29 +97,33 @@ class Advice:
     gpu_h: float
     wait_h: float | None
     levers: Sequence[Priced]
+    best: Sequence[Priced]
     combined: Sequence[Priced]
     moved: Sequence[Priced]
     withheld: str
 
-    @property
-    def best(self) -> list[Priced]:
-        """The recommended levers."""
-        return recommended(self.levers)
 
-
-def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> Advice:
+def advise(
+    trace: Trace, executor: Executor, assumed: Assumptions = NOTHING, months: int = MONTHS
+) -> Advice:
     """Price every lever on a trace's jobs.
 
     Parameters
     ----------
+    months
+        Months that are drawn for the intervals of the recommended levers; 0: intervals are those
+        of blocks of the log, also where waits are correlated for longer.
     executor
         Where replays run; results are equal on any.
 
     Raises
     ------
     InputError
-        The trace has no machines with GPUs, or no jobs that these can run.
+        The trace has no machines with GPUs, or no jobs that these can run; or there are one or two
+        months, or fewer than none.
     """
+    if months < 0 or 0 < months < FEWEST_PAIRS:
+        raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
     scenario, known = recorded_scenario(trace)
     if not scenario.pools:
         raise InputError(
@@ -128,6 +144,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> 
     pricing = Pricing(scenario, known, assumed, replayed, executor)
     priced = pricing.levers(LEVERS)
     best = recommended(priced)
+    if months and replayed is not None:
+        best = pricing.over_months(best, months)
     begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / max(end_s - begin_s, 1.0)
     ran_h = sum(spec.gpu_s for spec in scenario.jobs if spec.submit_s >= begin_s) / 3600 * month
@@ -136,7 +154,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions = NOTHING) -> 
         scenario,
         ran_h,
         None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        priced,
+        [next((b for b in best if b.name == each.name), each) for each in priced],
+        best,
         pricing.together(best),
         pricing.moved(best),
         withheld,
@@ -164,6 +183,31 @@ class Pricing:
         allowed = [lever for lever in levers if self.replayed is not None or not lever.scheduling]
         priced = self._price([((lever,), self.assumed, "") for lever in allowed])
         return sorted(priced, key=lambda p: -p.gain.value_h.mean)
+
+    def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
+        """Return levers with intervals over drawn months."""
+        drawn = [drawn_month(self.scenario, self.known, seed) for seed in range(months)]
+        changes = [
+            [
+                _BY_NAME[each.name].apply(month, known, self.assumed) or Change(month)
+                for each in best
+            ]
+            for month, known in drawn
+        ]
+        scenarios = [
+            scenario
+            for (month, _), of_month in zip(drawn, changes, strict=True)
+            for scenario in (month, *(change.scenario for change in of_month))
+        ]
+        replays = iter(list(map_ordered(self.executor, outcome, scenarios, ahead=64)))
+        gains: dict[str, list[Gain]] = {}
+        for (month, _), of_month in zip(drawn, changes, strict=True):
+            before = next(replays)
+            for each, change in zip(best, of_month, strict=True):
+                after = next(replays)
+                gain = gain_of(month, change, (before, after), self.assumed.wait_weight)
+                gains.setdefault(each.name, []).append(gain)
+        return [replace(each, gain=over_drawn(each.gain, gains[each.name])) for each in best]
 
     def together(self, best: Sequence[Priced]) -> list[Priced]:
         """Price the best two and three levers, of each kind that excludes others the best."""

@@ -1,5 +1,6 @@
 """Measure the gain of a lever a month: GPU hours, hours of waiting, and who completes later."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +88,27 @@ def monthly(values: Floats, submit_s: Floats) -> Monthly:
     variance = float(sums.var(ddof=1)) * blocks * (1 + MONTH_D / days)
     half = float(special.stdtrit(BLOCKS - 1, 1 - _TAIL)) * variance**0.5
     return Monthly(mean, mean - half, mean + half)
+
+
+def predicted(mean: float, drawn: Sequence[float]) -> Monthly:
+    """Return a gain with the prediction interval of another month, from gains of drawn months.
+
+    Drawn months vary around the log as another month does, and the log itself as much: hence twice
+    the variance (Hahn and Meeker, Statistical Intervals, 1991, section 4.7).
+    """
+    spread = float(np.std(drawn, ddof=1))
+    half = float(special.stdtrit(len(drawn) - 1, 1 - _TAIL)) * spread * 2**0.5
+    return Monthly(mean, mean - half, mean + half)
+
+
+def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
+    """Return a gain with the intervals of drawn months."""
+    waits = [each.wait_h.mean for each in drawn if each.wait_h is not None]
+    return gain._replace(
+        gpu_h=predicted(gain.gpu_h.mean, [each.gpu_h.mean for each in drawn]),
+        wait_h=gain.wait_h and predicted(gain.wait_h.mean, waits),
+        value_h=predicted(gain.value_h.mean, [each.value_h.mean for each in drawn]),
+    )
 
 
 def gain_of(

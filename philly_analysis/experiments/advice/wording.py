@@ -83,13 +83,16 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
 def parts(advice: Advice, priced: Priced) -> list[str]:
     """Return the gain of a lever as phrases with numbers and nouns: hours, then jobs."""
     gain, phrases = priced.gain, []
+    single = not priced.moved and "+" not in priced.name  # others have no drawn months
     if gain.gpu_h.mean:
         cost = "" if gain.gpu_h.mean > 0 else "costs "
-        phrases.append(cost + _amount(gain.gpu_h, "GPU hours a month", advice.gpu_h, "of all"))
+        phrases.append(
+            cost + _amount(gain.gpu_h, "GPU hours a month", advice.gpu_h, "of all", single)
+        )
     if gain.wait_h is not None and advice.wait_h:
         less = "less" if gain.wait_h.mean >= 0 else "more"
         what = f"hours {less} waiting a month"
-        phrases.append(_amount(gain.wait_h, what, advice.wait_h, "of the waiting"))
+        phrases.append(_amount(gain.wait_h, what, advice.wait_h, "of the waiting", single))
     if gain.jobs:
         phrases.append(f"changes {count(gain.jobs, 'job')} of {count(gain.users, 'user')}")
     if gain.later_jobs:
@@ -105,13 +108,11 @@ def headline(advice: Advice, priced: Priced) -> str:
     return f"{priced.title}: {'; '.join(parts(advice, priced))}."
 
 
-def _amount(gain: Monthly, noun: str, total: float, of: str) -> str:
+def _amount(gain: Monthly, noun: str, total: float, of: str, interval: bool) -> str:
     """Return the size of a gain with its share of a total, and the interval of months."""
     mean, low, high = gain if gain.mean >= 0 else (-gain.mean, -gain.high, -gain.low)
-    return (
-        f"{_rounded(mean)} {noun}, {whole_percent(mean / total)} {of} "
-        f"(nine of ten months: {_rounded(low)} to {_rounded(high)})"
-    )
+    size = f"{_rounded(mean)} {noun}, {whole_percent(mean / total)} {of}"
+    return f"{size} (nine of ten months: {_rounded(low)} to {_rounded(high)})" if interval else size
 
 
 def _rounded(hours: float) -> str:
@@ -126,8 +127,8 @@ def brief(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
         (
             each.title,
             each.moved,
-            _span(each.gain.gpu_h),
-            NOT_KNOWN if each.gain.wait_h is None else _span(each.gain.wait_h),
+            _rounded(each.gain.gpu_h.mean),
+            NOT_KNOWN if each.gain.wait_h is None else _rounded(each.gain.wait_h.mean),
             f"{each.gain.later_jobs:,} of {each.gain.later_users:,}",
         )
         for each in priced
@@ -135,10 +136,6 @@ def brief(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
     heads = ["lever", "assumption", "GPU hours a month", "hours less waiting", "later: jobs, users"]
     table = pd.DataFrame(rows, columns=heads)
     return table if any(table["assumption"]) else table.drop(columns="assumption")
-
-
-def _span(gain: Monthly) -> str:
-    return f"{_rounded(gain.mean)} ({_rounded(gain.low)} to {_rounded(gain.high)})"
 
 
 def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFrame:
@@ -177,7 +174,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
         facts.append(Fact(f"best_{nth}_gpu_h", priced.gain.gpu_h.mean, "GPU hours a month"))
     fitted = advice.baseline.sentence if advice.baseline is not None else ""
     sentences = [headline(advice, each) for each in best] or [
-        "No lever has a gain above 0 in nine of ten months."
+        "No lever has a gain that differs from 0 on these jobs."
     ]
     sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
     verdict = None

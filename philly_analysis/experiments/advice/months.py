@@ -1,0 +1,46 @@
+"""Draw other months of a log by a block bootstrap of its days."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from philly_analysis.experiments.advice.gains import MONTH_D
+from philly_analysis.experiments.advice.scenario import Known, Scenario, period_of
+from philly_analysis.workload import JobSpec
+
+_DAY_S = 86_400.0
+
+
+def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, Known]:
+    """Return a month whose days are drawn from those of the log, with replacement.
+
+    Jobs of a day stay together, at their times of day; each copy has an identifier of its own
+    (Künsch, Annals of Statistics 17, 1989). The month is as long as the log, at most 30 days.
+    """
+    begin_s, end_s = period_of(scenario.jobs)
+    days = max(int((end_s - begin_s) // _DAY_S), 1)
+    rng = np.random.default_rng([seed, *b"months"])
+    drawn = rng.integers(days, size=min(days, int(MONTH_D)))
+    idle, broken, spread = {}, {}, set()
+
+    def copies(jobs: tuple[JobSpec, ...]) -> tuple[JobSpec, ...]:
+        of_day: dict[int, list[JobSpec]] = {}
+        for spec in jobs:
+            of_day.setdefault(int((spec.submit_s - begin_s) // _DAY_S), []).append(spec)
+        made = []
+        for day, source in enumerate(drawn.tolist()):
+            for spec in of_day.get(source, ()):
+                name = f"{spec.job_id} on day {day}"
+                at_s = spec.submit_s + (day - source) * _DAY_S
+                made.append(replace(spec, job_id=name, submit_s=at_s))
+                if spec.job_id in known.idle:
+                    idle[name] = known.idle[spec.job_id]
+                if spec.job_id in known.broken:
+                    broken[name] = known.broken[spec.job_id]
+                if spec.job_id in known.spread:
+                    spread.add(name)
+        return tuple(made)
+
+    pools = tuple(replace(pool, jobs=copies(pool.jobs)) for pool in scenario.pools)
+    month = replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))
+    return month, Known(idle, frozenset(spread), broken)
