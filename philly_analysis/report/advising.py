@@ -63,8 +63,8 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
 
     nothing = section("none", result.question, result, result.plot())
     gained = (
-        f"{count(len(found.levers), 'lever')} apply to this cluster. {len(found.best)} of those that "
-        "need no purchase are recommended: they gain in most twelfths of the log."
+        f"{count(len(found.levers), 'lever')} can be moved here. {len(found.best)} of those that "
+        "need no purchase are recommended: by the twelfths of the log, their gain is above 0."
     )
     every = replace(result, sentences=(gained,))
     levers = section("levers", "What would each lever change?", every, result.plot())
