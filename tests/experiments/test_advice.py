@@ -15,7 +15,7 @@ from philly_analysis.experiments.advice.advice import Pricing
 from philly_analysis.experiments.advice.baseline import THRESHOLD, distance_of, fit_baseline
 from philly_analysis.experiments.advice.gains import gain_of, monthly, predicted
 from philly_analysis.experiments.advice.levers import LEVERS, Assumptions, Change
-from philly_analysis.experiments.advice.months import drawn_month
+from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome, period_of
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Estimates, Pool, run

@@ -17,7 +17,7 @@ from philly_analysis.experiments.advice.levers import (
     Lever,
     combined,
 )
-from philly_analysis.experiments.advice.months import drawn_month
+from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     Known,
     Scenario,
