@@ -242,7 +242,7 @@ def test_a_report_is_the_same_wherever_its_samples_are_counted(
 ) -> None:
     traces = [write_tables(tmp_path / f"{name}" / "t", sampled_cluster(3)) for name in "ab"]
     here = report(traces[0], tmp_path / "here").path
-    asked: dict[str, Any] = {"cluster": cluster.scheduler_address} if where else {"jobs": 2}
+    asked: dict[str, Any] = {"cluster": cluster.scheduler_address} if where else {"workers": 2}
     there = report(traces[1], tmp_path / "there", **asked).path
     tables = sorted(f.name for f in (here.parent / "tables").iterdir())
     assert tables == sorted(f.name for f in (there.parent / "tables").iterdir())
