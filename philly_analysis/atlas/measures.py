@@ -87,6 +87,7 @@ def ratio_of_shares(
     values: Mapping[str, object] = _GANGS,
     *,
     counted: tuple[str, str],
+    counts: str | None = None,
 ) -> Measure:
     """Measure the share of events in one group over that in another.
 
@@ -100,6 +101,8 @@ def ratio_of_shares(
         Values of the column `by` by label, for the bars.
     counted
         Names of observations and events, with a field for the group.
+    counts
+        Column of the number of observations; None: `total`.
     """
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
@@ -111,7 +114,7 @@ def ratio_of_shares(
 
     groups, events = (
         count_by(column, by, *((name.format(group), some) for group, some in (upper, lower)))
-        for column, name in zip((total, part), counted, strict=True)
+        for column, name in zip((counts or total, part), counted, strict=True)
     )
     return Measure(statistic, groups, bars(part, total, by, values), "bars", "times", events=events)
 

@@ -153,6 +153,18 @@ def test_the_week_is_that_of_plain_python() -> None:
     assert found[0] == pytest.approx(expected, rel=1e-12) and expected > 1.2
 
 
+def test_failures_are_counted_among_attempts_and_divided_by_gpu_years() -> None:
+    rows = pd.DataFrame(
+        {"late": [False, True], "attempts": [40, 50], "gpu_years": [0.1, 0.3], "failures": [6, 9]}
+    )
+    measure = CLAIMS["failures_rise_with_age"].measure
+    counts = {group: n.sum() for group, n in measure.groups(rows).items()}
+    assert counts == {"attempts later": 50, "attempts earlier": 40}
+    rows["user"] = ["a", "b"]
+    found = measure.statistic(rows, resampling(rows, of_users=True))
+    assert found[0] == pytest.approx((9 / 0.3) / (6 / 0.1))
+
+
 def test_utilisation_is_that_of_its_findings(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
