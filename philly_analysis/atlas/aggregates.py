@@ -77,12 +77,13 @@ def from_aggregates(folder: Path) -> Iterator[Finding]:
 def read_aggregate(aggregate: Aggregate, files: Sequence[Path]) -> pd.DataFrame:
     """Return the rows of an aggregate's SELECT over its files."""
     names: Any = [str(file) for file in files]  # the stubs of DuckDB know one file only
-    with duckdb.connect(config={"threads": 1}) as con:
-        con.execute("set timezone = 'UTC'")
+    with duckdb.connect(config={"threads": 1, "timezone": "UTC"}) as con:
         json = ".json" in files[0].suffixes
         published = con.read_json(names) if json else con.read_csv(names, header=True)
         published.create_view("published")
-        return con.execute((_FOLDER / f"{aggregate.select}.sql").read_text("utf-8")).df()
+        select = (_FOLDER / f"{aggregate.select}.sql").read_text("utf-8")
+        rows: pd.DataFrame = con.from_query(select).df()
+        return rows
 
 
 def _answers(aggregate: Aggregate, rows: pd.DataFrame) -> Iterator[Finding]:
