@@ -75,7 +75,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         packed.add(ROOT / "data" / "sample", "trace-data")
     write(tmp_path, *LINES).rename("sacct-2026-01.txt")
     for name in ("csv", "toml"):
-        [example] = blocks(name)
+        [example] = blocks(name, (ROOT / "docs" / "own-format.md").read_text("utf-8"))
         (tmp_path / f"queue.{name}").write_text(example)
     (tmp_path / "telemetry").mkdir()
     (tmp_path / "telemetry" / "g1.csv").write_text(
