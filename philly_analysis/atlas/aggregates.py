@@ -77,7 +77,8 @@ def from_aggregates(folder: Path) -> Iterator[Finding]:
 def read_aggregate(aggregate: Aggregate, files: Sequence[Path]) -> pd.DataFrame:
     """Return the rows of an aggregate's SELECT over its files."""
     names: Any = [str(file) for file in files]  # the stubs of DuckDB know one file only
-    with duckdb.connect(config={"threads": 1, "timezone": "UTC"}) as con:
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.query("set timezone = 'UTC'")  # not in `config`: its extension is loaded later
         json = ".json" in files[0].suffixes
         published = con.read_json(names) if json else con.read_csv(names, header=True)
         published.create_view("published")

@@ -6,6 +6,7 @@ import json
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -46,6 +47,28 @@ def found(traces: Path) -> dict[tuple[str, str], Finding]:
 
 def value(found: dict[tuple[str, str], Finding], claim: str, cluster: str) -> float:
     return found[claim, cluster].effect.value
+
+
+def test_a_summary_of_clusters_answers_as_its_rows_say(tmp_path: Path) -> None:
+    file = tmp_path / "summary.csv"
+    summary = replace(aggregates()[0], files=file.name)
+    columns = (
+        *("med_run_time_gpu", "med_que_time_gpu", "med_gpu_num", "complete_rate_gpu"),
+        *("complete_gpu_time", "cancel_gpu_time", "fail_gpu_time"),
+    )
+    file.write_text(
+        f"id,job_num,cpu_job_num,gpu_job_num,{','.join(columns)}\n"
+        "Seren,30,10,20,120,7,1,0.4,50,30,20\nPhilly,9,0,9,60,5,0.5,0.5,1,1,2\n"
+    )
+    found = {(r.claim, r.cluster): r for r in read_aggregate(summary, [file]).itertuples()}
+    assert found["killed_jobs_cost_much", "Acme Seren"].value == 30
+    assert found["unsuccessful_jobs_cost_most", "Acme Seren"].value == pytest.approx(0.5 / 0.6)
+    one = found["most_jobs_use_one_gpu", "Acme Seren"]
+    assert (one.value, one.low, one.high, one.n) == (55, 55, 100, 20)
+    assert found["jobs_need_less_than_one_gpu", "Acme Seren"].value == pytest.approx(100 / 3)
+    half = found["jobs_need_less_than_one_gpu", "Philly"]
+    assert (half.value, half.low, half.high, half.n) == (50, 50, 100, 9)
+    assert ("most_jobs_use_one_gpu", "Philly") not in found
 
 
 @pytest.mark.real_data
