@@ -3,8 +3,7 @@
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from philly_analysis.failures.lines import rank_of
@@ -18,6 +17,8 @@ _TIME = re.compile(
     r"|\w{3}\s{1,2}\d{1,2} \d\d:\d\d:\d\d(?: \d{4})?|\[\s{0,12}\d{1,8}\.\d{6}\]|\b\d\d:\d\d:\d\d\b"
 )
 _HEAD_CHARS = 120
+_TABLE = tomllib.loads(Path(__file__).with_name("event_kinds.toml").read_text("utf-8"))
+_KINDS = {kind: re.compile(pattern) for kind, pattern in _TABLE.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,5 @@ def describe(
 
 def _kind_of(piece: str) -> str:
     head = piece[:LONGEST_LINE_CHARS]
-    found = (kind for kind, pattern in _kinds().items() if pattern.search(head))
+    found = (kind for kind, pattern in _KINDS.items() if pattern.search(head))
     return next(found, "program")
-
-
-@cache
-def _kinds() -> dict[str, re.Pattern[str]]:
-    text = (files("philly_analysis.failures") / "event_kinds.toml").read_text("utf-8")
-    return {kind: re.compile(pattern) for kind, pattern in tomllib.loads(text).items()}

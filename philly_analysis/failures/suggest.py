@@ -12,7 +12,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.failures.lines import message
 from philly_analysis.failures.signature import signatures
 from philly_analysis.results import Fact, Result
-from philly_analysis.trace import Trace
+from philly_analysis.trace import MANIFEST, Trace
 
 LONGEST_LINE_CHARS = 200
 LAST_LINES = 5
@@ -99,4 +99,4 @@ def _pattern_of(line: str) -> str:
 
 def is_trace(path: Path) -> bool:
     """Whether a folder is a trace."""
-    return (path / "manifest.json").is_file()
+    return (path / MANIFEST).is_file()
