@@ -14,18 +14,20 @@ _RESAMPLES = 1_999
 Floats = NDArray[np.float64]
 
 
-def time_blocks(moments: ArrayLike) -> NDArray[np.int64]:
-    """Return the block of each moment, 0 to 29: their span has thirty blocks of equal length.
+def time_blocks(moments: ArrayLike, blocks: int = BLOCKS) -> NDArray[np.int64]:
+    """Return the block of each moment, from 0: their span has blocks of equal length.
 
     Parameters
     ----------
     moments
         Seconds, shape (n,).
+    blocks
+        Number of blocks.
     """
     at = np.asarray(moments, float)
     if not at.size:
         return np.zeros(0, np.int64)
-    edges = np.linspace(at.min(), at.max(), BLOCKS + 1)
+    edges = np.linspace(at.min(), at.max(), blocks + 1)
     return np.searchsorted(edges[1:-1], at, side="right").astype(np.int64)
 
 

@@ -1,7 +1,8 @@
 """Check advice: the fit of the policy, each lever, gains with their intervals, and the page."""
 
+import inspect
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 
@@ -254,6 +255,12 @@ def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:
     assert [len(then.idle), len(then.spread), len(then.broken)] == [copies] * 3
     assert then.spread <= {spec.job_id for spec in drawn.jobs}
     assert drawn_month(scenario(*jobs), known, 3)[0].jobs != drawn.jobs
+
+
+def test_the_function_has_the_usual_assumptions_as_defaults() -> None:
+    given = inspect.signature(advise).parameters
+    usual = asdict(Assumptions())
+    assert {name: given[name].default for name in usual} == usual
 
 
 @pytest.mark.parametrize("months", [-1, 1, 2])

@@ -36,11 +36,6 @@ CARDS = 3
 MOVED = (0.5, 2.0)
 """Factors on the assumption of a recommended lever."""
 
-MONTHS = 6
-"""Months that are drawn for intervals."""
-
-NOTHING = Assumptions()
-
 
 @dataclass(frozen=True, slots=True)
 class Priced:
@@ -103,9 +98,7 @@ class Advice:
     withheld: str
 
 
-def advise(
-    trace: Trace, executor: Executor, assumed: Assumptions = NOTHING, months: int = MONTHS
-) -> Advice:
+def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) -> Advice:
     """Price every lever on a trace's jobs.
 
     Parameters

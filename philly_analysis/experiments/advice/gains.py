@@ -11,6 +11,7 @@ from scipy import special
 from philly_analysis.distributions import Floats
 from philly_analysis.experiments.advice.levers import Change
 from philly_analysis.experiments.advice.scenario import Scenario, period_of
+from philly_analysis.results import time_blocks
 from philly_analysis.study import GANGS, gang_class
 
 MONTH_D = 30.0
@@ -78,11 +79,8 @@ def monthly(values: Floats, submit_s: Floats) -> Monthly:
     values, submit_s
         Value and time of submission (s) of each job of the period, shape (n,).
     """
-    begin_s, end_s = float(submit_s.min()), float(submit_s.max())
-    days = max((end_s - begin_s) / _DAY_S, 1e-9)
-    edges = np.linspace(begin_s, end_s, BLOCKS + 1)
-    of = np.searchsorted(edges[1:-1], submit_s, side="right")
-    sums = np.bincount(of, values, BLOCKS)
+    days = max(float(np.ptp(submit_s)) / _DAY_S, 1e-9)
+    sums = np.bincount(time_blocks(submit_s, BLOCKS), values, BLOCKS)
     mean = float(sums.sum()) * MONTH_D / days
     blocks = MONTH_D / (days / BLOCKS)
     variance = float(sums.var(ddof=1)) * blocks * (1 + MONTH_D / days)

@@ -151,8 +151,8 @@ def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     """Plan by time limits near the run times, in place of those requested."""
     if not now.estimates.requested or not isinstance(now.policy, Easy | Conservative):
         return None
-    careful = Change(replace(now, estimates=Estimates()))
-    return Change(replace(careful.scenario, policy=type(now.policy)(estimate=assumed.limit_factor)))
+    policy = type(now.policy)(estimate=assumed.limit_factor)
+    return Change(replace(now, estimates=Estimates(), policy=policy))
 
 
 def _servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:

@@ -60,6 +60,7 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
     ``frontier`` is true where no other lever gains more and lets fewer jobs complete later.
     """
     rows = []
+    waited = 100 / advice.wait_h if advice.wait_h else float("nan")
     for each in priced:
         gain, wait = each.gain, each.gain.wait_h or Monthly(*[float("nan")] * 3)
         beaten = any(
@@ -68,7 +69,6 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
             and (o.gain.value_h.mean, -o.gain.later_jobs) != (gain.value_h.mean, -gain.later_jobs)
             for o in priced
         )
-        waited = 100 / advice.wait_h if advice.wait_h else float("nan")
         rows.append(
             (
                 *(each.title, *gain.gpu_h, 100 * gain.gpu_h.mean / advice.gpu_h),
