@@ -65,13 +65,9 @@ def lost_to_failures(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         A row per job that lost any: job_id, user, lost_h (GPU hours).
     """
-    columns = 'job_id, attempt, "user", gpu_h'
-    failed = trace.answer("status_failures").select(columns)
-    if trace.has("failed_attempts"):
-        failed = failed.union(trace.answer("failed_attempts").select(columns)).distinct()
-    by_job = failed.filter("gpu_h > 0").aggregate('job_id, "user", sum(gpu_h) as lost_h')
-    found: pd.DataFrame = by_job.order("job_id").df()
-    return found
+    relation = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
+    lost: pd.DataFrame = trace.answer(relation).df()
+    return lost
 
 
 def _idle(trace: Trace) -> pd.DataFrame | None:

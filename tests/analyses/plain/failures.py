@@ -60,6 +60,23 @@ def _lost(r: Row) -> Out:
         yield r.job_id, r.attempt, r.gpus, r.until_at, r.run_s * r.gpus / 3600
 
 
+def lost_to_failures(t: Rows) -> Out:
+    return lost_by_job({(f.job_id, f.attempt): f for f in t.status_failures})
+
+
+def lost_to_failures_by_output(t: Rows) -> Out:
+    return lost_by_job({(f.job_id, f.attempt): f for f in (*t.status_failures, *t.failed_attempts)})
+
+
+def lost_by_job(failed: dict[tuple[str, int], Row]) -> Out:
+    lost: dict[tuple[str, str | None], float] = {}
+    for f in failed.values():
+        if f.gpu_h:
+            lost[f.job_id, f.user] = lost.get((f.job_id, f.user), 0.0) + f.gpu_h
+    for key, hours in lost.items():
+        yield *key, hours
+
+
 def lost_attempts_by_output(t: Rows) -> Out:
     told = {
         (f.job_id, f.attempt)
