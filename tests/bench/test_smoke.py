@@ -40,7 +40,7 @@ def _calls(archive: Path) -> int:
         ingest(archive, archive.parent / "trace", "")
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return counts.total()
 
 
