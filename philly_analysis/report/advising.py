@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from markupsafe import Markup
 
 from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
@@ -23,7 +24,8 @@ _TYPED = 3
 _LEDE = (
     "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
     "are. Gains are a month of 30 days. Nine of ten further months lie in the interval, by drawn "
-    "months for the levers on the cards, by twelfths of the log for the others. Levers are ordered "
+    "months for the levers on the cards, by twelfths of the log for the others. A lever has a card "
+    "only if it needs no purchase and its interval is above 0. Levers are ordered "
     "by the GPU hours that they free, plus those that jobs wait less."
 )
 
@@ -64,7 +66,7 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
     nothing = section("none", result.question, result, result.plot())
     gained = (
         f"{count(len(found.levers), 'lever')} can be moved here. {len(found.best)} of those that "
-        "need no purchase are recommended: by the twelfths of the log, their gain is above 0."
+        "need no purchase are recommended: their gain is above 0 in nine of ten months."
     )
     every = replace(result, sentences=(gained,))
     levers = section("levers", "What would each lever change?", every, result.plot())
@@ -72,7 +74,8 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
         "the best levers together": advice.brief(found, found.combined),
         "the best levers under other assumptions": advice.brief(found, found.moved),
     }
-    chapters = [Chapter("All levers", (replace(levers, tables=tables),))]
+    folded = {"No clear gain": advice.without_clear_gain(found)}
+    chapters = [Chapter("All levers", (replace(levers, tables=tables, folded=folded),))]
     if found.baseline is not None:
         fitted = advice.baseline_result(found.baseline, synthetic=result.synthetic)
         part = section("baseline", fitted.question, fitted, fitted.plot())
@@ -85,9 +88,19 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
         folder,
         cards=[_card(found, priced, assumed, result) for priced in found.best]
         or [Card("none", result.question, nothing)],
-        closing=pd.concat(typed)[["lever", *typed[0].columns[:-1]]] if typed else None,
+        closing=_linked(pd.concat(typed)) if typed else None,
         closing_title="What to type in Slurm",
     )
+
+
+def _linked(typed: pd.DataFrame) -> pd.DataFrame:
+    """Return settings with links to their documentation."""
+    anchor = Markup('<a href="{}">{}</a>')
+    links = [
+        anchor.format(link, page)
+        for link, page in zip(typed["link"], typed["documentation"], strict=True)
+    ]
+    return typed[["lever", "where", "type"]].assign(documentation=links)
 
 
 def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:

@@ -29,6 +29,8 @@ class Section:
         Summary that the page shows in place of the table's first rows; None: none.
     tables
         Other tables below the figure, by heading.
+    folded
+        Tables below these that a reader opens, by heading.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Section:
     svg: str
     shown: pd.DataFrame | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    folded: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:

@@ -11,4 +11,5 @@ from philly_analysis.experiments.advice.wording import (
     result_of,
     settings,
     waits_figure,
+    without_clear_gain,
 )

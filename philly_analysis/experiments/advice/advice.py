@@ -1,6 +1,6 @@
 """Advise a cluster: fit its scheduling, apply each lever, and order the levers by their gain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -54,13 +54,19 @@ class Priced:
     assumes: str = ""
 
 
-def recommended(priced: Sequence[Priced]) -> list[Priced]:
-    """Return the first three levers without a purchase whose gain is above 0 over the log.
+def clear(priced: Priced) -> bool:
+    """Return whether the interval of a lever's gain is above 0."""
+    return priced.gain.value_h.low > 0
 
-    It is if its interval over blocks of the log is.
-    """
-    free = (each for each in priced if _BY_NAME[each.name].changes != "machines")
-    return [each for each in free if each.gain.value_h.low > 0][:CARDS]
+
+def disputed_levers(baseline: Baseline, known: Known, assumed: Assumptions) -> dict[str, str]:
+    """Return the scheduling levers that a near tie of the policy lacks, with its name."""
+    return {
+        lever.name: rival
+        for rival, scenario in baseline.rivals.items()
+        for lever in LEVERS
+        if lever.scheduling and lever.apply(scenario, known, assumed) is None
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,10 @@ class Advice:
     levers
         Every lever that applies, in order.
     best
-        The recommended ones, with intervals over drawn months if waits are replayed.
+        The recommended ones, with intervals over drawn months if waits are replayed. They need no
+        purchase, have a clear gain, and are not disputed.
+    disputed
+        Levers that a near tie of the baseline's policy lacks, with the name of that policy.
     combined
         The best two and three together.
     moved
@@ -93,6 +102,7 @@ class Advice:
     wait_h: float | None
     levers: Sequence[Priced]
     best: Sequence[Priced]
+    disputed: Mapping[str, str]
     combined: Sequence[Priced]
     moved: Sequence[Priced]
     withheld: str
@@ -123,22 +133,25 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
             "The trace has no jobs with known run times on known machines, so that there is "
             "nothing to advise on. Ingest a log with its machines."
         )
-    recorded = demand_of(Workload.from_trace(trace)).jobs.drop_nulls("wait_s")
+    workload = Workload.from_trace(trace)
+    recorded = demand_of(workload).jobs.drop_nulls("wait_s")
     baseline = fit_baseline(
         scenario,
         dict(recorded.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
         _start_up_s(trace),
         executor,
+        quotas=workload.virtual_clusters.height > 0,
     )
     withheld = _why_withheld(trace, baseline)
     replayed = baseline.replayed if baseline is not None and not withheld else None
+    disputed: dict[str, str] = {}
     if baseline is not None and replayed is not None:
         scenario = baseline.scenario
+        disputed = disputed_levers(baseline, known, assumed)
     pricing = Pricing(scenario, known, assumed, replayed, executor)
     priced = pricing.levers(LEVERS)
-    best = recommended(priced)
-    if months and replayed is not None:
-        best = pricing.over_months(best, months)
+    tested = pricing.tested([each for each in priced if each.name not in disputed], months)
+    best = [each for each in tested if clear(each)]
     begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / max(end_s - begin_s, 1.0)
     ran_h = sum(spec.gpu_s for spec in scenario.jobs if spec.submit_s >= begin_s) / 3600 * month
@@ -147,8 +160,9 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         scenario,
         ran_h,
         None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        [next((b for b in best if b.name == each.name), each) for each in priced],
+        [next((t for t in tested if t.name == each.name), each) for each in priced],
         best,
+        disputed,
         pricing.together(best),
         pricing.moved(best),
         withheld,
@@ -176,6 +190,20 @@ class Pricing:
         allowed = [lever for lever in levers if self.replayed is not None or not lever.scheduling]
         priced = self._price([((lever,), self.assumed, "") for lever in allowed])
         return sorted(priced, key=lambda p: -p.gain.value_h.mean)
+
+    def tested(self, priced: Sequence[Priced], months: int) -> list[Priced]:
+        """Return levers until three have a clear gain, with intervals over drawn months.
+
+        Levers with a purchase, and those without a clear gain over the log, are excluded.
+        """
+        left = [p for p in priced if clear(p) and _BY_NAME[p.name].changes != "machines"]
+        if not months or self.replayed is None:
+            return left[:CARDS]
+        found: list[Priced] = []
+        while left and (lack := CARDS - sum(map(clear, found))) > 0:
+            found += self.over_months(left[:lack], months)
+            left = left[lack:]
+        return found
 
     def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
         """Return levers with intervals over drawn months."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import polars as pl
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
@@ -34,8 +35,10 @@ from philly_analysis.workload import mean_level
 THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("utf-8"))
 """Distance up to which a replay is accepted, with the simulated clusters that it comes from."""
 
-_FITTED = 0.5
-"""Share of the jobs, the first in the order of submission, that the policy is fitted to."""
+_HALVES = 2
+"""Parts of the jobs, in the order of submission: a policy is fitted to one and judged on another."""
+_FOLDS = 4
+"""Blocks of each half that the jackknife deletes in turn."""
 _INTERVALS = 96
 """Intervals of time in which queue lengths are compared."""
 _QUANTILES = (0.5, 0.9)
@@ -67,6 +70,7 @@ CANDIDATES = (
     Candidate("max-min fairness over virtual clusters", MaxMin(of="vc", round_s=0.0)),
     Candidate("dominant resource fairness", Drf()),
 )
+"""Of near ties the first is preferred, so that simpler policies come first."""
 
 
 class Distance(NamedTuple):
@@ -102,10 +106,12 @@ class Baseline:
     scenario
         The jobs and machines under its policy.
     distance
-        On the jobs that it was not fitted to.
+        Cross-validated: of the policy that each half of the jobs chooses, on the other half.
     tried
-        A row per candidate: policy, fitted (distance on the first jobs), and the distance and its
-        parts on the others.
+        A row per candidate: policy, its distance on the first half and on the second, their mean
+        with its parts, and whether it is a near tie of the best.
+    rivals
+        Scenarios of the other near ties, by policy. With recorded quotas, of those that use them.
     queue
         Columns at_s, recorded and replayed: mean GPUs waited for in intervals of time.
     """
@@ -114,6 +120,7 @@ class Baseline:
     scenario: Scenario
     distance: Distance
     tried: pd.DataFrame
+    rivals: dict[str, Scenario]
     queue: pd.DataFrame
     replayed: pl.DataFrame
 
@@ -124,17 +131,19 @@ class Baseline:
 
     @property
     def sentence(self) -> str:
-        """The policy, its distance and the conclusion."""
+        """The policy, its distance, its near ties and the conclusion."""
         found = (
-            f"distance {number(self.distance.total)} of at most {THRESHOLD['distance']:g}, on the "
-            "half of the jobs that it was not fitted to"
+            f"distance {number(self.distance.total)} of at most {THRESHOLD['distance']:g}, on each "
+            "half of the jobs under the policy that the other half chooses"
         )
-        if self.near:
-            return f"The log's waits are reproduced by: {self.name} ({found})."
-        return (
-            "No policy reproduces the log's waits, so that advice on scheduling is withheld. The "
-            f"nearest is {self.name} ({found})."
-        )
+        if not self.near:
+            return (
+                "No policy reproduces the log's waits, so that advice on scheduling is withheld. "
+                f"The nearest is {self.name} ({found})."
+            )
+        ties = "; ".join(self.rivals)
+        also = f" Within one standard error are also: {ties}." if ties else ""
+        return f"The log's waits are reproduced by: {self.name} ({found}).{also}"
 
 
 def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Distance:
@@ -173,14 +182,38 @@ def _queue(jobs: Jobs, wait_s: Floats) -> Floats:
     return mean_level(submit_s, submit_s + wait_s, gpus, edges)
 
 
+def near_ties(distances: Floats, deleted: Floats) -> list[int]:
+    """Return the candidates within one standard error of the nearest, in their order.
+
+    The standard error is that of the difference from the nearest, by the jackknife over blocks
+    (Künsch, Annals of Statistics 17, 1989); the rule is that of Breiman et al., Classification and
+    Regression Trees, 1984, section 3.4.3.
+
+    Parameters
+    ----------
+    distances
+        Of each candidate on each part of the jobs, shape (candidates, parts).
+    deleted
+        The same without one block of the part, shape (candidates, parts, blocks).
+    """
+    mean = distances.mean(axis=1)
+    best = int(mean.argmin())
+    behind = deleted - deleted[best]
+    _, parts, blocks = deleted.shape
+    variance = (blocks - 1) * behind.var(axis=2).sum(axis=1) / parts**2
+    return np.flatnonzero(mean - mean[best] <= np.sqrt(variance)).tolist()
+
+
 def fit_baseline(
     scenario: Scenario,
     recorded_s: dict[str, float],
     start_up_s: float | None,
     executor: Executor,
     candidates: Sequence[Candidate] = CANDIDATES,
+    *,
+    quotas: bool = False,
 ) -> Baseline | None:
-    """Replay the jobs under each candidate, and choose the one nearest to the first half's waits.
+    """Replay the jobs under each candidate, and choose the one nearest to the recorded waits.
 
     Parameters
     ----------
@@ -188,6 +221,9 @@ def fit_baseline(
         Seconds from submission to first start of each job of which they are known.
     start_up_s
         Longest wait that counts as start-up; None: not known.
+    quotas
+        Whether the log has the quotas of its virtual clusters: of near ties, only policies that
+        use them are then considered.
 
     Returns
     -------
@@ -203,21 +239,43 @@ def fit_baseline(
     scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in chosen]
     replays = list(map_ordered(executor, outcome, scenarios, ahead=64))
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
-    cut = int(_FITTED * len(jobs))
     recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
-    rows, waits = [], []
-    for candidate, replay in zip(chosen, replays, strict=True):
+    waits = []
+    for replay in replays:
         of_job = dict(replay.select("job_id", "first_wait_s").iter_rows())
-        wait_s = np.array([of_job[spec.job_id] for spec in jobs])
-        fitted, rest = (
-            distance_of(jobs[part], recorded[part], wait_s[part], floor_s)
-            for part in (slice(cut), slice(cut, None))
-        )
-        rows.append((candidate.name, fitted.total, rest.total, *rest))
-        waits.append(wait_s)
-    columns = ["policy", "fitted", "distance", *Distance._fields]
-    tried = pd.DataFrame(rows, columns=columns)
-    best = int(tried["fitted"].argmin())
+        waits.append(np.array([of_job[spec.job_id] for spec in jobs]))
+
+    def on(place: int, kept: NDArray[np.intp]) -> Distance:
+        specs = [jobs[i] for i in kept]
+        return distance_of(specs, recorded[kept], waits[place][kept], floor_s)
+
+    halves = np.array_split(np.arange(len(jobs)), _HALVES)
+    parts = [[on(place, half) for half in halves] for place in range(len(chosen))]
+    distances = np.array([[found.total for found in row] for row in parts])
+    deleted = np.array(
+        [
+            [
+                [on(place, np.setdiff1d(h, block)).total for block in np.array_split(h, _FOLDS)]
+                for h in halves
+            ]
+            for place in range(len(chosen))
+        ]
+    )
+
+    def nearest(by: list[int]) -> list[int]:
+        ties = near_ties(distances[:, by], deleted[:, by])
+        return [i for i in ties if quotas and chosen[i].policy.quotas] or ties
+
+    best, *rivals = nearest([0, 1])
+    judged = [parts[nearest([half])[0]][1 - half] for half in range(_HALVES)]
+    ties = near_ties(distances, deleted)
+    tried = pd.DataFrame(
+        [
+            (c.name, *own, own.mean(), *np.mean(found, axis=0), place in ties)
+            for place, (c, own, found) in enumerate(zip(chosen, distances, parts, strict=True))
+        ],
+        columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
+    )
     submit_s = np.array([spec.submit_s for spec in jobs])
     queue = pd.DataFrame(
         {
@@ -229,8 +287,9 @@ def fit_baseline(
     return Baseline(
         name=chosen[best].name,
         scenario=scenarios[best],
-        distance=Distance(*rows[best][3:]),
-        tried=tried.sort_values("fitted", ignore_index=True),
+        distance=Distance(*map(float, np.mean(judged, axis=0))),
+        tried=tried.sort_values("distance", ignore_index=True),
+        rivals={chosen[place].name: scenarios[place] for place in rivals},
         queue=queue,
         replayed=replays[best],
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 from philly_analysis.errors import InputError
@@ -113,7 +114,10 @@ def _policy(scenario: Scenario, **knobs: object) -> Change:
 
 def _backfill(now: Scenario, _: Known, __: Assumptions) -> Change | None:
     """Let jobs pass that do not delay the first; queues that block, or starve large gangs."""
-    return Change(replace(now, policy=Easy())) if type(now.policy) is Fifo else None
+    if type(now.policy) is not Fifo:
+        return None
+    requested = any(spec.time_limit_s for spec in now.jobs)
+    return Change(replace(now, policy=Easy(), estimates=Estimates(requested=requested)))
 
 
 def _predicted(now: Scenario, _: Known, __: Assumptions) -> Change | None:
@@ -155,8 +159,22 @@ def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     return Change(replace(now, estimates=Estimates(), policy=policy))
 
 
+def _migrate(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+    """Move running jobs to make room for a gang that fits in number, but not on few servers."""
+    if not isinstance(now.policy, Philly) or now.policy.migrate_after_s != inf:
+        return None
+    return _policy(now, migrate_after_s=assumed.checkpoint_h * _H)
+
+
 def _servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     return Change(now.with_servers(assumed.servers))
+
+
+def _other_servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+    """Add servers of the second type of the most loaded machines, if they have two."""
+    if len(now.server_types()) < 2:
+        return None
+    return Change(now.with_servers(assumed.servers, nth=1))
 
 
 def _end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
@@ -296,7 +314,8 @@ LEVERS = (
         "backfill",
         _backfill,
         lambda _: "Switch on backfilling",
-        "Run times are known to the scheduler.",
+        "Jobs are planned by the time limits that their users requested; by their run times if the "
+        "log has no limits.",
         changes="policy",
     ),
     Lever(
@@ -322,6 +341,14 @@ LEVERS = (
         changes="policy",
     ),
     Lever(
+        "migrate",
+        _migrate,
+        lambda _: "Migrate jobs to make room for gangs",
+        "A job that ran since a checkpoint's time may move, and loses no work by it.",
+        moves="checkpoint_h",
+        changes="policy",
+    ),
+    Lever(
         "consolidate",
         _consolidate,
         lambda _: "Consolidate small gangs on few servers",
@@ -339,7 +366,15 @@ LEVERS = (
     Lever(
         "servers",
         _servers,
-        lambda a: f"Add {count(a.servers, 'server')}",
+        lambda a: f"Add {count(a.servers, 'server')} of the most frequent type",
+        "The jobs stay the same. The GPU hours of the added servers count as a cost.",
+        moves="servers",
+        changes="machines",
+    ),
+    Lever(
+        "other_servers",
+        _other_servers,
+        lambda a: f"Add {count(a.servers, 'server')} of the second type",
         "The jobs stay the same. The GPU hours of the added servers count as a cost.",
         moves="servers",
         changes="machines",

@@ -1,5 +1,6 @@
 """Scenarios to replay: jobs, machines, a policy, and what is recorded of each job."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -91,12 +92,20 @@ class Scenario:
         changed = (replace(pool, jobs=tuple(map(change, pool.jobs))) for pool in self.pools)
         return replace(self, pools=tuple(changed))
 
-    def with_servers(self, servers: int) -> Self:
-        """Return it with more servers, as the most frequent one of its most loaded pool."""
-        busiest = max(self.pools, key=lambda p: sum(s.gpu_s for s in p.jobs) / p.gpus)
-        shapes = [replace(m, machine_id="", rack=None) for m in busiest.machines]
-        common = max(shapes, key=lambda m: (shapes.count(m), m.gpus))
-        more = [replace(common, machine_id=f"added {i + 1}") for i in range(servers)]
+    @property
+    def _busiest(self) -> Pool:
+        """The pool with the most GPU time per GPU."""
+        return max(self.pools, key=lambda p: sum(s.gpu_s for s in p.jobs) / p.gpus)
+
+    def server_types(self) -> list[Machine]:
+        """Return the types of servers of its most loaded pool, the most frequent first."""
+        shapes = Counter(replace(m, machine_id="", rack=None) for m in self._busiest.machines)
+        return sorted(shapes, key=lambda m: (shapes[m], m.gpus), reverse=True)
+
+    def with_servers(self, servers: int, nth: int = 0) -> Self:
+        """Return it with more servers of the nth type of its most loaded pool."""
+        busiest, shape = self._busiest, self.server_types()[nth]
+        more = [replace(shape, machine_id=f"added {i + 1}") for i in range(servers)]
         larger = replace(busiest, machines=(*busiest.machines, *more))
         return replace(self, pools=tuple(larger if p is busiest else p for p in self.pools))
 

@@ -1,7 +1,6 @@
 """Word and draw advice: sentences, tables, the settings of Slurm, and figures."""
 
 import tomllib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import floor, log10
@@ -11,7 +10,7 @@ from shlex import quote
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.experiments.advice.advice import Advice, Priced
+from philly_analysis.experiments.advice.advice import Advice, Priced, clear
 from philly_analysis.experiments.advice.baseline import Baseline
 from philly_analysis.experiments.advice.gains import BLOCKS, Monthly
 from philly_analysis.experiments.advice.levers import Assumptions
@@ -42,6 +41,12 @@ from philly_analysis.results.figures import (
 )
 
 QUESTION = "What should this cluster change?"
+
+DOCS = "https://slurm.schedmd.com/"
+"""Slurm's documentation, which the links of settings are relative to."""
+
+_LONGEST_WINDOW_MIN = 43_200
+"""Greatest bf_window that Slurm accepts."""
 
 _SETTINGS = tomllib.loads(Path(__file__).with_name("slurm.toml").read_text("utf-8"))
 
@@ -111,6 +116,10 @@ def headline(advice: Advice, priced: Priced) -> str:
 def _amount(gain: Monthly, noun: str, total: float, of: str, interval: bool) -> str:
     """Return the size of a gain with its share of a total, and the interval of months."""
     mean, low, high = gain if gain.mean >= 0 else (-gain.mean, -gain.high, -gain.low)
+    if interval and low <= 0:
+        return (
+            f"no clear change of {noun} (nine of ten months: {_rounded(low)} to {_rounded(high)})"
+        )
     size = f"{_rounded(mean)} {noun}, {whole_percent(mean / total)} {of}"
     return f"{size} (nine of ten months: {_rounded(low)} to {_rounded(high)})" if interval else size
 
@@ -138,24 +147,50 @@ def brief(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
     return table if any(table["assumption"]) else table.drop(columns="assumption")
 
 
+def without_clear_gain(advice: Advice) -> pd.DataFrame:
+    """Return levers that are not recommended, as rows of text: lever, gain, why."""
+    rows = []
+    for each in advice.levers:
+        low, high = (_rounded(end) for end in each.gain.value_h[1:])
+        if rival := advice.disputed.get(each.name):
+            why = f"the log also fits {rival}, which does not have this lever"
+        elif each.gain.value_h.mean <= 0:
+            why = "costs more than it gains"
+        elif not clear(each):
+            why = "the interval includes 0"
+        else:
+            continue
+        rows.append((each.title, _rounded(each.gain.value_h.mean), f"{low} to {high}", why))
+    heads = ["lever", "GPU hours a month, waiting included", "nine of ten months", "why"]
+    return pd.DataFrame(rows, columns=heads)
+
+
 def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFrame:
-    """Return what to type in Slurm for a lever: columns where, type, documentation."""
+    """Return what to type in Slurm for a lever: where, type, page of documentation, its link."""
     now = advice.scenario
-    gpus = Counter(m.gpus for pool in now.pools for m in pool.machines).most_common(1)[0][0]
+    gpus, *others = [machine.gpus for machine in now.server_types()]
     longest_s = max(spec.time_limit_s or spec.run_s for spec in now.jobs)
     filled = {
         **{name: f"{value:g}" for name, value in asdict(assumed).items()},
         "shards": 2 * gpus,
         "gpus": gpus,
-        "window_min": -(-int(longest_s) // 60),
+        "other_gpus": others[0] if others else gpus,
+        "window_min": min(-(-int(longest_s) // 60), _LONGEST_WINDOW_MIN),
     }
     rows = []
     for row in _SETTINGS[priced.name]:
         of_vc = quotas_by_use(now.jobs, now.gpus) if "{vc}" in row["type"] else {"": 0}
         for vc, quota in sorted(of_vc.items()):
             text = row["type"].format_map({**filled, "vc": quote(vc), "quota": quota})
-            rows.append((row["where"], text, row["page"].format_map(filled)))
-    return pd.DataFrame(rows, columns=["where", "type", "documentation"])
+            rows.append(
+                (
+                    row["where"],
+                    text,
+                    row["page"].format_map({**filled, "quota": quota}),
+                    DOCS + row["link"],
+                )
+            )
+    return pd.DataFrame(rows, columns=["where", "type", "documentation", "link"])
 
 
 def result_of(advice: Advice, *, synthetic: bool) -> Result:
