@@ -11,6 +11,7 @@ from typing import Any
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
@@ -145,6 +146,8 @@ def _unbroken(value: object) -> object:
 
 def _cell(value: Any) -> str:
     """Format a cell of a table: numbers with four digits, or all before the decimal point."""
+    if isinstance(value, Markup):
+        return value
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return NOT_KNOWN
     if isinstance(value, float):

@@ -55,8 +55,15 @@ class Priced:
 
 
 def clear(priced: Priced) -> bool:
-    """Return whether the interval of a lever's gain is above 0."""
-    return priced.gain.value_h.low > 0
+    """Return whether a lever frees GPU hours or waiting, and costs neither.
+
+    One interval is above 0, and none is below. By the waiting alone many levers that free GPU
+    hours would be unclear, as waits vary more between months.
+    """
+    gain = priced.gain
+    parts = [gain.gpu_h] if gain.wait_h is None else [gain.gpu_h, gain.wait_h]
+    costs = gain.value_h.mean <= 0 or any(part.high < 0 for part in parts)
+    return not costs and any(part.low > 0 for part in parts)
 
 
 def disputed_levers(baseline: Baseline, known: Known, assumed: Assumptions) -> dict[str, str]:

@@ -36,7 +36,7 @@ THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("
 """Distance up to which a replay is accepted, with the simulated clusters that it comes from."""
 
 _HALVES = 2
-"""Parts of the jobs, in the order of submission: a policy is fitted to one and judged on another."""
+"""Parts of the jobs, by submission: a policy is fitted to one and judged on the other."""
 _FOLDS = 4
 """Blocks of each half that the jackknife deletes in turn."""
 _INTERVALS = 96
@@ -157,7 +157,7 @@ def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: flo
         Waits up to which all count as equal: those of start-up.
     """
     recorded, replayed = (np.maximum(w, floor_s) for w in (recorded_s, replayed_s))
-    gangs = np.array([gang_class(spec.gpus) for spec in jobs])
+    gangs = gang_class(np.array([spec.gpus for spec in jobs]))
     apart, weights = [], []
     for gang in np.unique(gangs):
         own = gangs == gang

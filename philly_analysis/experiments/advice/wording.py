@@ -87,7 +87,7 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
 
 def parts(advice: Advice, priced: Priced) -> list[str]:
     """Return the gain of a lever as phrases with numbers and nouns: hours, then jobs."""
-    gain, phrases = priced.gain, []
+    gain, phrases = priced.gain, list[str]()
     single = not priced.moved and "+" not in priced.name  # others have no drawn months
     if gain.gpu_h.mean:
         cost = "" if gain.gpu_h.mean > 0 else "costs "
@@ -97,7 +97,8 @@ def parts(advice: Advice, priced: Priced) -> list[str]:
     if gain.wait_h is not None and advice.wait_h:
         less = "less" if gain.wait_h.mean >= 0 else "more"
         what = f"hours {less} waiting a month"
-        phrases.append(_amount(gain.wait_h, what, advice.wait_h, "of the waiting", single))
+        phrase = _amount(gain.wait_h, what, advice.wait_h, "of the waiting", single)
+        phrases.insert(0 if gain.gpu_h.low <= 0 < gain.wait_h.low else len(phrases), phrase)
     if gain.jobs:
         phrases.append(f"changes {count(gain.jobs, 'job')} of {count(gain.users, 'user')}")
     if gain.later_jobs:
@@ -151,18 +152,25 @@ def without_clear_gain(advice: Advice) -> pd.DataFrame:
     """Return levers that are not recommended, as rows of text: lever, gain, why."""
     rows = []
     for each in advice.levers:
-        low, high = (_rounded(end) for end in each.gain.value_h[1:])
         if rival := advice.disputed.get(each.name):
             why = f"the log also fits {rival}, which does not have this lever"
         elif each.gain.value_h.mean <= 0:
             why = "costs more than it gains"
         elif not clear(each):
-            why = "the interval includes 0"
+            why = "the intervals include 0"
         else:
             continue
-        rows.append((each.title, _rounded(each.gain.value_h.mean), f"{low} to {high}", why))
-    heads = ["lever", "GPU hours a month, waiting included", "nine of ten months", "why"]
+        rows.append((each.title, *map(_spread, (each.gain.gpu_h, each.gain.wait_h)), why))
+    heads = ["lever", "GPU hours a month", "hours less waiting a month", "why"]
     return pd.DataFrame(rows, columns=heads)
+
+
+def _spread(gain: Monthly | None) -> str:
+    """Return a gain with its interval."""
+    if gain is None:
+        return NOT_KNOWN
+    mean, low, high = map(_rounded, gain)
+    return f"{mean} ({low} to {high})" if low != high else mean
 
 
 def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFrame:
@@ -214,11 +222,13 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
     sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
     verdict = None
     if best:
-        value = best[0].gain.value_h
+        gain = best[0].gain
+        freed = gain.gpu_h.low > 0 or gain.wait_h is None
+        value = gain.gpu_h if freed or gain.wait_h is None else gain.wait_h
         verdict = Verdict(
             best[0].title,
-            f"{_rounded(value.mean)} GPU hours",
-            "a month, waiting included",
+            f"{_rounded(value.mean)} {'GPU hours' if freed else 'hours'}",
+            "a month" if freed else "less waiting a month",
             f"nine of ten months: {_rounded(value.low)} to {_rounded(value.high)}",
         )
     return Result(
@@ -239,17 +249,19 @@ def frontier(result: Result) -> Figure:
     table = result.table
     if table.empty:
         return empty(canvas()[0], "no lever applies")
-    fig, [left, right] = canvas(
-        2, width=9.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": (5, 3)}
+    fig, [*gains, right] = canvas(
+        3, width=11.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": (4, 4, 3)}
     )
-    gains = table[["value_h", "value_h_low", "value_h_high"]].itertuples(index=False, name=None)
-    found = [Paired(mean, low, high, BLOCKS) for mean, low, high in gains]
-    forest(
-        left,
-        [(n, f, effect_color(f, more=True)) for n, f in zip(table["lever"], found, strict=True)],
-    )
-    left.set_xlabel("GPU hours a month, freed and not waited for")
-    title(left, "gain, and where nine of ten months lie")
+    measures = (("gpu_h", "GPU hours a month", "freed"), ("wait_h", "hours a month", "waited less"))
+    for nth, (ax, (measure, unit, what)) in enumerate(zip(gains, measures, strict=True)):
+        columns = table[[measure, f"{measure}_low", f"{measure}_high"]].fillna(0.0)
+        spans = columns.itertuples(index=False, name=None)
+        found = [Paired(mean, low, high, BLOCKS) for mean, low, high in spans]
+        names = [lever if nth == 0 else "" for lever in table["lever"]]
+        rows = [(n, f, effect_color(f, more=True)) for n, f in zip(names, found, strict=True)]
+        forest(ax, rows)
+        ax.set_xlabel(unit)
+        title(ax, f"{what}, and where nine of ten months lie" if nth == 0 else what)
     shown = table.iloc[::-1]
     hbars(
         right,
