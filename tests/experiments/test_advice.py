@@ -1,20 +1,35 @@
 """Check advice: the fit of the policy, each lever, gains with their intervals, and the page."""
 
 import inspect
+import re
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis import Result, Trace, advise, simulate
+from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.errors import InputError
-from philly_analysis.experiments.advice.advice import Pricing
-from philly_analysis.experiments.advice.baseline import THRESHOLD, distance_of, fit_baseline
-from philly_analysis.experiments.advice.gains import gain_of, monthly, predicted
+from philly_analysis.experiments.advice.advice import (
+    Priced,
+    Pricing,
+    clear,
+    disputed_levers,
+)
+from philly_analysis.experiments.advice.baseline import (
+    CANDIDATES,
+    THRESHOLD,
+    Baseline,
+    distance_of,
+    fit_baseline,
+    near_ties,
+)
+from philly_analysis.experiments.advice.gains import Gain, Monthly, gain_of, monthly, predicted
 from philly_analysis.experiments.advice.levers import LEVERS, Assumptions, Change
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome, period_of
@@ -27,6 +42,7 @@ H = 3600.0
 LEVER = {lever.name: lever for lever in LEVERS}
 GIVEN = Assumptions()
 NOTHING = Known()
+Span = tuple[float, float, float]
 
 
 def job(name: str, *runs: AttemptSpec | float, **fields: object) -> JobSpec:
@@ -97,6 +113,61 @@ def test_a_known_policy_is_found_and_a_sample_of_its_jobs_is_refused(policy: Pol
     assert half is not None and not half.near
     assert "withheld" in half.sentence
     assert fit_baseline(scenario(*jobs[:40]), waits, None, InlineExecutor()) is None
+
+
+def test_candidates_within_one_standard_error_are_near_ties() -> None:
+    distances = np.array([[0.3, 0.3], [0.1, 0.3], [0.2, 0.25], [0.25, 0.25]])
+    # differences from the second: in each half 4 blocks, two 0.1 below and two 0.1 above the mean
+    spread = np.array([-0.1, 0.1, -0.1, 0.1])
+    deleted = np.repeat(distances[:, :, None], 4, axis=2)
+    assert near_ties(distances, deleted) == [1]
+    deleted[2:] += spread / 3
+    # variance: 3 times 0.1² / 9 in each half, so that the mean's standard error is 0.0408
+    assert near_ties(distances, deleted) == [1, 2]
+    deleted[3] += spread / 3
+    assert near_ties(distances, deleted) == [1, 2, 3]
+    # a difference of exactly one standard error is a tie
+    assert near_ties(np.array([[0.5], [0.0]]), np.array([[[0.0, 1.0]], [[0.0, 0.0]]])) == [0, 1]
+
+
+def chosen(jobs: list[JobSpec], policy: Policy, *, recorded: bool) -> Baseline:
+    """Return the baseline of a simulated cluster with quotas."""
+    now = replace(scenario(*jobs, policy=policy), quotas={"v0": 6, "v1": 5, "v2": 5})
+    waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
+    fitted = fit_baseline(
+        replace(now, policy=Fifo()), waits, None, InlineExecutor(), quotas=recorded
+    )
+    assert fitted is not None
+    return fitted
+
+
+def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None:
+    # without waits, all policies are equal
+    jobs = [replace(s, submit_s=9 * H * i) for i, s in enumerate(convoys(np.random.default_rng(3)))]
+    equal = chosen(jobs, Fifo(), recorded=False)
+    assert equal.name == CANDIDATES[0].name
+    assert list(equal.rivals) == [c.name for c in CANDIDATES[1:] if not c.estimates.requested]
+    by_quotas = chosen(jobs, Fifo(), recorded=True)
+    assert by_quotas.scenario.policy == Philly()
+    assert list(by_quotas.rivals) == ["quotas with borrowing, patient gangs"]
+    assert by_quotas.tried["near_tie"].all()
+    assert "Within one standard error are also: quotas" in by_quotas.sentence
+    # the lever is withheld where a near tie lacks it
+    disputed = disputed_levers(equal, NOTHING, GIVEN)
+    assert disputed["backfill"] and disputed["quotas"] and "servers" not in disputed
+    assert "quotas" not in disputed_levers(by_quotas, NOTHING, GIVEN)
+
+
+@pytest.mark.slow
+def test_the_right_policy_is_chosen_at_three_loads() -> None:
+    """18 of 18 at the time of writing."""
+    right = []
+    for load, seed in product((0.5, 0.65, 0.8), (1, 2)):
+        for policy in (Fifo(), Easy(), Philly()):
+            jobs = convoys(np.random.default_rng(seed), 480, load)
+            fitted = chosen(jobs, policy, recorded=policy.quotas)
+            right.append(fitted.near and fitted.scenario.policy == policy)
+    assert np.mean(right) >= 0.9
 
 
 def test_the_threshold_separates_the_simulated_clusters() -> None:
@@ -196,6 +267,17 @@ def test_levers_of_the_policy_apply_where_they_change_it() -> None:
     assert [s.run_s for s in patient.jobs] == [pytest.approx(0.95 * H), 3 * H]
     assert LEVER["locality"].apply(quotas, Known(), GIVEN) is None
     assert applied("servers", two, servers=3).scenario.gpus == 16 + 12
+    assert LEVER["other_servers"].apply(two, Known(), GIVEN) is None
+    mixed = scenario(plain, machines="2x4,1x8")
+    assert applied("other_servers", mixed, servers=2).scenario.gpus == 16 + 16
+    assert applied("servers", mixed).scenario.gpus == 16 + 4
+    moving = applied("migrate", quotas, checkpoint_h=2).scenario
+    assert moving.policy == Philly(migrate_after_s=2 * H)
+    assert LEVER["migrate"].apply(moving, Known(), GIVEN) is None
+    assert LEVER["migrate"].apply(two, Known(), GIVEN) is None
+    asked = scenario(replace(plain, time_limit_s=9 * H), job("b", H))
+    assert applied("backfill", asked).scenario.estimates == Estimates(requested=True)
+    assert applied("backfill", two).scenario.estimates == Estimates()
 
 
 @pytest.mark.parametrize(
@@ -306,6 +388,50 @@ def test_added_servers_cost_their_hours_and_lost_work_counts() -> None:
     assert later.users == 7
 
 
+def priced(name: str, gpu_h: Span, wait_h: Span | None, value_h: float = 1.0) -> Priced:
+    wait = None if wait_h is None else Monthly(*wait_h)
+    value = Monthly(value_h, value_h, value_h)
+    return Priced(name, name, Gain(Monthly(*gpu_h), wait, value, 0, 0, 0, 0, pd.DataFrame()))
+
+
+@pytest.mark.parametrize(
+    ("gpu_h", "wait_h", "value_h", "expected"),
+    [
+        ((5, 1, 9), None, 1, True),
+        ((5, 0, 10), None, 1, False),
+        ((5, 1, 9), (0, -2, 2), 1, True),
+        ((0, 0, 0), (5, 1, 9), 1, True),
+        ((0, 0, 0), (5, 0, 9), 1, False),
+        ((5, 1, 9), (-5, -9, -1), 1, False),
+        ((5, 1, 9), (-5, -9, 0), 1, True),
+        ((-5, -9, -1), (5, 1, 9), 1, False),
+        ((5, 1, 9), (0, -2, 2), 0, False),
+    ],
+)
+def test_a_gain_is_clear_if_an_interval_is_above_0_and_none_below(
+    gpu_h: Span, wait_h: Span | None, value_h: float, *, expected: bool
+) -> None:
+    assert clear(priced("share", gpu_h, wait_h, value_h)) is expected
+
+
+def test_levers_are_tested_until_three_have_a_clear_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = []
+
+    def drawn(_: Pricing, best: list[Priced], months: int) -> list[Priced]:
+        batches.append([each.name for each in best])
+        return [p if p.name != "share" else priced("share", (5, -1, 11), None) for p in best]
+
+    monkeypatch.setattr(Pricing, "over_months", drawn)
+    names = ("servers", "share", "repair", "retries", "end_idle", "checkpoints")
+    found = [priced(name, (5, 1, 9), None) for name in names]
+    found.insert(1, priced("backfill", (0, 0, 0), (1, -1, 3)))
+    pricing = Pricing(scenario(job("a", H)), NOTHING, GIVEN, pl.DataFrame(), InlineExecutor())
+    tested = pricing.tested(found, 3)
+    assert batches == [["share", "repair", "retries"], ["end_idle"]]
+    assert [p.name for p in tested if clear(p)] == ["repair", "retries", "end_idle"]
+    assert [p.name for p in pricing.tested(found, 0)] == ["share", "repair", "retries"]
+
+
 # all of it
 
 
@@ -349,6 +475,8 @@ def test_a_queue_that_blocks_is_advised_to_backfill(advised: tuple[Result, Path]
     assert result.table["frontier"][0]
     html = page.read_text("utf-8")
     assert "What to type in Slurm" in html and "nine of ten months" in html
+    assert '<a href="https://slurm.schedmd.com/slurm.conf.html#OPT_bf_window">' in html
+    assert "<summary>No clear gain: " in html and "costs more than it gains" in html
 
 
 def test_every_lever_has_its_settings_and_wording() -> None:
@@ -358,6 +486,12 @@ def test_every_lever_has_its_settings_and_wording() -> None:
 
     toml = tomllib.loads((Path(package.__file__).parent / "slurm.toml").read_text("utf-8"))
     assert toml.keys() == LEVER.keys()
+    pages = "|".join(
+        ("gres", "job_submit_plugins", "priority_multifactor", "sacctmgr", "sbatch", "scancel")
+        + ("scontrol", r"slurm\.conf", "sstat")
+    )
+    for row in (row for rows in toml.values() for row in rows):
+        assert re.fullmatch(rf"({pages})\.html(#[A-Za-z_]+)?", row["link"])
     for lever in LEVERS:
         assert lever.title(GIVEN) and lever.assumes.endswith(".")
         assert not lever.moves or hasattr(GIVEN, lever.moves)
@@ -391,6 +525,30 @@ def month(rng: np.random.Generator, load: float) -> list[JobSpec]:
 def wasteful(jobs: list[JobSpec]) -> Known:
     """Return that half of the jobs compute for half of their time only."""
     return Known(idle={s.job_id: ((0.5 * s.run_s, 0.5 * s.run_s, False),) for s in jobs[::2]})
+
+
+@pytest.mark.slow
+def test_the_waste_of_the_sample_is_found_and_priced(tmp_path: Path) -> None:
+    """A user's daily notebook hardly computes: its GPU hours beyond four idle ones a run are waste.
+
+    Takes about 50 s on two quiet cores; the processor time is tested, as the machine may be busy.
+    """
+    folder = Path(__file__).parents[2] / "data/sample"
+    ingest("philly", folder, tmp_path / "trace", quotas=folder / "quotas.csv")
+    begun_s = time.process_time()
+    with Trace(tmp_path / "trace") as trace:
+        result = advise(trace)
+        [(waste_h, days)] = trace.sql(
+            "select sum(gpus * greatest(epoch(ended_at - started_at) / 3600 - 4, 0)), (select "
+            "epoch(max(submitted_at) - quantile_disc(submitted_at, 0.01)) / 86400 from jobs) "
+            "from attempts inner join jobs using (job_id) where \"user\" = '1d1e00' and gpus = 4"
+        ).fetchall()
+    assert time.process_time() - begun_s < 120
+    table = result.table.set_index("lever")
+    assert "Quotas" in str(result.caveats) or "quotas with borrowing" in str(result.caveats)
+    row = table.loc["End jobs idle for 4 h"]
+    assert row["gpu_h_low"] <= waste_h * 30 / days <= row["gpu_h_high"]
+    assert row["gpu_h_low"] > 0
 
 
 @pytest.mark.slow
