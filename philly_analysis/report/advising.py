@@ -88,7 +88,7 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
         folder,
         cards=[_card(found, priced, assumed, result) for priced in found.best]
         or [Card("none", result.question, nothing)],
-        closing=_linked(pd.concat(typed)) if typed else None,
+        closing=_linked(pd.concat(typed, ignore_index=True)) if typed else None,
         closing_title="What to type in Slurm",
     )
 
@@ -100,7 +100,8 @@ def _linked(typed: pd.DataFrame) -> pd.DataFrame:
         anchor.format(link, page)
         for link, page in zip(typed["link"], typed["documentation"], strict=True)
     ]
-    return typed[["lever", "where", "type"]].assign(documentation=links)
+    documentation = pd.Series(links, typed.index, dtype=object)  # text alone would be escaped
+    return typed[["lever", "where", "type"]].assign(documentation=documentation)
 
 
 def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:

@@ -487,8 +487,10 @@ def test_every_lever_has_its_settings_and_wording() -> None:
     toml = tomllib.loads((Path(package.__file__).parent / "slurm.toml").read_text("utf-8"))
     assert toml.keys() == LEVER.keys()
     pages = "|".join(
-        ("gres", "job_submit_plugins", "priority_multifactor", "sacctmgr", "sbatch", "scancel")
-        + ("scontrol", r"slurm\.conf", "sstat")
+        (
+            *("gres", "job_submit_plugins", "priority_multifactor", "sacctmgr", "sbatch"),
+            *("scancel", "scontrol", r"slurm\.conf", "sstat"),
+        )
     )
     for row in (row for rows in toml.values() for row in rows):
         assert re.fullmatch(rf"({pages})\.html(#[A-Za-z_]+)?", row["link"])
@@ -539,9 +541,9 @@ def test_the_waste_of_the_sample_is_found_and_priced(tmp_path: Path) -> None:
     with Trace(tmp_path / "trace") as trace:
         result = advise(trace)
         [(waste_h, days)] = trace.sql(
-            "select sum(gpus * greatest(epoch(ended_at - started_at) / 3600 - 4, 0)), (select "
+            "select sum(jobs.gpus * greatest(epoch(ended_at - started_at) / 3600 - 4, 0)), (select "
             "epoch(max(submitted_at) - quantile_disc(submitted_at, 0.01)) / 86400 from jobs) "
-            "from attempts inner join jobs using (job_id) where \"user\" = '1d1e00' and gpus = 4"
+            "from attempts inner join jobs using (job_id) where \"user\" = '1d1e00' and jobs.gpus = 4"
         ).fetchall()
     assert time.process_time() - begun_s < 120
     table = result.table.set_index("lever")

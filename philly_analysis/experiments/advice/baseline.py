@@ -133,9 +133,10 @@ class Baseline:
     @property
     def sentence(self) -> str:
         """The policy, its distance, its near ties and the conclusion."""
+        most = f"at most {THRESHOLD['distance']:g}"
         found = (
-            f"distance {number(self.distance.total)} of at most {THRESHOLD['distance']:g}, on either "
-            "half of the jobs under the policy that the other half chooses"
+            f"distance {number(self.distance.total)} of {most}, on the half of the jobs where it "
+            "is larger, under the policy that the other half chooses"
         )
         if not self.near:
             return (
