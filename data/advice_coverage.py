@@ -2,11 +2,11 @@
 
     python data/advice_coverage.py > docs/measured/advice.csv
 
-simulates months of a cluster of 16 GPUs at three loads under three policies, each with one lever
-that is known to be right. A queue that blocks wants backfilling. Where half of the jobs compute for half
-of their time, idle jobs are to be ended. Small quotas are to be divided by use. Advice is given on each
-month, and its intervals are compared with the gains that the lever realises in the other months. It
-takes two CPU minutes.
+simulates months of a cluster of 16 GPUs at three loads under three policies. One lever is known to
+be right on each. A queue that blocks wants backfilling. Where half of the jobs compute for half of
+their time, idle jobs are to be ended. Small quotas are to be divided by use. Advice is given on
+each month, and its intervals are compared with the gains that the lever realises in the other
+months. It takes two CPU minutes.
 """
 
 from itertools import product
