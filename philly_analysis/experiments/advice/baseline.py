@@ -269,7 +269,7 @@ def fit_baseline(
         return [i for i in ties if quotas and chosen[i].policy.quotas] or ties
 
     best, *rivals = nearest([0, 1])
-    judged = [parts[nearest([half])[0]][1 - half] for half in range(_HALVES)]
+    validated = [parts[nearest([half])[0]][1 - half] for half in range(_HALVES)]
     ties = near_ties(distances, deleted)
     tried = pd.DataFrame(
         [
@@ -289,7 +289,7 @@ def fit_baseline(
     return Baseline(
         name=chosen[best].name,
         scenario=scenarios[best],
-        distance=max(judged, key=lambda found: found.total),
+        distance=max(validated, key=lambda found: found.total),
         tried=tried.sort_values("distance", ignore_index=True),
         rivals={chosen[place].name: scenarios[place] for place in rivals},
         queue=queue,
