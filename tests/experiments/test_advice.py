@@ -15,12 +15,7 @@ import pytest
 
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.errors import InputError
-from philly_analysis.experiments.advice.advice import (
-    Priced,
-    Pricing,
-    clear,
-    disputed_levers,
-)
+from philly_analysis.experiments.advice.advice import disputed_levers
 from philly_analysis.experiments.advice.baseline import (
     CANDIDATES,
     THRESHOLD,
@@ -30,7 +25,9 @@ from philly_analysis.experiments.advice.baseline import (
     near_ties,
 )
 from philly_analysis.experiments.advice.gains import Gain, Monthly, gain_of, monthly, predicted
-from philly_analysis.experiments.advice.levers import LEVERS, Assumptions, Change
+from philly_analysis.experiments.advice.lever import Assumptions, Change
+from philly_analysis.experiments.advice.levers import LEVERS
+from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     Known,

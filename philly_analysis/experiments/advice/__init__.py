@@ -1,7 +1,10 @@
 """Advise a cluster: replay its own jobs, and price what could be changed."""
 
-from philly_analysis.experiments.advice.advice import Advice, Priced, advise
-from philly_analysis.experiments.advice.levers import LEVERS, Assumptions
+from philly_analysis.experiments.advice.advice import Advice, advise
+from philly_analysis.experiments.advice.charts import waits_figure
+from philly_analysis.experiments.advice.lever import Assumptions
+from philly_analysis.experiments.advice.levers import LEVERS
+from philly_analysis.experiments.advice.pricing import Priced
 from philly_analysis.experiments.advice.wording import (
     QUESTION,
     baseline_result,
@@ -10,6 +13,5 @@ from philly_analysis.experiments.advice.wording import (
     parts,
     result_of,
     settings,
-    waits_figure,
     without_clear_gain,
 )

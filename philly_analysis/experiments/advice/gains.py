@@ -9,7 +9,7 @@ import polars as pl
 from scipy import special
 
 from philly_analysis.distributions import Floats
-from philly_analysis.experiments.advice.levers import Change
+from philly_analysis.experiments.advice.lever import Change
 from philly_analysis.experiments.advice.scenario import Scenario, period_of
 from philly_analysis.results import time_blocks
 from philly_analysis.study import GANGS, gang_class

@@ -8,36 +8,21 @@ from pathlib import Path
 from shlex import quote
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from philly_analysis.experiments.advice.advice import Advice, Priced, clear
+from philly_analysis.experiments.advice.advice import Advice
 from philly_analysis.experiments.advice.baseline import Baseline
-from philly_analysis.experiments.advice.gains import BLOCKS, Monthly
-from philly_analysis.experiments.advice.levers import Assumptions
+from philly_analysis.experiments.advice.charts import frontier, queue_figure
+from philly_analysis.experiments.advice.gains import Monthly
+from philly_analysis.experiments.advice.lever import Assumptions
+from philly_analysis.experiments.advice.pricing import Priced, clear
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import (
     NOT_KNOWN,
     Fact,
-    Paired,
     Result,
     Verdict,
     count,
-    gang_label,
     whole_percent,
-)
-from philly_analysis.results.figures import (
-    CYCLE,
-    HELPS,
-    INK,
-    MUTED,
-    amount_axis,
-    canvas,
-    effect_color,
-    empty,
-    forest,
-    hbars,
-    label_lines,
-    title,
 )
 
 QUESTION = "What should this cluster change?"
@@ -244,60 +229,6 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
     )
 
 
-def frontier(result: Result) -> Figure:
-    """Draw the gain of each lever, and how many jobs complete later."""
-    table = result.table
-    if table.empty:
-        return empty(canvas()[0], "no lever applies")
-    fig, [*gains, right] = canvas(
-        3, width=11.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": (4, 4, 3)}
-    )
-    measures = (("gpu_h", "GPU hours a month", "freed"), ("wait_h", "hours a month", "waited less"))
-    for nth, (ax, (measure, unit, what)) in enumerate(zip(gains, measures, strict=True)):
-        columns = table[[measure, f"{measure}_low", f"{measure}_high"]].fillna(0.0)
-        spans = columns.itertuples(index=False, name=None)
-        found = [Paired(mean, low, high, BLOCKS) for mean, low, high in spans]
-        names = [lever if nth == 0 else "" for lever in table["lever"]]
-        rows = [(n, f, effect_color(f, more=True)) for n, f in zip(names, found, strict=True)]
-        forest(ax, rows)
-        ax.set_xlabel(unit)
-        title(ax, f"{what}, and where nine of ten months lie" if nth == 0 else what)
-    shown = table.iloc[::-1]
-    hbars(
-        right,
-        [""] * len(shown),
-        shown["later_jobs"],
-        [
-            f"{j:,} of {u:,} users" if j else "none"
-            for j, u in zip(shown["later_jobs"], shown["later_users"], strict=True)
-        ],
-        color=CYCLE[4],
-        space=1.6,
-        height=0.6,
-    )
-    amount_axis(right, "jobs that complete later or lose work", axis="x")
-    title(right, "who loses")
-    return fig
-
-
-def waits_figure(result: Result) -> Figure:
-    """Draw the mean wait of each gang size before and after a lever."""
-    table = result.table
-    if "mean_before_s" not in table or table.empty:
-        return empty(canvas()[0], "waits are not known")
-    fig, [ax] = canvas(width=4.6, height=1.9)
-    at = range(len(table))
-    for nth, (column, label, color) in enumerate(
-        (("mean_before_s", "now", MUTED), ("mean_after_s", "after", HELPS))
-    ):
-        minutes = table[column] / 60
-        ax.barh([i + 0.2 - 0.4 * nth for i in at][::-1], minutes, 0.36, color=color, label=label)
-    ax.set_yticks(list(at)[::-1], [gang_label(g) for g in table["gang"]], fontsize=8)
-    ax.set_xlabel("mean wait, minutes")
-    ax.legend(frameon=False, fontsize=8)
-    return fig
-
-
 def baseline_result(baseline: Baseline, *, synthetic: bool) -> Result:
     """Return the candidates that were replayed, and the queue over time."""
     distance = baseline.distance
@@ -308,16 +239,5 @@ def baseline_result(baseline: Baseline, *, synthetic: bool) -> Result:
         [baseline.sentence],
         synthetic=synthetic,
         question="Does a replay reproduce the recorded waits?",
-        draw=lambda _: _queue_figure(baseline),
+        draw=lambda _: queue_figure(baseline),
     )
-
-
-def _queue_figure(baseline: Baseline) -> Figure:
-    fig, [ax] = canvas(width=9.6, height=2.6)
-    days = (baseline.queue["at_s"] - baseline.queue["at_s"].min()) / 86_400
-    for column, color in (("recorded", INK), ("replayed", CYCLE[1])):
-        ax.plot(days, baseline.queue[column], color=color, lw=1.2, label=column)
-    ax.set(xlabel="days", ylabel="GPUs waited for")
-    ax.set_ylim(0)
-    label_lines(ax)
-    return fig
