@@ -15,7 +15,7 @@ import pytest
 
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.errors import InputError
-from philly_analysis.experiments.advice.advice import disputed_levers
+from philly_analysis.experiments.advice.advice import Advice, disputed_levers
 from philly_analysis.experiments.advice.baseline import (
     CANDIDATES,
     THRESHOLD,
@@ -36,6 +36,7 @@ from philly_analysis.experiments.advice.scenario import (
     period_of,
     recorded_scenario,
 )
+from philly_analysis.experiments.advice.wording import parts, without_clear_gain
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Estimates, Pool, run
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Policy, Qssf
@@ -395,6 +396,33 @@ def priced(name: str, gpu_h: Span, wait_h: Span | None, value_h: float = 1.0) ->
     wait = None if wait_h is None else Monthly(*wait_h)
     value = Monthly(value_h, value_h, value_h)
     return Priced(name, name, Gain(Monthly(*gpu_h), wait, value, 0, 0, 0, 0, pd.DataFrame()))
+
+
+def test_an_interval_that_includes_0_is_not_clear_and_the_clear_gain_is_first() -> None:
+    now = scenario(job("a", H))
+    advice = Advice(None, now, 100.0, 50.0, (), (), {}, (), (), "")
+    waited, freed, *_ = parts(advice, priced("share", (10, 0, 20), (5, 1, 9)))
+    assert (
+        waited == "5 hours less waiting a month, 10 % of the waiting (nine of ten months: 1 to 9)"
+    )
+    assert freed == "GPU hours a month: not clear (nine of ten months: 0 to 20)"
+    first, *_ = parts(advice, priced("share", (10, 1, 20), (5, 1, 9)))
+    assert first.startswith("10 GPU hours a month, 10 % of all")
+    costs, *_ = parts(advice, priced("servers", (-10, -20, -1), None))
+    assert costs.startswith("costs 10 GPU hours a month")
+    listed = [
+        priced("backfill", (0, 0, 0), (5, 1, 9)),
+        priced("share", (10, 0, 20), None),
+        priced("repair", (10, 1, 20), None),
+        priced("servers", (-10, -20, -1), None, value_h=0),
+    ]
+    folded = without_clear_gain(replace(advice, levers=listed, disputed={"backfill": "EASY"}))
+    assert folded["why"].tolist() == [
+        "the log also fits EASY, which does not have this lever",
+        "the intervals include 0",
+        "costs more than it gains",
+    ]
+    assert folded["GPU hours a month"].tolist()[:2] == ["0", "10 (0 to 20)"]
 
 
 @pytest.mark.parametrize(

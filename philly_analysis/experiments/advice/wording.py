@@ -103,9 +103,7 @@ def _amount(gain: Monthly, noun: str, total: float, of: str, interval: bool) -> 
     """Return the size of a gain with its share of a total, and the interval of months."""
     mean, low, high = gain if gain.mean >= 0 else (-gain.mean, -gain.high, -gain.low)
     if interval and low <= 0:
-        return (
-            f"no clear change of {noun} (nine of ten months: {_rounded(low)} to {_rounded(high)})"
-        )
+        return f"{noun}: not clear (nine of ten months: {_rounded(low)} to {_rounded(high)})"
     size = f"{_rounded(mean)} {noun}, {whole_percent(mean / total)} {of}"
     return f"{size} (nine of ten months: {_rounded(low)} to {_rounded(high)})" if interval else size
 
