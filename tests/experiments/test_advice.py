@@ -36,7 +36,7 @@ from philly_analysis.experiments.advice.scenario import (
     period_of,
     recorded_scenario,
 )
-from philly_analysis.experiments.advice.wording import parts, without_clear_gain
+from philly_analysis.experiments.advice.wording import parts, settings, without_clear_gain
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Estimates, Pool, run
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Policy, Qssf
@@ -160,6 +160,19 @@ def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None
     disputed = disputed_levers(equal, NOTHING, GIVEN)
     assert disputed["backfill"] and disputed["quotas"] and "servers" not in disputed
     assert "quotas" not in disputed_levers(by_quotas, NOTHING, GIVEN)
+
+
+def test_the_larger_distance_of_the_two_halves_decides() -> None:
+    jobs = convoys(np.random.default_rng(3))
+    now = scenario(*jobs)
+    waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
+    late = {name: wait + 30 * H * (name >= "j0120") for name, wait in waits.items()}
+    fitted = fit_baseline(now, late, None, InlineExecutor(), CANDIDATES[:1])
+    assert fitted is not None
+    [row] = fitted.tried.to_dict("records")
+    assert row["first_half"] < 0.1 < row["second_half"] == fitted.distance.total
+    assert row["distance"] == pytest.approx((row["first_half"] + row["second_half"]) / 2)
+    assert row["near_tie"] and not fitted.rivals
 
 
 @pytest.mark.slow
@@ -528,6 +541,23 @@ def test_every_lever_has_its_settings_and_wording() -> None:
     for lever in LEVERS:
         assert lever.title(GIVEN) and lever.assumes.endswith(".")
         assert not lever.moves or hasattr(GIVEN, lever.moves)
+
+
+def test_settings_are_filled_in_from_the_log() -> None:
+    def typed(name: str, **fields: object) -> pd.DataFrame:
+        now = scenario(job("a", H, **fields), job("b", H, vc="it's"), machines="2x4,1x8")
+        advice = Advice(None, now, 1.0, None, (), (), {}, (), (), "")
+        return settings(advice, priced(name, (0, 0, 0), None), GIVEN)
+
+    assert typed("backfill")["type"][1] == "SchedulerParameters=bf_window=60,bf_continue"
+    assert "bf_window=91," in typed("backfill", time_limit_s=90 * 60.0 + 1)["type"][1]
+    assert "bf_window=43200," in typed("backfill", time_limit_s=1000 * 24 * H)["type"][1]
+    assert typed("backfill")["link"][1] == "https://slurm.schedmd.com/slurm.conf.html#OPT_bf_window"
+    assert typed("share")["type"][1] == "NodeName=NAME Gres=gpu:4,shard:8"
+    assert typed("other_servers")["type"][0] == "NodeName=NEW[1-1] Gres=gpu:8"
+    shares = typed("quotas")
+    assert shares["type"][1] == """sacctmgr modify account name='it'"'"'s' set fairshare=8"""
+    assert "GrpTRES=gres/gpu=8" in shares["documentation"][1]
 
 
 def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> None:
