@@ -31,6 +31,7 @@ _PREFIX = re.compile(
       | \[\w{3}\ \w{3}\s{1,2}\d{1,2}\ [\d:]{8}\ \d{4}\]
       | [\[(]?\d{4}[-/]\d\d[-/]\d\d[T\ ,]{1,2}[\d:]{8}(?:[.,]\d{1,9})?(?:Z|[+-][\d:]{4,5})?[\])]?:?
       | \w{3}\s{1,2}\d{1,2}\ \d\d:\d\d:\d\d\ [\w.-]{1,60}(?=\ \w{1,20}(?:\[\d{1,8}\])?:)  # syslog
+      | \^C                                            # a terminal's echo of Ctrl-C
       | <stderr>:? | <stdout>:? | kernel: | \|{1,2}\s
       | (?:ERROR|CRITICAL|FATAL|WARNING|INFO)\ (?:\d\d-\d\d\ [\d:]{8}\ )?\[[\w./-]{1,100}:\d{1,6}\]
       | what\(\):                                       # of a C++ exception

@@ -108,6 +108,8 @@ class Tracebacks:
             if rank_of(piece) != rank:
                 continue  # interleaved output of another rank
             line = unprefixed(piece)
+            if at != first and _IGNORED.match(line):
+                break
             if frame := _FRAME.match(line):
                 framed = after_frame = True
                 block.function, block.source = frame.group(1) or "", ""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from philly_analysis.failures import classify_text
 from philly_analysis.failures.context import texts_of
 from philly_analysis.failures.lines import rank_of, split_lines
 from philly_analysis.failures.tracebacks import MESSAGE_LINES, WALK_LINES, Tracebacks
@@ -100,3 +101,15 @@ def test_exceptions_that_python_ignores(text: str, ignored: set[int]) -> None:
 )
 def test_ranks(line: str, rank: str) -> None:
     assert rank_of(line) == rank
+
+
+def test_an_ignored_exception_ends_where_the_next_begins() -> None:
+    text = """^CException ignored in: <bound method Loader.__del__>
+Traceback (most recent call last):
+  File "loader.py", line 7, in __del__
+Exception ignored in: <bound method Loader.__del__>
+Traceback (most recent call last):
+  File "loader.py", line 7, in __del__
+    self.close()
+"""
+    assert classify_text(text).reason == "No signature"
