@@ -620,7 +620,7 @@ def notebook_waste_h(trace: Trace) -> float:
 def test_the_waste_of_the_sample_is_found_and_priced(tmp_path: Path) -> None:
     """A user's daily notebook hardly computes. The policy is Philly's.
 
-    Advice takes 45 s on two quiet cores; processor time is tested, as the machine may be busy.
+    Advice takes 90 s of processor time, which is tested, as the machine may be busy.
     """
     folder = Path(__file__).parents[2] / "data/sample"
     ingest("philly", folder, tmp_path / "trace", quotas=folder / "quotas.csv")
