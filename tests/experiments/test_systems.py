@@ -111,6 +111,7 @@ def test_contrasts_have_intervals_by_load() -> None:
         for seed in range(3)
         for arm, jct_h in (("rigid", 10.0), ("elastic", 8.0))
     ]
+    rows += [("no jobs", 1.0, arm, 0, 0.0) for arm in ("rigid", "elastic")]  # a change is undefined
     table = pd.DataFrame(rows, columns=["setting", "load", "arm", "seed", "mean_jct_h"])
     pairs = (("elastic", "rigid", "grown"), ("rigid", "elastic", "shrunk"))
     all_settings = contrasts(table, {"mean_jct_h": pairs})
@@ -399,6 +400,11 @@ def test_study_failures_have_the_rates_of_its_tables() -> None:
     assert tries / len(failed) == pytest.approx(39_776 / 17_581, rel=0.25)
     oom = [a.run_s / 60 for s in failed for a in s.attempts if a.failure == "CPU out of memory"]
     assert np.median(oom) == pytest.approx(13.45, rel=0.05)
+    # trials of jobs with one GPU, times jobs by trials
+    reasons = [s.attempts[0].failure for s in failed if s.gpus == 1]
+    expected = (11_465 * 2_803 / 12_076) / (5_844 * 4_936 / 9_690)
+    found = reasons.count("CPU out of memory") / reasons.count("Incorrect inputs")
+    assert found == pytest.approx(expected, rel=0.3)
 
 
 def test_guidelines_change_nothing_for_single_gpu_jobs() -> None:

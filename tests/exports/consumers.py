@@ -33,8 +33,9 @@ def throughput_folder(path: Path) -> Path:
     head = "global_batch_size," + ",".join(map(str, _ELASTICFLOW_GPUS))
     speeds = ",".join(str(0.5 * g) for g in _ELASTICFLOW_GPUS)
     (path / "vgg16.csv").write_text(f"{head}\n64,{speeds}\n128,{speeds}\n")
-    # a model without speeds on 16 GPUs or more
-    (path / "resnet50_cifar10.csv").write_text(f"{head}\n64,28.6,27.6,28.7,27.5,0,0,0")
+    # a model without speeds on 16 GPUs or more, of so many batch sizes that one would be drawn
+    slow = "".join(f"\n{batch},28.6,27.6,28.7,27.5,0,0,0" for batch in range(1, 60))
+    (path / "resnet50_cifar10.csv").write_text(head + slow)
     return path
 
 

@@ -73,9 +73,13 @@ def test_a_round_trip_keeps_the_records(tmp_path: Path) -> None:
     assert (tmp_path / "two.swf").read_bytes() == (tmp_path / "one.swf").read_bytes()
 
 
-def test_a_start_before_submission_has_no_wait(exported: Exporter) -> None:
+def test_memory_per_processor_and_starts_before_submission(exported: Exporter) -> None:
     early = TINY.attempts.with_columns(pl.col("started_at") - pl.duration(seconds=7))
-    done = exported("swf", workload=Workload("early", TINY.jobs, early))
-    assert [r[2] for r in read_swf(exported.out)[2]] == [-1, -1, 3, 3, 93]
+    jobs = TINY.jobs.with_columns(mem_gb=pl.Series([None, 3.0, 1.0, 4.0, 6.0]))
+    done = exported("swf", workload=Workload("early", jobs, early))
+    records = read_swf(exported.out)[2]
+    assert [r[2] for r in records] == [-1, -1, 3, 3, 93]
+    # memory in KB per processor: 1.5, 0.25, 0.5, 0.5 GB
+    assert [r[9] for r in records] == [-1, 1_572_864, 262_144, 524_288, 524_288]
     assert any(s.startswith("waits of 2 jobs") for s in done.not_carried)
     assert exported.violations("swf") == ""

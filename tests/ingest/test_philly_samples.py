@@ -190,9 +190,12 @@ def test_only_rows_that_are_hours_late_are_written_to_disk(
 def test_a_day_of_more_rows_than_a_file_is_split_by_the_hour(
     made: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 50)
     monkeypatch.setattr(hourly_partitions, "_FILE_ROWS", 5)
-    # 2 + 2 rows of a day, 3 an hour of the next, 7 of an hour of the third
-    times = ["03 08:00", "03 08:01", "03 23:00", "03 23:01"]
+    # days in UTC: 2 rows, then 2 + 2, which fit no file of the first day, and 2 of the next day,
+    # which has 3 an hour too; 7 of an hour of the last
+    times = ["02 08:00", "02 08:01", "02 18:00", "02 18:01", "03 08:00", "03 08:01"]
+    times += ["03 23:00", "03 23:01"]
     times += [f"04 {hour:02}:{minute:02}" for hour in (8, 9, 11) for minute in range(3)]
     times += [f"05 08:{minute:02}" for minute in range(7)]
     lines = [f"2017-10-{time}:00 PDT,m1,{i}" for i, time in enumerate(times)]
@@ -202,8 +205,9 @@ def test_a_day_of_more_rows_than_a_file_is_split_by_the_hour(
         f"'{got.trace.path}/host_samples/*.parquet', filename = true) group by all order by all"
     )
     assert files == [
-        ("2017-10-03T15.parquet", 4),
-        ("2017-10-04T15.parquet", 3),
+        ("2017-10-02T15.parquet", 2),
+        ("2017-10-03T01.parquet", 4),
+        ("2017-10-04T06.parquet", 5),
         ("2017-10-04T16.parquet", 3),
         ("2017-10-04T18.parquet", 3),
         ("2017-10-05T15.parquet", 7),

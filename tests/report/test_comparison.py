@@ -264,6 +264,7 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     assert result.facts.after_mean_jct_change_pct == pytest.approx(-10)
     assert result.facts.after_mean_jct_change_low_pct < -10 < 0  # type: ignore[operator]
     gang, vc = plot_groups(result).axes
+    assert [ax.texts[-1].get_text() for ax in (gang, vc)] == ["By gang size", "By virtual cluster"]
     assert [label.get_text() for label in gang.get_yticklabels()] == ["5-8 GPUs", "1 GPU"]
     assert [label.get_text() for label in vc.get_yticklabels()] == ["v", "w"]
 

@@ -83,7 +83,7 @@ def convert(extract: Path, out: Path) -> None:
         Folder to create.
     """
     jobs: list[dict[str, Any]] = json.loads(gzip.decompress((extract / JOBS).read_bytes()))
-    out.mkdir(parents=True)
+    out.mkdir()
     log = [
         {key: job[key] for key in ("status", "vc", "jobid")}
         | {"attempts": [{key: job[key] for key in ("start_time", "end_time", "detail")}]}

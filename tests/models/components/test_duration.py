@@ -32,7 +32,7 @@ def test_effective_size_and_correlation_by_hand() -> None:
     assert effective_size([0, 0, 1, 1], 1.0) == 2 and effective_size([0, 0, 1, 1], 0.0) == 4
     assert effective_size([0, 0, 1, 1], 0.5) == pytest.approx(4 / 1.5)
     assert effective_size(np.arange(7), 0.9) == 7
-    assert intracluster_correlation([1.0, 1.0, 3.0, 3.0], [0, 0, 1, 1]) == 0.95
+    assert intracluster_correlation([1.0, 1.0, 3.0, 3.0], [0, 0, 2, 2]) == 0.95  # 1 is empty
     assert intracluster_correlation([1.0, 3.0, 1.0, 3.0], [0, 0, 1, 1]) == 0
 
 
