@@ -36,8 +36,9 @@ def fetch(dataset: str, out: Path | str | None = None, *, url: str | None = None
     """Download a public trace from its publisher.
 
     An interrupted transfer resumes where it stopped, in this call and in the next. A file gets its
-    name once its size and SHA-256 equal those published, and files that belong together appear
-    together. Files that are already there are not downloaded again.
+    name once its size and SHA-256 equal those published (or those of the first download, where the
+    publisher states none), and files that belong together appear together. Files that are already
+    there are not downloaded again.
 
     Parameters
     ----------
@@ -664,18 +665,27 @@ def atlas(
     out: Path | str | None = None,
     *,
     datasets: Path | str | None = None,
+    fetch: bool = False,
+    workers: int = 1,
 ) -> Result:
     """Test which of the study's findings hold on which clusters.
 
     Parameters
     ----------
     traces
-        Folders of traces. Or open ones.
+        Folders of traces, and with `fetch` also names of public traces. Or open traces.
     out
         Folder of a page with all clusters side by side.
     datasets
         Folder of public traces as published, to test as well. Those that a source reads are
         ingested for the duration of the call; the page lists the others.
+    fetch
+        Download the named public traces first, or all of them if none is named. Their sizes are
+        printed, interrupted downloads resume, and digests are verified. They go to `datasets`, by
+        default ``public-traces``; names: philly, helios, acme, itp-2021, pai, alibaba-openb-2023,
+        alibaba-spot-2026, mit-supercloud, thetagpu-2023, blue-waters.
+    workers
+        Processes that ingest public traces at the same time.
 
     Returns
     -------
@@ -689,18 +699,21 @@ def atlas(
     ------
     TraceError
         There is no trace, a folder is not a trace, or the page cannot be written.
+    UnknownNameError
+        There is no public trace of that name to fetch.
     InputError
-        There is no such folder of public traces.
+        There is no such folder of public traces, or nothing could be fetched.
 
     Examples
     --------
     In a shell::
 
         philly atlas my-trace what-if --out atlas
+        philly atlas --fetch helios acme --out atlas
     """
     from philly_analysis.report import atlas_of
 
-    return atlas_of(traces, None if out is None else Path(out), datasets)
+    return atlas_of(traces, None if out is None else Path(out), datasets, fetch=fetch, jobs=workers)
 
 
 @suggest_arguments

@@ -1,5 +1,6 @@
 """Show the progress of long steps on a terminal and in Jupyter, and nothing in a pipe."""
 
+import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -45,6 +46,11 @@ def step(what: str, con: duckdb.DuckDBPyConnection | None = None) -> Iterator[No
         yield
 
 
+def announce(text: str) -> None:
+    """Print a line about work that is about to begin, also where no progress is shown."""
+    _TERMINAL.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a transfer while the block runs; call the result with the bytes so far."""
@@ -57,8 +63,9 @@ def transfer(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def _shown(progress: Progress, poll: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Show progress while the block runs; `poll` brings it up to date."""
-    if not (_TERMINAL.is_terminal or _TERMINAL.is_jupyter):
+    """Show progress while the block runs, but not in worker processes; `poll` updates it."""
+    shown = multiprocessing.parent_process() is None
+    if not (shown and (_TERMINAL.is_terminal or _TERMINAL.is_jupyter)):
         yield
         return
     done = threading.Event()

@@ -14,6 +14,8 @@ class Dataset:
     ----------
     folder
         Its folder, or file, among those of all traces.
+    fetch
+        Name under which it can be fetched complete; empty if it cannot.
     name
         Name of the trace; empty if no source reads it.
     cluster
@@ -27,11 +29,19 @@ class Dataset:
     """
 
     folder: str
+    fetch: str = ""
     name: str = ""
     cluster: str = ""
     source: str = "table"
     map: str | None = None
     why: str = ""
+
+    def find(self, root: Path) -> Path:
+        """Return its place among those of all traces: as fetched, else its folder or file."""
+        for place in (root / self.fetch / self.folder, root / self.fetch):
+            if self.fetch and place.exists():
+                return place
+        return root / self.folder
 
 
 @cache

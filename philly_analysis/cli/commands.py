@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -78,15 +79,17 @@ FLAGS = {
 }
 """Options that are named otherwise than the parameter."""
 
-FOLDERS = {
+COMMAND_DEFAULTS = {
+    "atlas.workers": min(os.cpu_count() or 1, 4),
     "advise.out": "reports/advice",
     "experiment.out": "reports",
     "report.out": "reports",
     "sweep.out": "reports/sweep",
 }
-"""Folders that a command writes to by default; a function writes where it is given one."""
+"""Defaults of a command where a function has none: folders to write to, processes."""
 
 DEFAULTS = {
+    "atlas.workers": "processor cores, at most 4",
     **{f"{verb}.run_policy": "span" for verb in ("query", "analyze", "report")},
     "fit.run_policy": "sum",
     "experiment.models": "literature and philly; conclusions: two more",
@@ -308,7 +311,9 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> inspect.Par
     if found[1] or star or key == "report.trace":
         kind = list[kind]
     required = key in REQUIRED or (parameter.default is parameter.empty and not star)
-    default = None if star or parameter.default == () else FOLDERS.get(key, parameter.default)
+    default = (
+        None if star or parameter.default == () else COMMAND_DEFAULTS.get(key, parameter.default)
+    )
     settings: dict[str, Any] = {
         "help": text,
         "metavar": METAVARS.get(key, METAVARS.get(name)),

@@ -27,21 +27,35 @@ from philly_analysis.atlas import (
     shipped_answers,
 )
 from philly_analysis.atomic import scratch_folder
-from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import IngestOptions, ingest
+from philly_analysis.errors import InputError, TraceError, UnknownNameError
+from philly_analysis.ingest import IngestOptions, fetch_all, ingest
+from philly_analysis.parallel import map_ordered, workers
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import data_uri, now, replacing, template
-from philly_analysis.results import Result, csv_text, write_csv
+from philly_analysis.results import Result, count, csv_text, write_csv
 from philly_analysis.trace import MACROS, Trace, TraceLike, open_trace, with_dependencies
 
 ATLAS = "atlas.html"
+DOWNLOADS = "public-traces"
+"""Folder that public traces are fetched to, if none is given."""
 
 
 def atlas_of(
-    traces: Sequence[TraceLike] | TraceLike, out: Path | None, datasets: str | Path | None
+    traces: Sequence[TraceLike] | TraceLike,
+    out: Path | None,
+    datasets: str | Path | None,
+    *,
+    fetch: bool = False,
+    jobs: int = 1,
 ) -> Result:
     """Test the study's findings on clusters: see :func:`philly_analysis.atlas`."""
-    given = cast("Sequence[TraceLike]", traces if isinstance(traces, list | tuple) else [traces])
+    given = list(
+        cast("Sequence[TraceLike]", traces if isinstance(traces, list | tuple) else [traces])
+    )
+    failures: dict[str, str] = {}
+    if fetch:
+        datasets = Path(datasets or DOWNLOADS)
+        given, failures = _fetch(given, datasets)
     with ExitStack() as stack:
         sources = [stack.enter_context(open_trace(trace)) for trace in given]
         absent: list[tuple[str, str]] = []
@@ -49,11 +63,13 @@ def atlas_of(
         aggregates: list[Finding] = []
         if datasets is not None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder()))
-            made, absent = _ingest_datasets(Path(datasets), Path(scratch))
+            made, absent = _ingest_datasets(Path(datasets), Path(scratch), jobs)
             sources += [stack.enter_context(Trace(path)) for _, path in made]
             clusters = {dataset.name: dataset.cluster or dataset.name for dataset, _ in made}
             aggregates = list(from_aggregates(Path(datasets)))
         if not sources and not aggregates:
+            if failures:
+                raise InputError(f"Nothing could be fetched. {next(iter(failures.values()))}")
             raise TraceError(
                 "There is no trace. Give the folder of one or more, or that of public traces as "
                 "published with datasets=FOLDER."
@@ -61,32 +77,66 @@ def atlas_of(
         found = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
     if out is not None:
         atlas_page(found, absent, out)
-    return replace(found.result(), write_page=lambda _, folder: atlas_page(found, absent, folder))
+    return replace(
+        found.result(),
+        warnings=tuple(f"Not fetched: {name}. {why}" for name, why in failures.items()),
+        write_page=lambda _, folder: atlas_page(found, absent, folder),
+    )
+
+
+def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], dict[str, str]]:
+    """Fetch the public traces among the given ones, or all if there is none.
+
+    Returns
+    -------
+    list, dict
+        The other given ones, and why public traces could not be fetched, by name.
+    """
+    known = [dataset.fetch for dataset in known_datasets() if dataset.fetch]
+    names = [str(t) for t in given if isinstance(t, str | Path) and str(t) in known]
+    others = [t for t in given if not (isinstance(t, str | Path) and str(t) in known)]
+    for trace in others:
+        if isinstance(trace, str | Path) and "://" not in str(trace) and not Path(trace).exists():
+            raise UnknownNameError("public trace", str(trace), known)
+    folder.mkdir(parents=True, exist_ok=True)
+    return others, fetch_all(names or known, folder)
 
 
 def _ingest_datasets(
-    folder: Path, scratch: Path
+    folder: Path, scratch: Path, jobs: int
 ) -> tuple[list[tuple[Dataset, Path]], list[tuple[str, str]]]:
     """Ingest the public traces in a folder; return their traces, and reasons for the others."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: give that of the public traces.")
-    made: list[tuple[Dataset, Path]] = []
-    absent: list[tuple[str, str]] = []
-    for dataset in known_datasets():
-        raw, name = folder / dataset.folder, dataset.name or dataset.folder
-        if not raw.exists() or dataset.why:
-            absent.append((name, dataset.why if raw.exists() else f"There is no {raw.name}."))
-            continue
-        out = scratch / f"{len(made)}"
-        with step(f"reading {name}"):
-            try:
-                options = IngestOptions(dataset.source, raw, out, map=dataset.map, name=name)
-                ingest(options)
-            except InputError as error:
-                absent.append((name, str(error).replace(str(folder), folder.name)))
-            else:
-                made.append((dataset, out))
-    return made, absent
+    why = {
+        dataset: dataset.why if dataset.find(folder).exists() else f"There is no {dataset.folder}."
+        for dataset in known_datasets()
+        if dataset.why or not dataset.find(folder).exists()
+    }
+    tasks = [
+        (dataset, dataset.find(folder), scratch / str(number))
+        for number, dataset in enumerate(known_datasets())
+        if dataset not in why
+    ]
+    with step(f"reading {count(len(tasks), 'public trace')}"), workers(jobs) as executor:
+        outcomes = list(map_ordered(executor, _ingest, tasks, ahead=len(tasks)))
+    why |= {
+        dataset: error.replace(str(folder), folder.name)
+        for (dataset, _, _), error in zip(tasks, outcomes, strict=True)
+        if error
+    }
+    absent = [(d.name or d.folder, why[d]) for d in known_datasets() if d in why]
+    return [(dataset, out) for dataset, _, out in tasks if dataset not in why], absent
+
+
+def _ingest(task: tuple[Dataset, Path, Path]) -> str:
+    """Ingest a public trace; return why it cannot be read, or an empty text."""
+    dataset, raw, out = task
+    try:
+        ingest(IngestOptions(dataset.source, raw, out, map=dataset.map, name=dataset.name))
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def atlas_page(atlas: Atlas, absent: Sequence[tuple[str, str]], out: Path) -> Path:

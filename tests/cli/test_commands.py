@@ -25,7 +25,7 @@ from typer.main import get_command
 
 import philly_analysis as library
 from philly_analysis.cli import app
-from philly_analysis.cli.commands import FOLDERS
+from philly_analysis.cli.commands import COMMAND_DEFAULTS
 from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.distributions import EMPIRICAL, FAMILIES
 from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
@@ -70,7 +70,7 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
         default = parameters[name].default if name in parameters else False
-        default = FOLDERS.get(f"{verb}.{name}", default)
+        default = COMMAND_DEFAULTS.get(f"{verb}.{name}", default)
         if default in (None, (), inspect.Parameter.empty):
             assert parameter.default is None
         else:

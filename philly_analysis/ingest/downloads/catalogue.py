@@ -1,6 +1,7 @@
 """List the public traces, and fetch them from their publishers."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,11 @@ from philly_analysis.ingest.downloads.http_file import (
     RetryPolicy,
     download,
     is_downloaded,
+    size_of,
 )
+from philly_analysis.progress import announce
 
+_HEAD_TIMEOUT_S = 10.0
 _MAPS = Path(__file__).parents[1] / "table" / "maps"
 
 
@@ -28,7 +32,7 @@ class Dataset:
     map
         Map of a table, which is written beside the files.
     unpack
-        The files are tar archives to be unpacked.
+        The files are tar or zip archives to be unpacked.
     """
 
     name: str
@@ -78,7 +82,8 @@ def fetch(
     """Fetch a public trace from its publisher.
 
     An interrupted transfer resumes where it stopped, in this call or the next. A file gets its name
-    once its size and SHA-256 are verified. Several files appear together. Existing files are not
+    once its size and SHA-256 are verified. Where the publisher states no digest, that of the first
+    download is recorded beside the file. Several files appear together. Existing files are not
     fetched again.
 
     Parameters
@@ -129,6 +134,46 @@ def fetch(
     except OSError as error:
         raise OutputError(f"{place} cannot be written: {error.strerror or error}") from None
     return place
+
+
+def fetch_all(names: Sequence[str], out: Path) -> dict[str, str]:
+    """Fetch public traces into folders of their names, after printing their sizes.
+
+    Returns
+    -------
+    dict
+        Why a trace could not be fetched, by name.
+    """
+    if pending := [published()[name] for name in names if not (out / name).exists()]:
+        announce(_sizes(pending, out))
+    failures = {}
+    for name in names:
+        try:
+            fetch(name, out / name)
+        except (InputError, OutputError) as error:
+            failures[name] = str(error)
+    return failures
+
+
+def _sizes(pending: Sequence[Dataset], out: Path) -> str:
+    """Return the sizes of datasets to be downloaded, and which have no published digest."""
+    parts, total = [], 0
+    for dataset in pending:
+        sizes = [size_of(file, _HEAD_TIMEOUT_S) for file in dataset.files]
+        known = sum(size or 0 for size in sizes)
+        total += known
+        parts.append(
+            f"{dataset.name} {known / 1e6:,.1f} MB"
+            if all(sizes)
+            else f"{dataset.name} size unknown"
+        )
+    text = f"Downloading to {out}: {', '.join(parts)}; at least {total / 1e6:,.1f} MB in all."
+    if unknown := [d.name for d in pending if not all(file.known for file in d.files)]:
+        text += (
+            f" The publisher of {', '.join(unknown)} states no digest: that of the first download "
+            "is recorded."
+        )
+    return text
 
 
 def _at_url(dataset: Dataset, url: str) -> Dataset:

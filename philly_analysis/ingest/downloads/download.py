@@ -1,10 +1,10 @@
 """Download several files into a folder that appears when all of them are complete."""
 
+import hashlib
 import shutil
-import tarfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from philly_analysis.atomic import atomic_write, exclusive
@@ -15,10 +15,11 @@ from philly_analysis.ingest.downloads.http_file import (
     download,
     is_downloaded,
 )
+from philly_analysis.ingest.downloads.unpacking import members, unpack_archive
 
-UNPACKED_TIMES = 40
-"""Limit on the size of an unpacked archive, as a multiple of its own."""
 _LOCK = "lock"
+_RECORDED = ".sha256"
+"""Suffix of the digest of a file whose publisher states none, as `sha256sum -c` reads it."""
 
 
 def download_all(
@@ -38,7 +39,7 @@ def download_all(
     texts
         Further files of the folder, by name.
     unpack
-        The files are tar archives to be unpacked.
+        The files are tar or zip archives to be unpacked.
 
     Raises
     ------
@@ -49,6 +50,8 @@ def download_all(
     OSError
         It cannot be written there.
     """
+    published = files
+    files = [_with_recorded_digest(file, folder) for file in published]
     staging = folder.with_name(f".{folder.name}.fetching")
     if not staging.exists() and _is_complete(files, folder, texts, unpack=unpack):
         return
@@ -68,11 +71,11 @@ def download_all(
                 if unpack:
                     try:
                         for file in files:
-                            _unpack(partial / file.name, partial)
+                            unpack_archive(partial / file.name, partial)
                     except InputError:  # the published archive itself is damaged
                         shutil.rmtree(staging, ignore_errors=True)
                         raise
-                for name, text in texts.items():
+                for name, text in {**texts, **_recorded_digests(published, partial)}.items():
                     (partial / name).write_text(text, "utf-8")
                 if others := _files(folder) - _files(partial):
                     raise _occupied(folder, others)
@@ -120,13 +123,34 @@ def _is_complete(
     return (
         all(is_downloaded(file, folder) for file in files)
         and all((folder / name).is_file() for name in texts)
+        and all((folder / f"{file.name}{_RECORDED}").is_file() for file in files if not file.known)
         and all(
-            path.is_file() and path.stat().st_size == size
+            (folder / path).is_file() and (folder / path).stat().st_size == size
             for file in files
             if unpack
-            for path, size in _members(folder / file.name, folder).items()
+            for path, size in members(folder / file.name).items()
         )
     )
+
+
+def _with_recorded_digest(file: RemoteFile, folder: Path) -> RemoteFile:
+    """Return a file with the digest of its first download, if its publisher states none."""
+    record = folder / f"{file.name}{_RECORDED}"
+    if file.known or not record.is_file():
+        return file
+    return replace(file, sha256=record.read_text("utf-8").partition(" ")[0])
+
+
+def _recorded_digests(files: Sequence[RemoteFile], folder: Path) -> dict[str, str]:
+    """Return the records of digests of the files in a folder whose publisher states none."""
+    records = {}
+    for file in files:
+        record = folder / f"{file.name}{_RECORDED}"
+        if not file.known:
+            with (folder / file.name).open("rb") as content:
+                sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+            records[record.name] = f"{sha256}  {file.name}\n"
+    return records
 
 
 def _files(folder: Path) -> set[Path]:
@@ -146,35 +170,3 @@ def _link(file: Path, folder: Path) -> None:
         (folder / file.name).hardlink_to(file)
     except OSError:
         shutil.copy2(file, folder)
-
-
-def _members(archive: Path, folder: Path) -> dict[Path, int]:
-    """Return the paths in a folder of the files of a tar archive, and their sizes."""
-    with _opened(archive) as packed:
-        found = [tarfile.data_filter(m, str(folder)) for m in packed if m.isfile()]
-    return {folder / member.name: member.size for member in found}
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack the files of a tar archive, none of them outside the folder.
-
-    Raises
-    ------
-    InputError
-        It is damaged, or would be too large.
-    """
-    most = UNPACKED_TIMES * archive.stat().st_size
-    with _opened(archive) as packed:
-        members = [member for member in packed if member.isfile()]
-        if sum(member.size for member in members) > most:
-            raise InputError(f"{archive.name} would unpack to more than {most:,} bytes.")
-        packed.extractall(folder, members=members, filter="data")
-
-
-@contextmanager
-def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
-    try:
-        with tarfile.open(archive) as packed:
-            yield packed
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise InputError(f"{archive.name} cannot be unpacked: {error}") from None

@@ -32,7 +32,8 @@ class RemoteFile:
     sha256
         Its digest, as hexadecimal digits.
     blob
-        Git's name of its content, where no digest is published.
+        Git's name of its content, where no digest is published. If both are empty, the first
+        download is verified by its size alone.
     """
 
     name: str
@@ -42,8 +43,15 @@ class RemoteFile:
     blob: str = ""
 
     @property
+    def known(self) -> bool:
+        """Whether its content is known."""
+        return bool(self.sha256 or self.blob)
+
+    @property
     def identity(self) -> str:
         """Digest that identifies it, for messages."""
+        if not self.known:
+            return "no digest"
         return f"SHA-256 {self.sha256}" if self.sha256 else f"the name {self.blob} in Git"
 
 
@@ -64,6 +72,22 @@ class RetryPolicy:
     timeout_s: float = 30.0
     tries: int = 5
     pause_s: float = 1.0
+
+
+def size_of(file: RemoteFile, timeout_s: float) -> int | None:
+    """Return the size of a file: as published, or as its server states it; None if neither."""
+    if file.bytes is not None:
+        return file.bytes
+    try:
+        with urlopen(_request(file, method="HEAD"), timeout=timeout_s) as response:  # noqa: S310
+            length = response.headers.get("Content-Length", "")
+    except (OSError, http.client.HTTPException):
+        return None
+    return int(length) if length.isdecimal() else None
+
+
+def _request(file: RemoteFile, method: str = "GET") -> Request:
+    return Request(file.url, headers={"User-Agent": "philly-analysis"}, method=method)  # noqa: S310 - the addresses are ours, or begin with http
 
 
 class _BrokenConnectionError(Exception):
@@ -126,7 +150,7 @@ def _size(part: BufferedRandom | BufferedReader) -> int:
     return part.seek(0, os.SEEK_END)
 
 
-def _is_pointer(part: BufferedRandom) -> bool:
+def _is_pointer(part: BufferedRandom | BufferedReader) -> bool:
     """Whether a file is a Git LFS pointer."""
     part.seek(0)
     return part.read(len(_POINTER)) == _POINTER
@@ -159,7 +183,9 @@ def _verify(file: RemoteFile, part: BufferedRandom) -> None:
 
 
 def _is_published(file: RemoteFile, content: BufferedRandom | BufferedReader) -> bool:
-    """Whether content has the digest of a published file, or its name in Git."""
+    """Whether content has the digest of a published file, or its name in Git, if one is known."""
+    if not file.known:
+        return file.bytes in (None, _size(content)) and not _is_pointer(content)
     blob = hashlib.sha1(b"blob %d\0" % _size(content), usedforsecurity=False)
     content.seek(0)
     digest = hashlib.file_digest(content, "sha256" if file.sha256 else lambda: blob)
@@ -182,7 +208,7 @@ def _receive(
     show(size)
     if file.bytes is not None and size >= file.bytes:
         return
-    request = Request(file.url, headers={"User-Agent": "philly-analysis"})  # noqa: S310 - the addresses are ours, or begin with http
+    request = _request(file)
     if size:
         request.add_header("Range", f"bytes={size}-")
     try:

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -29,6 +30,8 @@ from philly_analysis.ingest.table.table_map import load_map
 
 BODY = bytes(i * i % 251 for i in range(300_000))
 """What is published: 300 kB in no pattern of the blocks."""
+NO_DIGEST = {"mit-supercloud"}
+"""Datasets whose publisher states no digest."""
 QUICK = RetryPolicy(timeout_s=0.4, tries=3, pause_s=0.01)
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:20\nsize 300000\n"
 
@@ -267,6 +270,32 @@ def packed(**members: bytes) -> bytes:
     return made.getvalue()
 
 
+def zipped(**members: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, body in members.items():
+            packed.writestr(name, body)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (zipped(**{"a.zip": b"x"}), "cannot be written"),
+        (zipped(**{"b.csv": b"x" * 100})[:-40], "cannot be unpacked"),
+        (zipped(**{"b.csv": b"x" * 100}).replace(b"b.csv", b"b.csw", 1), "cannot be unpacked"),
+    ],
+    ids=["itself", "truncated", "two names"],
+)
+def test_a_zip_archive_replaces_nothing_and_is_whole(
+    server: Server, publish: Publish, tmp_path: Path, body: bytes, said: str
+) -> None:
+    publish_archives(server, publish, {"a.zip": body})
+    with pytest.raises((InputError, OutputError), match=said):
+        fetch("mine", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
 def publish_archives(server: Server, publish: Publish, bodies: dict[str, bytes]) -> None:
     """Publish archives that are one dataset, which the server has."""
     server.answers = (lambda h, start: h.give(bodies[h.path.rpartition("/")[2]]),)
@@ -287,13 +316,15 @@ def test_an_archive_of_tables_is_unpacked_beside_its_map_and_read(
     assert {a.table: a.kept for a in told.accounts}["jobs"] == 2
 
 
+@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
 @pytest.mark.parametrize(
     "members", [{"../out.csv": b"x"}, {"/opt/out.csv": b"x"}, {"bomb.csv": b"0" * 3_000_000}]
 )
 def test_an_archive_neither_lands_outside_nor_grows_beyond_measure(
-    server: Server, publish: Publish, tmp_path: Path, members: dict[str, bytes]
+    server: Server, publish: Publish, tmp_path: Path, members: dict[str, bytes], kind: str
 ) -> None:
-    publish_archives(server, publish, {"a.tar.gz": packed(**members)})
+    body = packed(**members) if kind == "tar.gz" else zipped(**members)
+    publish_archives(server, publish, {f"a.{kind}": body})
     folder = tmp_path / "in" / "here"
     # an absolute path is taken for a path inside the folder
     inside = "/opt/out.csv" in members
@@ -364,7 +395,7 @@ def test_the_datasets_that_ship_are_whole_and_can_be_read() -> None:
             load_map(one.map)
         for file in one.files:
             assert re.fullmatch(r"[0-9a-f]{64}", file.sha256) or not file.sha256
-            assert re.fullmatch(r"[0-9a-f]{40}", file.blob) or file.sha256
+            assert re.fullmatch(r"[0-9a-f]{40}", file.blob) or file.sha256 or one.name in NO_DIGEST
             assert re.fullmatch(r"https://[^ ]+/" + re.escape(file.name), file.url)
             if "github" in file.url:
                 assert re.search(r"/[0-9a-f]{40}/", file.url), "a branch moves"
