@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast, overload
 
-from philly_analysis.errors import suggest_arguments
+from philly_analysis.errors import ArgumentError, suggest_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -302,13 +302,13 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
 
 
 @suggest_arguments
-def verify(trace: Path | str) -> pd.DataFrame:
+def verify(trace: TraceLike) -> pd.DataFrame:
     """Verify a trace's files against its checksums.
 
     Parameters
     ----------
     trace
-        Folder of a trace. Or its address on object storage.
+        Folder of a trace. Or its address on object storage, or an open one.
 
     Returns
     -------
@@ -328,8 +328,11 @@ def verify(trace: Path | str) -> pd.DataFrame:
 
         philly verify my-trace
     """
+    from philly_analysis.trace import Trace
     from philly_analysis.trace import verify as check
 
+    if not isinstance(trace, str | Path):
+        trace = (trace if isinstance(trace, Trace) else Trace(trace)).path
     return check(trace)
 
 
@@ -930,6 +933,8 @@ def sample(
     """
     from philly_analysis.models import WorkloadModel, load_model
 
+    if isinstance(out, int):
+        raise ArgumentError(f"sample(): a folder is no number. Use sample(model, jobs={out}).")
     given = model if isinstance(model, WorkloadModel) else load_model(model)
     drawn = given.sample(
         jobs=jobs,
@@ -1371,7 +1376,7 @@ def sweep(
     runs = plan_runs(
         workloads if isinstance(workloads, list | tuple) else [cast("Work", workloads)],
         [policies] if isinstance(policies, str) else policies,
-        loads=loads,
+        loads=[loads] if isinstance(loads, float) else loads,
         seeds=seeds,
         knobs=knobs,
         jobs=jobs,

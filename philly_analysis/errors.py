@@ -5,12 +5,11 @@ import tomllib
 from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from functools import cache, update_wrapper
+from functools import cache, update_wrapper, wraps
 from pathlib import Path
-from types import MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
-_Kind = TypeVar("_Kind")
 _Options = ParamSpec("_Options")
 _Returned = TypeVar("_Returned")
 
@@ -91,9 +90,20 @@ class SuggestsNames(metaclass=_ClassSuggestsNames):
     """Accept the names of other libraries, or name the right call in the error.
 
     ``familiar_names.toml`` lists them by class. They are not documented: each thing has one name.
+    Errors of its public methods name the nearest argument.
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if name.startswith("_") and name not in ("__init__", "__call__"):
+                continue
+            if isinstance(method, classmethod) and not hasattr(method.__func__, "__wrapped__"):
+                setattr(cls, name, classmethod(_check_arguments(method.__func__)))
+            elif inspect.isfunction(method) and not hasattr(method, "__wrapped__"):
+                setattr(cls, name, _check_arguments(method))
 
     if not TYPE_CHECKING:
 
@@ -160,8 +170,51 @@ class ArgumentError(PhillyError, TypeError):
     """A call has an argument that the function does not take, or lacks one."""
 
 
+def _check_arguments(function: Callable[..., object]) -> Callable[..., object]:
+    """Return the function with errors that name the nearest argument.
+
+    Names that other libraries have for an argument are accepted.
+    """
+
+    @wraps(function)
+    def checked(*args: object, **kwargs: object) -> object:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            signature = inspect.signature(function)
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                reason = error
+            else:
+                raise  # the arguments are right: the error is of the function's own
+        parameters = signature.parameters.items()
+        known = [
+            n
+            for n, p in parameters
+            if n != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
+        unknown = [name for name in kwargs if name not in known]
+        same = {name: familiar_names("arguments", "works").get(name) for name in unknown}
+        renamed = {n: s for n, s in same.items() if s in known and s not in kwargs}
+        if renamed:
+            return checked(*args, **{renamed.get(n) or n: v for n, v in kwargs.items()})
+        owner, _, call = function.__qualname__.removesuffix(".__init__").rpartition(".")
+        hints = [hint for name in unknown if (hint := _near_argument(name, known))]
+        instead = familiar_names(owner or "philly_analysis", "instead").get(f"{call}()")
+        if hints:
+            hint = f"Did you mean {', '.join(hints)}?"
+        elif instead:
+            hint = f"Use {instead}."
+        else:
+            hint = f"It takes: {', '.join(known) or 'nothing'}."
+        raise ArgumentError(f"{call}(): {reason}. {hint}") from None
+
+    return checked
+
+
 class CheckedFunction:
-    """A function whose errors name the nearest argument, and the call for an absent attribute.
+    """A function of the package whose errors name the call for an absent attribute or item.
 
     ``policies.Fifo`` is such an attribute.
     """
@@ -171,36 +224,11 @@ class CheckedFunction:
 
     def __init__(self, function: Callable[..., object]) -> None:
         update_wrapper(self, function)
-        self._function = function
-        self._signature = inspect.signature(function)
-        parameters = self._signature.parameters.items()
-        self._known = [n for n, p in parameters if n != "self" and p.kind != p.VAR_KEYWORD]
+        self._function = _check_arguments(function)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function, or raise an ArgumentError."""
-        parameters, known = self._signature.parameters, self._known
-        for name in kwargs.keys() - parameters.keys():
-            same = familiar_names("arguments", "works").get(name)
-            if same in known and same not in kwargs:
-                kwargs[same] = kwargs.pop(name)
-        try:
-            self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            owner, _, call = self.__qualname__.removesuffix(".__init__").rpartition(".")
-            unknown = [name for name in kwargs if name not in parameters]
-            hints = [hint for name in unknown if (hint := _near_argument(name, known))]
-            instead = familiar_names(owner or "philly_analysis", "instead").get(f"{call}()")
-            if hints:
-                hint = f"Did you mean {', '.join(hints)}?"
-            elif instead:
-                hint = f"Use {instead}."
-            else:
-                hint = f"It takes: {', '.join(known)}."
-            raise ArgumentError(f"{call}(): {error}. {hint}") from None
         return self._function(*args, **kwargs)
-
-    def __get__(self, owner: object, kind: type | None = None) -> object:
-        return self if owner is None else MethodType(self, owner)
 
     def __getattr__(self, name: str) -> Any:
         raise no_attribute(self, name)
@@ -212,27 +240,17 @@ class CheckedFunction:
         return self.__qualname__  # pickled by name, as functions are
 
 
-@overload
-def suggest_arguments(function: type[_Kind]) -> type[_Kind]: ...
-@overload
-def suggest_arguments(
-    function: Callable[_Options, _Returned],
-) -> Callable[_Options, _Returned]: ...
-def suggest_arguments(function: Any) -> Any:
-    """Check the arguments of a function before it runs, and name the nearest of an unknown one.
+def suggest_arguments(function: Callable[_Options, _Returned]) -> Callable[_Options, _Returned]:
+    """Name the nearest argument in the errors of a function of the package.
 
-    Some that other libraries have for the same are accepted. Of a class, those of its constructor
-    are checked.
+    Methods need it not: :class:`SuggestsNames` does the same for all of a class.
 
     Raises
     ------
     ArgumentError
         An argument is unknown, missing or given twice.
     """
-    if not isinstance(function, type):
-        return CheckedFunction(function)
-    function.__init__ = CheckedFunction(function.__init__)  # type: ignore[misc]
-    return function
+    return cast("Callable[_Options, _Returned]", CheckedFunction(function))
 
 
 def _near_argument(name: str, known: list[str]) -> str | None:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import ModelError, SuggestsNames, suggest_arguments
+from philly_analysis.errors import ModelError, SuggestsNames
 from philly_analysis.models import model_view, summary
 from philly_analysis.models.between_period import ESTIMATED, PERIOD_D
 from philly_analysis.models.components.arrivals import Arrivals
@@ -49,7 +49,6 @@ class SampleOptions(TypedDict, total=False):
     variation: str
 
 
-@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class WorkloadModel(Parts, SuggestsNames):
     """The workload of a cluster: arrivals, users, gang sizes, run times and statuses.
@@ -143,7 +142,6 @@ class WorkloadModel(Parts, SuggestsNames):
     def sample(
         self, jobs: int | None = None, *, seeds: Iterable[int], **options: Unpack[SampleOptions]
     ) -> Ensemble: ...
-    @suggest_arguments
     def sample(
         self,
         jobs: int | None = None,
@@ -220,7 +218,6 @@ class WorkloadModel(Parts, SuggestsNames):
             return repeat(self)
         return cast("Iterator[Self]", predictive_models(self, self.variation, seed))
 
-    @suggest_arguments
     def to_json(self) -> str:
         """Return the model as JSON, as :meth:`save` writes it."""
         return to_json(self)
@@ -289,8 +286,8 @@ class WorkloadModel(Parts, SuggestsNames):
         """
         return summary.summary(self)
 
-    def compare(self, other: Parts) -> pd.DataFrame:
-        """Compare this model with another, part by part.
+    def compare(self, other: Parts | TraceLike) -> pd.DataFrame:
+        """Compare this model with another, or with one fitted to a trace, part by part.
 
         Returns
         -------
@@ -300,7 +297,7 @@ class WorkloadModel(Parts, SuggestsNames):
             logarithm of their ratio), chance (95 % quantile of the distance of two samples of one
             distribution; nan: unknown).
         """
-        return summary.compare(self, other)
+        return summary.compare(self, other if isinstance(other, Parts) else self.fit(other))
 
     def plot(self) -> Figure:
         """Plot data and model: run times as CDF, QQ and PP, gang sizes, arrivals.

@@ -17,7 +17,6 @@ from philly_analysis.errors import (
     SuggestsNames,
     UnknownNameError,
     no_attribute,
-    suggest_arguments,
 )
 from philly_analysis.results.escaping import csv_text
 from philly_analysis.results.formatting import quantity, unit_of
@@ -231,6 +230,8 @@ class Result(SuggestsNames):
         def __getattr__(self, name: str) -> Any:
             if name in dict(self.facts):
                 raise NoAttributeError(f"Result has no attribute {name!r}. Use .facts.{name}.")
+            if name in self.table.columns:
+                return self.table[name]
             return super(Result, self).__getattr__(name)
 
     def fact(self, name: str) -> Value:
@@ -261,13 +262,13 @@ class Result(SuggestsNames):
 
         return pl.from_pandas(self.table)
 
-    @suggest_arguments
     def plot(
         self,
         ax: "Axes | None" = None,
         *,
         style: "Style" = "page",
         grey: bool = False,
+        figsize: tuple[float, float] | None = None,
     ) -> "Figure":
         """Draw the figure.
 
@@ -281,6 +282,8 @@ class Result(SuggestsNames):
             text of a paper in two columns, with fonts of 7 points.
         grey
             Shades of grey and line styles in place of colours, for print without colour.
+        figsize
+            Width and height of the figure in inches; None: those of its style.
 
         Raises
         ------
@@ -296,7 +299,10 @@ class Result(SuggestsNames):
         with drawing_into(ax):
             drawn: Any = self.draw(self)
         figure: Figure = getattr(drawn, "figure", None) or drawn  # of axes, theirs
-        return restyle(figure, style, grey=grey)
+        figure = restyle(figure, style, grey=grey)
+        if figsize is not None:
+            figure.set_size_inches(figsize)
+        return figure
 
     def save(self, path: str | Path) -> Path:
         """Save the figure, the table, or all of it, by the suffix of the path.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from philly_analysis.errors import SuggestsNames, is_of_frames
+from philly_analysis.errors import SuggestsNames, familiar_names, is_of_frames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +81,8 @@ class Rows(SuggestsNames):
         """Return the attribute of the relation, a column, or the attribute of the DataFrame."""
         if name in _AGGREGATES:
             return self._aggregate(name)
+        if same := familiar_names("Rows", "works").get(name):
+            return getattr(self, same)
         of_frame = is_of_frames(name)
         if name in _OF_BOTH or (hasattr(duckdb.DuckDBPyRelation, name) and not of_frame):
             return _returning_rows(getattr(self.relation, name), lambda rows: rows.relation)

@@ -66,6 +66,8 @@ class Selection:
         UnknownNameError
             ``jobs`` has no such column.
         """
+        if not isinstance(condition, str):
+            raise QueryError('a condition is SQL. Use where("gpus > 4") or where(gpus=8).')
         conditions = [f"({condition})"] * bool(condition)
         words = [condition] * bool(condition)
         values = {}

@@ -4,18 +4,18 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, overload
 from weakref import finalize
 
 import duckdb
 
 from philly_analysis.atomic import FolderHandle, scratch_folder
-from philly_analysis.errors import QueryError, SuggestsNames, TraceError, suggest_arguments
+from philly_analysis.errors import QueryError, SuggestsNames, TraceError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import connect, first_line, keep_with, parse_run_policy
@@ -33,6 +33,7 @@ from philly_analysis.trace.views import Views
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from philly_analysis.trace.gantt import By
@@ -143,8 +144,12 @@ class Trace(SuggestsNames):
             return cast("Rows", super().__getattr__(name))  # type: ignore[misc]
         return self[name]
 
-    def __getitem__(self, name: str) -> Rows:
-        """Return a table or relation by its name.
+    @overload
+    def __getitem__(self, key: str) -> Rows: ...
+    @overload
+    def __getitem__(self, key: "slice | list[str] | pd.Series[bool]") -> "pd.DataFrame": ...
+    def __getitem__(self, key: Any) -> Any:
+        """Return a table or relation by its name; of another key, what :meth:`df` returns for it.
 
         Raises
         ------
@@ -153,7 +158,18 @@ class Trace(SuggestsNames):
         MissingTableError
             The trace lacks the table, or one that the relation needs.
         """
-        return Rows(self.answer(name))
+        return Rows(self.answer(key)) if isinstance(key, str) else self.df()[key]
+
+    def df(self) -> "pd.DataFrame":
+        """Return one row per job, with its attempts' first start, last end and run time.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of ``jobs``, and started_at, ended_at (UTC), run_s (seconds, the sum of
+            the attempts) and attempts (their number), by submission.
+        """
+        return self["job_records"].df()
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.has(name)
@@ -189,6 +205,11 @@ class Trace(SuggestsNames):
     def end(self) -> datetime:
         """Last moment that the scheduler log records, UTC."""
         return self._log_bounds[1]
+
+    @property
+    def duration(self) -> timedelta:
+        """Time from the first submission to the last recorded moment."""
+        return self.end - self.start
 
     @cached_property
     def _log_bounds(self) -> tuple[datetime, datetime]:
@@ -238,12 +259,20 @@ class Trace(SuggestsNames):
         """The columns of its tables: table, column, type, unit, null, meaning."""
         return dictionary(self.keys())
 
-    def plot(self) -> "Figure":
-        """Plot an overview: submissions, GPUs in use, and queueing delay by gang size."""
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Plot an overview: submissions, GPUs in use, and queueing delay by gang size.
+
+        Parameters
+        ----------
+        ax
+            Axes of a figure of your own, whose space the panels divide.
+        """
+        from philly_analysis.results.figures import drawing_into
         from philly_analysis.trace.overview import overview
 
         gpus = self.gpus if self.has("cluster_size") else None
-        return overview(self.name, self.answer, gpus, synthetic=self.manifest.synthetic)
+        with drawing_into(ax):
+            return overview(self.name, self.answer, gpus, synthetic=self.manifest.synthetic)
 
     def gantt(self, day: str | date | None = None, *, by: "By" = "gang") -> "Figure":
         """Plot which servers jobs held during a day: servers by time, an image of bounded size.
@@ -291,7 +320,6 @@ class Trace(SuggestsNames):
         ]
         return pd.DataFrame(rows, columns=["name", "here", "row", "question", "reads"])
 
-    @suggest_arguments
     def between(
         self, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> "Trace":
@@ -316,7 +344,6 @@ class Trace(SuggestsNames):
         bounds = (moment if moment is None else str(moment) for moment in (start, end))
         return self._select(Selection.between(*bounds))
 
-    @suggest_arguments
     def where(self, condition: str = "", /, **values: object) -> "Trace":
         """Return a trace of the jobs that meet a condition.
 

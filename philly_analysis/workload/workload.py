@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
-from philly_analysis.errors import SuggestsNames, UnknownNameError, WorkloadError, suggest_arguments
+from philly_analysis.errors import SuggestsNames, UnknownNameError, WorkloadError
 from philly_analysis.results import save_table
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
@@ -60,7 +60,6 @@ def _interned(word: str | None) -> str | None:
     return word and intern(word)
 
 
-@suggest_arguments
 @dataclass(frozen=True, slots=True)
 class Workload(SuggestsNames):
     """Jobs, their attempts, and machines, as frames with the columns of the schema's tables.
@@ -138,16 +137,9 @@ class Workload(SuggestsNames):
         -------
         pandas.DataFrame
             The columns of ``jobs``, and started_at, ended_at (UTC), run_s (seconds, the sum of
-            the attempts) and attempts (their number).
+            the attempts) and attempts (their number), by submission.
         """
-        seconds = (pl.col("ended_at") - pl.col("started_at")).dt.total_microseconds() / 1e6
-        runs = self.attempts.group_by("job_id").agg(
-            pl.col("started_at").min(),
-            pl.col("ended_at").max(),
-            pl.coalesce("run_s", seconds).sum().alias("run_s"),
-            pl.len().alias("attempts"),
-        )
-        return self.jobs.join(runs, on="job_id", how="left", maintain_order="left").to_pandas()
+        return self.answer("job_records").to_pandas()
 
     def head(self, n: int = 5) -> "pd.DataFrame":
         """Return the first `n` rows of :meth:`df`."""
@@ -178,20 +170,26 @@ class Workload(SuggestsNames):
         """Number of GPUs of the machines; 0 without machines."""
         return int(self.machines["gpus"].sum())
 
-    def __getitem__(self, name: str) -> "pl.DataFrame | pd.Series[Any]":
-        """Return the frame of a table, as ``workload.jobs`` does, or a column of :meth:`df`.
+    def __getitem__(self, key: Any) -> Any:
+        """Return the frame of a table, as ``workload.jobs`` does, or what :meth:`df` has for a key.
 
         Raises
         ------
         UnknownNameError
             There is no such table or column.
         """
-        if name in self.frames:
-            return self.frames[name]
+        if isinstance(key, str) and key in self.frames:
+            return self.frames[key]
         jobs = self.df()
-        if name not in jobs:
-            raise UnknownNameError("table or column", str(name), [*self.frames, *jobs.columns])
-        return jobs[name]
+        try:
+            return jobs[key]
+        except KeyError:
+            known = [*self.frames, *jobs.columns]
+            raise UnknownNameError("table or column", str(key), known) from None
+
+    def __iter__(self) -> Iterator[JobSpec]:
+        """Iterate over the jobs that can run, by submission (:meth:`specs`)."""
+        return self.specs()
 
     def __len__(self) -> int:
         return len(self.jobs)

@@ -21,7 +21,7 @@ from philly_analysis.distributions import (
     shift_scores,
     shrink,
 )
-from philly_analysis.errors import ModelError, UnknownNameError, suggest_arguments
+from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
 from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.components.user_effects import Effects
@@ -199,7 +199,6 @@ class Duration(FittedDistribution):
     ) -> PooledDistribution: ...
     @overload
     def __call__(self, gpus: int, **conditions: Unpack[Conditions]) -> Distribution: ...
-    @suggest_arguments
     def __call__(
         self,
         gpus: int | None = None,

@@ -102,6 +102,22 @@ def workload_jobs(t: Rows) -> Out:
                r.run_s * j.gpus * frac / 3600 if known else None, out)  # fmt: skip
 
 
+def job_records(t: Rows) -> Out:
+    made = py.by(t.attempts, "job_id")
+    for j in t.jobs:
+        own = made.get((j.job_id,), [])
+        starts = [a.started_at for a in own if a.started_at]
+        ends = [a.ended_at for a in own if a.ended_at]
+        runs = [
+            py.first(a.run_s, (a.ended_at - a.started_at).total_seconds()
+                     if a.started_at and a.ended_at else None)
+            for a in own
+        ]  # fmt: skip
+        known = [run for run in runs if run is not None]
+        yield (*vars(j).values(), min(starts, default=None), max(ends, default=None),
+               sum(known) if known else None, len(own))  # fmt: skip
+
+
 def trusted_runs(t: Rows) -> Out:
     for j in t.workload_jobs:
         if j.left_out is None:
