@@ -74,10 +74,10 @@ def test_the_interval_grows_when_users_repeat_themselves() -> None:
     assert ratio == pytest.approx(10**0.5, rel=0.15)
 
 
-def spread_cluster(tmp_path: Path, spread_pct: float) -> Path:
-    """Twelve users with one packed and one spread gang each; odd ones have company."""
+def spread_cluster(tmp_path: Path, spread_pct: float, users: int = 12) -> Path:
+    """Users with one packed and one spread gang each; odd ones have company."""
     jobs, attempts, placements, samples = [], [], [], []
-    for u in range(12):
+    for u in range(users):
         for kind, (m1, m2) in (("p", ("a", "a")), ("s", ("a", "b"))):
             job, began = f"{kind}{u}", 100 * u + (50 if kind == "s" else 0)
             jobs.append((job, "v", f"u{u}", 2, began, "Pass"))
@@ -118,6 +118,17 @@ def test_sentence_of_the_effect(tmp_path: Path, spread_pct: float, said: str) ->
     assert table["spread_attempts"].to_dict() == {"all": 12, "alone": 6, "with co-tenants": 6}
     assert said in result.sentences[0]
     assert result.fact("effect_all_pct") == pytest.approx(spread_pct)
+
+
+def test_use_by_servers_is_of_the_gang_size_on_several_numbers_of_servers(tmp_path: Path) -> None:
+    with Trace(spread_cluster(tmp_path, -25, users=5)) as trace:
+        result = gpu_util_by_servers.compute(trace)
+    assert result.sentences[0] == (
+        "Gangs of 2 GPUs have a mean utilisation of 42.0 % on 1 server (n = 5), 17.0 % on "
+        "2 servers (n = 5)."
+    )
+    alone = result.table[result.table["servers"] == 1]
+    assert gpu_util_by_servers.reported_size(alone) is None
 
 
 @pytest.mark.real_data

@@ -125,6 +125,15 @@ def test_intervals_have_nominal_coverage() -> None:
     assert 34 <= inside <= 40  # binomial(40, 0.95) is below 34 once in 130 times
 
 
+def test_intervals_of_few_clusters_are_those_of_their_means() -> None:
+    rng, cluster = np.random.default_rng(7), np.repeat(np.arange(6), 50)
+    logs = rng.standard_normal(300) + 0.35 * rng.standard_normal(6)[cluster]
+    mu, _ = fit_distribution(np.exp(logs), family="lognormal", cluster=cluster).parameters
+    means = logs.reshape(6, 50).mean(axis=1)
+    low, high = sp.t.interval(0.95, 5, means.mean(), sp.sem(means))
+    assert (mu.low, mu.high) == pytest.approx((low, high), rel=0.03)
+
+
 @pytest.mark.parametrize("family", ["weibull", "gamma", "lomax", "exponential", "lognormal"])
 @pytest.mark.parametrize("cut", [False, True])
 def test_fits_are_those_of_scipy_on_censored_data(family: str, cut: bool) -> None:

@@ -313,10 +313,18 @@ def test_a_machine_keeps_the_gpus_of_samples_ingested_earlier(
 
 
 def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Ingest) -> None:
-    got = made(job(), cluster_cpu_util=[f"{T},m1,1", "2017-10-03 02:30:00 PDT,m1,1"])
+    got = made(
+        EIGHT,
+        cluster_cpu_util=[f"{T},m1,1", "2017-10-03 02:30:00 PDT,m1,1"],
+        cluster_gpu_util=[f"2017-10-03 0{h}:00:00 PDT,m1,1,2,3,4,5,6,7,8," for h in (0, 2, 5, 7)],
+    )
     assert got.note("host_samples cover") == (
         "host_samples cover 2017-10-03 07:00 to 2017-10-03 09:30 UTC; one gap of more than "
         "an hour, 2017-10-03 07:01 to 2017-10-03 09:30."
+    )
+    assert got.note("gpu_samples cover").endswith(
+        "UTC; 3 gaps of more than an hour, 2017-10-03 07:01 to 2017-10-03 09:00, "
+        "2017-10-03 09:01 to 2017-10-03 12:00, 2017-10-03 12:01 to 2017-10-03 14:00."
     )
     assert "US Pacific" in got.note("UTC; utilisation")
     assert got.rows("select distinct mem_used_gb, mem_gb from host_samples") == [(None, None)]

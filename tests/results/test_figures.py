@@ -179,12 +179,23 @@ def test_ambiguous_line_names_go_to_a_legend() -> None:
     for _, axes in (alike, many):
         for i in range(3 if len(axes) > 1 else 7):
             for ax in axes:
-                ax.plot([0, 1, 2], [0, 1 if len(axes) > 1 else i, 1], label=f"line {i}")
+                label = f"line {i} of a long name"
+                ax.plot([0, 1, 2], [0, 1 if len(axes) > 1 else i, 1], label=label)
         figures.label_lines(axes)
     for (fig, _), lines in ((alike, 3), (many, 7)):
-        assert named(fig) == ([], [f"line {i}" for i in range(lines)])
+        assert named(fig) == ([], [f"line {i} of a long name" for i in range(lines)])
+        assert all(legend.get_window_extent().x0 >= 0 for legend in fig.legends)
         assert overlaps(fig) == []
         assert figures.svg(fig) == figures.svg(fig)
+
+
+def test_a_column_has_one_panel_below_the_other_with_its_own_tick_labels() -> None:
+    fig, axes = figures.canvas(2, sharex=True, sharey=True)
+    figures.restyle(fig, "column")
+    fig.draw_without_rendering()
+    assert axes[0].bbox.y0 > axes[1].bbox.y1 and axes[0].bbox.x0 == axes[1].bbox.x0
+    for ax in axes:
+        assert all(text.get_visible() for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
 
 
 def test_a_name_is_written_once_where_its_line_is_alone() -> None:

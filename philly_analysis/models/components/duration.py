@@ -374,7 +374,7 @@ def _prior_size(cells: tuple[DurationCell, ...]) -> float:
     base = {c.gang: c.distribution for c in cells if c.vc == c.status == ANY}
     ratios, weights = [], []
     for cell in cells:
-        share = cell.distribution.n / max(base[cell.gang].n, 1)
+        share = cell.distribution.n / base[cell.gang].n
         n = cell.distribution.effective_n or 0.0
         if share < MAX_SHARE and n > 1:
             gap = cell.distribution.cdf(base[cell.gang].ppf(levels)) - levels

@@ -249,22 +249,27 @@ def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
         "DCGM_FI_PROF_SM_UTIL_RATIO": "1.004",
     }
     labels = {"gpu": "", "Hostname": "", "minor_number": "0", "instance": "m1:9445"}
+    second = labels | {"minor_number": "1"}
     # a device's memory is the largest of its readings, in one hour or in several
     smaller = [(T + 60, "39e9"), (T + 3600, "38e9")]
     text = answer(
         *(series(name, (T, value), **labels) for name, value in told.items()),
         series("nvidia_gpu_memory_total_bytes", *smaller, **labels),
+        series("nvidia_gpu_memory_total_bytes", (T, "24e9"), **second),
+        series("nvidia_gpu_duty_cycle", (T, "60"), **second),
     )
     # an expression has lost the name of its metric
     unnamed = answer({"metric": {"node": "m2", "gpu": "0"}, "values": [[T, "0.25"]]})
     files = {"all.json": text, "nvidia_smi_utilization_gpu_ratio.json": unnamed}
     found = made(tmp_path, files)
     assert found.samples("mem_used_gb", "power_w", "sm_active_pct") == {
-        (NOON, "m1"): ([50.0], None, [2.0], [61.5], [100.0]),
+        (NOON, "m1"): ([50.0, 60.0], None, [2.0, None], [61.5, None], [100.0, None]),
         (NOON, "m2"): ([25.0], None, None, None, None),
     }
     memory = found.rows("select machine_id, mem_gb from devices order by all")
-    assert memory == [("m1", 40.0), ("m2", None)]
+    assert memory == [("m1", 24.0), ("m1", 40.0), ("m2", None)]
+    machines = found.rows("select machine_id, gpu_mem_gb from machines order by all")
+    assert machines == [("m1", 40.0), ("m2", None)]
 
 
 def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) -> None:

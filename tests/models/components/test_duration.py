@@ -74,8 +74,12 @@ def test_virtual_clusters_of_few_jobs_are_shrunk_to_their_gang_class() -> None:
         part["user"] = f"{i}" + part["user"]
     few = clustered(rng, 2, 12, 0.3).assign(vc="few", user="x")
     few["run_s"] *= 20
-    jobs = pd.concat([*parts, few]).sort_values("submitted_s", ignore_index=True)
-    model = Duration.fit(jobs, family="empirical")
+    model, alike = (
+        Duration.fit(some.sort_values("submitted_s", ignore_index=True), family="empirical")
+        for some in (pd.concat([*parts, few]), pd.concat(parts))
+    )
+    # normal shifts of 0.4 change the CDF by 7 % of p (1 - p), squared: 1 / 0.07 - 1
+    assert alike.prior_size == pytest.approx(13, rel=0.5) and model.prior_size < alike.prior_size
     assert model(1).median() < model(1, vc="few").median() < few["run_s"].median()
     weights = {vc: model(1, vc=vc).contributions[0].weight for vc in ("few", "v1", "never seen")}
     assert weights["never seen"] == 0 < weights["few"] < weights["v1"] < 1

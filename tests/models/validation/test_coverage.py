@@ -56,7 +56,7 @@ def test_statistics_by_hand() -> None:
     assert values["share of the busiest tenth"] == 0.75
 
 
-def test_pairs_are_consecutive_and_of_one_length() -> None:
+def test_pairs_are_consecutive_and_of_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
     found = list(window_pairs(MADE, lengths_d=(5, 7), most=2))
     assert [a.days for a, _ in found] == [5, 5, 7, 7]
     at = MADE.jobs["submitted_s"]
@@ -65,6 +65,10 @@ def test_pairs_are_consecutive_and_of_one_length() -> None:
         for window in (a, b):
             inside = at.between(window.start_s, window.start_s + window.days * 86_400 - 1e-6)
             assert len(window.data.jobs) == inside.sum() >= coverage.MIN_JOBS
+    every = list(window_pairs(MADE, lengths_d=(5,)))
+    fewest = min(len(window.data.jobs) for pair in every for window in pair)
+    monkeypatch.setattr(coverage, "MIN_JOBS", fewest)
+    assert len(list(window_pairs(MADE, lengths_d=(5,)))) == len(every)
 
 
 @pytest.mark.parametrize("name", RESAMPLERS)
