@@ -110,8 +110,8 @@ def by_workload(table: pd.DataFrame) -> list[pd.DataFrame]:
     return [rows for _, rows in table.groupby("setting", sort=False)]
 
 
-def changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the percent change of each measure by each policy against the first one.
+def changes(table: pd.DataFrame, measures: Sequence[str] = MEASURES) -> pd.DataFrame:
+    """Return the percent change of measures by each policy against the first one.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
     # grouping drops missing values: 0 marks runs without a load
     numbered = table.assign(load=table["load"].fillna(0.0))
     found = []
-    for measure, arm in product(MEASURES, others):
+    for measure, arm in product(measures, others):
         with_ratio = numbered.where(numbered[measure] > 0).dropna(subset=[measure])
         rows = effects(with_ratio, measure, arm, base).rename(columns={"effect_pct": "change_pct"})
         found.append(rows.assign(arm=arm, measure=measure))
@@ -137,8 +137,7 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
 
 def _jct_changes(table: pd.DataFrame) -> pd.DataFrame:
     """Return the changes of the mean completion time, with an effect for each row."""
-    found = changes(table)
-    found = found[found["measure"] == "mean_jct_s"]
+    found = changes(table, ["mean_jct_s"])
     effects_of = [Paired(*row) for row in found[[*_EFFECT]].itertuples(index=False)]
     effect = pd.Series(effects_of, index=found.index, dtype=object)
     return found.assign(effect=effect, load=found["load"].fillna(0.0))

@@ -104,16 +104,19 @@ def _create_optional(con: duckdb.DuckDBPyConnection, present: Collection[str]) -
 
 
 def evaluate(
-    tables: Mapping[str, "pl.DataFrame"], name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM
-) -> "pl.DataFrame":
-    """Compute a relation of the package from tables in memory.
+    tables: Mapping[str, "pl.DataFrame"],
+    names: Sequence[str],
+    *,
+    run_policy: RunPolicy | str = RunPolicy.SUM,
+) -> dict[str, "pl.DataFrame"]:
+    """Compute relations of the package, by name, from tables in memory.
 
     Parameters
     ----------
     tables
         Tables of the schema by name, with all their columns.
-    name
-        A relation that needs no other tables.
+    names
+        Relations that need no other tables.
     run_policy
         How attempts become a job's run time.
     """
@@ -122,8 +125,7 @@ def evaluate(
         for table, frame in tables.items():
             con.register(table, frame.to_arrow())
         _create_optional(con, tables)
-        order, _ = required_relations([name])
+        order, _ = required_relations(names)
         for relation in order:
             con.sql(relation.sql).create_view(relation.name)
-        result: pl.DataFrame = con.table(name).pl()
-        return result
+        return {name: con.table(name).pl() for name in names}

@@ -1,6 +1,6 @@
 """Workload: the jobs to run and the machines to run them on, read from or written to a trace."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
@@ -94,6 +94,9 @@ class Workload(SuggestsNames):
     synthetic: bool = True
     notes: tuple[str, ...] = ()
     trace: Path | None = None
+    _answers: dict[tuple[str, str], pl.DataFrame] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for table in _TABLES:
@@ -218,7 +221,17 @@ class Workload(SuggestsNames):
 
     def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
         """Return one relation of the package, computed on this workload."""
-        return evaluate(self.frames, name, run_policy=run_policy)
+        return self.answers([name], run_policy=run_policy)[name]
+
+    def answers(
+        self, names: Sequence[str], *, run_policy: RunPolicy | str = RunPolicy.SUM
+    ) -> dict[str, pl.DataFrame]:
+        """Return relations of the package by name, each computed once on this workload."""
+        missing = [name for name in names if (name, str(run_policy)) not in self._answers]
+        if missing:
+            found = evaluate(self.frames, missing, run_policy=run_policy)
+            self._answers.update({(n, str(run_policy)): frame for n, frame in found.items()})
+        return {name: self._answers[name, str(run_policy)] for name in names}
 
     @property
     def origin_at(self) -> datetime | None:
@@ -238,9 +251,10 @@ class Workload(SuggestsNames):
         stays
             Whether attempts include where and when they ran.
         """
-        included = self.answer("workload_jobs").filter(pl.col("left_out").is_null())
+        found = self.answers(["workload_jobs", "workload_attempts"])
+        included = found["workload_jobs"].filter(pl.col("left_out").is_null())
         runs = (
-            self.answer("workload_attempts")
+            found["workload_attempts"]
             .sort("job_id", "attempt")
             .group_by("job_id", maintain_order=True)
             .agg("attempt", "run_s", "end_reason")
