@@ -20,6 +20,10 @@ RELAPSE_LINES = 12
 PROGRESS_LINES = 3
 
 LOST_CONNECTION = "MPI runtime failure"
+UNKNOWN_EXCEPTION = "Traceback from crash"
+# consequences of an exception in another process, or its end
+CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
+MESSAGE_LINES = 6
 MOST_EVENTS = 50
 
 
@@ -108,7 +112,7 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     matched = list(find_evidence(text, hinted, tracebacks))
     evidence, benign = _weigh(matched)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
-    root = ordered[0] if ordered else None
+    root = _explained(ordered[0], ordered) if ordered else None
     if root is None or all(found.rank == RANKS["warning"] for found in ordered):
         benign, root = benign or root is not None or _progressed(text, 0), None
     elif (root.rule.role == "suspicion" and _progressed(text, root.piece)) or (
@@ -134,6 +138,20 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
         confidence=confidence_of(level, root.rule.role),
         events=events,
     )
+
+
+def _explained(root: Evidence, others: Iterable[Evidence]) -> Evidence:
+    """Return the line that explains an exception of unknown cause, among the lines after it."""
+    if root.rule.role != "implicit" or root.rule.reason != UNKNOWN_EXCEPTION:
+        return root
+    explains = (
+        found
+        for found in others
+        if root.piece < found.piece <= root.piece + MESSAGE_LINES
+        and found.rank == root.rank
+        and found.rule.reason not in CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
+    )
+    return next(explains, root)
 
 
 def _weigh(matched: list[Evidence]) -> tuple[dict[str, Evidence], bool]:
