@@ -230,6 +230,9 @@ class CheckedFunction:
         """Call the function, or raise an ArgumentError."""
         return self._function(*args, **kwargs)
 
+    def __get__(self, owner: object, kind: type | None = None) -> object:
+        return self  # with this, ``inspect`` and ``help`` take it for a function
+
     def __getattr__(self, name: str) -> Any:
         raise no_attribute(self, name)
 
