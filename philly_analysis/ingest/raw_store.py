@@ -66,13 +66,13 @@ class RawStore:
         Parameters
         ----------
         key
-            Expressions on columns. Of earlier records that are equal in all of them only the
-            last is kept, so that repeated prints do not accumulate. Empty: all are kept.
+            Columns. An earlier record that is equal to a new one in all of them, and has no fault,
+            is dropped, so that repeated prints do not accumulate. Empty: all are kept.
 
         Returns
         -------
         int
-            Number of records from earlier ingests.
+            Number of records kept from earlier ingests.
         """
         tables = {name for (name,) in con.sql("select table_name from duckdb_tables()").fetchall()}
         kind = "table" if relation in tables else "view"
@@ -90,14 +90,12 @@ class RawStore:
                     f"from {parquet_scan(old)} as old where {same}), 0) as source_line) "
                     f"from ({select}) as new"
                 )
-            place = [f"{c} desc" for c in ("source_file", "source_line") if c in columns]
-            latest = (
-                f"qualify row_number() over (partition by {', '.join(key)} "
-                f"order by {', '.join(place or key)}) = 1"
-                if key
-                else ""
-            )
-            select = f"(select * from {parquet_scan(old)} {latest}) union all by name ({select})"
+            kept = f"select * from {parquet_scan(old)} as old"
+            if key:
+                same = " and ".join(f'old."{c}" is not distinct from new."{c}"' for c in key)
+                valid = "where fault is null" if "fault" in columns else ""
+                kept += f" anti join (from {relation}_read {valid}) as new on {same}"
+            select = f"({kept}) union all by name ({select})"
         file = self.folder / RAW / f"{relation}.parquet"
         file.parent.mkdir(exist_ok=True)
         [(stored,)] = con.execute(

@@ -104,12 +104,17 @@ def _fill_table(
     key = quoted(table.key)
     con.execute(
         f"create temp table checked_rows as with given as ({sql}), typed as ("
-        f"select {columns}, source_file, source_line, raw, reject from given), "
-        f"faulty as (select *, coalesce(reject, {table.fault_sql}) as fault from typed) "
-        "select *, case when fault is null and row_number() over ("
-        f"partition by {key}, fault is null order by source_line) > 1 "
-        f"then 'the key ({', '.join(table.key)}) repeats' end as repeats from faulty"
+        f"select {columns}, source_file, source_line, raw, reject from given) "
+        f"select *, coalesce(reject, {table.fault_sql}) as fault from typed"
     )
+    valid = "from checked_rows where fault is null"
+    [(rows, derived, repeats)] = con.sql(
+        "select count(*), count(*) filter (source_line is null), "
+        f"(select count(*) {valid}) > (select count(*) from (select distinct {key} {valid})) "
+        "from checked_rows"
+    ).fetchall()
+    # a window over all columns is slow, and keys seldom repeat
+    nth = f"row_number() over (partition by {key}, fault is null order by source_line)"
     missing = [
         f"when not exists (from {r.table} as other where "
         + " and ".join(f'other."{c}" = checked_rows."{c}"' for c in r.columns)
@@ -119,24 +124,23 @@ def _fill_table(
     ]
     unknown = f"case {' '.join(missing)} end" if missing else "null"
     con.execute(
-        "create temp table split_rows as select *, "
-        f"coalesce(fault, repeats, {unknown}) as reason from checked_rows"
+        "create temp table faulty_rows as from ("
+        "select rowid as row, source_file, source_line, coalesce("
+        f"fault, case when {nth if repeats else 1} > 1 "
+        f"then 'the key ({', '.join(table.key)}) repeats' end, {unknown}) as reason, raw "
+        "from checked_rows) where reason is not null"
     )
-    [(rows, derived)] = con.sql(
-        "select count(*), count(*) filter (source_line is null) from split_rows"
-    ).fetchall()
     read = rows if records is None else records + derived
     if read or table.name in ALWAYS:
-        kept = builder.write_table(table, "select * from split_rows where reason is null")
-        rejected = "from split_rows where reason is not null"
-        builder.write_rejects(
-            table, table.name, f"select source_file, source_line, reason, raw {rejected}"
+        kept = builder.write_table(
+            table, "select * from checked_rows where rowid not in (select row from faulty_rows)"
         )
+        builder.write_rejects(table, table.name, "select * exclude (row) from faulty_rows")
         counts = Counter(builder.count_rejects(table)) + Counter(dropped)
         builder.add_account(table, read, kept, counts)
     else:
         create_empty_view(con, table)
-    con.execute("drop table checked_rows; drop table split_rows")
+    con.execute("drop table checked_rows; drop table faulty_rows")
 
 
 def _copy_sample_rejects(builder: TraceBuilder, store: RawStore) -> None:

@@ -75,8 +75,7 @@ def prepare(
         for file, reason in refused.items()
     ]
     insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
-    place_of_faulty = "case when fault is not null then row(source_file, source_line) end"
-    stored = raw_store.merge(con, "sacct", (place_of_faulty, *(f'"{name}"' for name in READ)))
+    stored = raw_store.merge(con, "sacct", ("fault", *READ))
     servers, gpus = (RAW_TABLES[name].names for name in ("inventory", "running"))
     raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
     raw_store.merge(con, "running", [n for n in gpus if "source" not in n])

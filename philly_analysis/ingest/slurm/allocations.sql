@@ -3,18 +3,22 @@
 -- One row per valid record.
 with requests as (
   select
-    job_id,
-    attempt,
-    prefix,
-    vc,
-    node_list,
-    started_at,
-    coalesce(tres_gpus(allocated), tres_gpus(requested), 0) as whole_gpus,
-    coalesce(tres_shards(allocated), tres_shards(requested), 0) as shards,
-    tres_models(allocated) as allocated_models,
-    tres_models(requested) as requested_models
+    records.job_id,
+    records.attempt,
+    records.prefix,
+    records.vc,
+    records.node_list,
+    records.started_at,
+    coalesce(allocated.gpus, requested.gpus, 0) as whole_gpus,
+    coalesce(allocated.shards, requested.shards, 0) as shards,
+    allocated.models as allocated_models,
+    requested.models as requested_models
   from records
-  where reject is null
+  left join resources as allocated
+    on records.allocated = allocated.tres
+  left join resources as requested
+    on records.requested = requested.tres
+  where records.reject is null
 ),
 
 placed as (

@@ -79,14 +79,8 @@ select
   ) as time_limit_s,
   t.reqtres as requested,
   t.alloctres as allocated,
-  coalesce(
-    try_cast(nullif(regexp_extract(t.alloctres, '(?:^|,)cpu=([0-9]+)', 1), '') as double),
-    try_cast(nullif(regexp_extract(t.reqtres, '(?:^|,)cpu=([0-9]+)', 1), '') as double),
-    nullif(try_cast(t.ncpus as double), 0)
-  ) as cpus,
-  coalesce(
-    tres_mem_gb(t.alloctres), tres_mem_gb(t.reqtres), tres_mem_gb('mem=' || t.reqmem)
-  ) as mem_gb,
+  coalesce(allocated.cpus, requested.cpus, nullif(try_cast(t.ncpus as double), 0)) as cpus,
+  coalesce(allocated.mem_gb, requested.mem_gb, least_requested.mem_gb) as mem_gb,
   try_cast(regexp_extract(t.exitcode, '^([0-9]+):', 1) as integer) as code,
   try_cast(regexp_extract(t.exitcode, ':([0-9]+)$', 1) as integer) as signal,
   t.nodelist as node_list,
@@ -103,6 +97,12 @@ select
   end as reject
 from typed as t
 cross join only_one
+left join resources as allocated
+  on t.alloctres = allocated.tres
+left join resources as requested
+  on t.reqtres = requested.tres
+left join resources as least_requested
+  on 'mem=' || t.reqmem = least_requested.tres
 left join numbered
   on t.cluster is null and t.bare_id = numbered.id and t.submitted_at = numbered.submitted_at
 left join shown

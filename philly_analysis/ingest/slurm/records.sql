@@ -3,45 +3,75 @@
 -- One row per reading. A record is one submission of a job number on a cluster. A reading of its
 -- end is later than one of its run, which is later than one of its wait. Fields that the latest
 -- reading lacks come from the others.
-with ranked as (
+with staged as (
   select
-    *,
+    * replace (nullif(shown_id, id) as shown_id),
     case
       when state = 'PENDING' then 0
       when ended_at is null then 1
       else 2
-    end as stage,
+    end as stage
+  from readings
+),
+
+repeated as (
+  select
+    cluster,
+    id,
+    submitted_at,
+    reject is null as valid
+  from readings
+  group by all
+  having count(*) > 1
+),
+
+ranked as (
+  select
+    source_file,
+    source_line,
+    raw,
+    reject,
+    cluster,
+    id,
+    state,
+    ended_by,
+    submitted_at,
+    started_at,
+    ended_at,
+    stage,
     row_number() over latest_first as reading,
     first_value(state) over latest_first as last_state,
     first_value(started_at) over latest_first as last_started_at,
     first_value(ended_at) over latest_first as last_ended_at,
     first_value(source_file) over latest_first as last_file,
-    first_value("partition" ignore nulls) over latest_first as vc,
-    first_value(qos ignore nulls) over latest_first as any_qos,
-    first_value(account ignore nulls) over latest_first as any_account,
-    first_value("user" ignore nulls) over latest_first as any_user,
-    first_value(uid ignore nulls) over latest_first as any_uid,
-    first_value(eligible_at ignore nulls) over latest_first as any_eligible_at,
-    first_value(elapsed_s ignore nulls) over latest_first as any_elapsed_s,
-    first_value(suspended_s ignore nulls) over latest_first as any_suspended_s,
-    first_value(time_limit_s ignore nulls) over latest_first as any_time_limit_s,
-    first_value(requested ignore nulls) over latest_first as any_requested,
-    first_value(allocated ignore nulls) over latest_first as any_allocated,
-    first_value(cpus ignore nulls) over latest_first as any_cpus,
-    first_value(mem_gb ignore nulls) over latest_first as any_mem_gb,
-    first_value(code ignore nulls) over latest_first as any_code,
-    first_value(signal ignore nulls) over latest_first as any_signal,
-    first_value(node_list ignore nulls) over latest_first as any_node_list,
-    first_value(wait_reason ignore nulls) over latest_first as any_wait_reason,
-    first_value(summary ignore nulls) over latest_first as any_summary,
-    first_value(nullif(shown_id, id) ignore nulls) over latest_first as any_shown_id
-  from readings
+    first_value(columns(* exclude (
+      source_file, source_line, raw, reject, cluster, id, state, ended_by, submitted_at, started_at,
+      ended_at, stage
+    )) ignore nulls) over latest_first
+  from staged
+  semi join repeated
+    on
+      staged.cluster is not distinct from repeated.cluster
+      and staged.id is not distinct from repeated.id
+      and staged.submitted_at is not distinct from repeated.submitted_at
+      and (staged.reject is null) = repeated.valid
   window latest_first as (
     partition by cluster, id, submitted_at, reject is null
     order by
       stage desc, ended_at desc, elapsed_s desc nulls last, source_file desc, source_line desc
     rows between unbounded preceding and unbounded following
   )
+  union all by name
+  select
+    *,
+    1 as reading
+  from staged
+  anti join repeated
+    on
+      staged.cluster is not distinct from repeated.cluster
+      and staged.id is not distinct from repeated.id
+      and staged.submitted_at is not distinct from repeated.submitted_at
+      and (staged.reject is null) = repeated.valid
 ),
 
 last_readings as (
@@ -67,9 +97,11 @@ last_readings as (
 -- or by another user is another job of the same number
 steps as (
   select
-    *,
+    cluster,
+    id,
+    submitted_at,
     coalesce(
-      any_user is distinct from lag(any_user) over submissions
+      "user" is distinct from lag("user") over submissions
       or submitted_at > coalesce(
         lag(ended_at) over submissions + interval 1 day,
         lag(submitted_at) over submissions + interval 30 day
@@ -78,18 +110,34 @@ steps as (
       true
     )::integer as begins
   from last_readings
-  window submissions as (partition by cluster, id, reject is null order by submitted_at)
+  where reject is null
+  window submissions as (partition by cluster, id order by submitted_at)
 ),
 
 numbered as (
   select
     *,
     sum(begins) over (
-      partition by cluster, id, reject is null
+      partition by cluster, id
       order by submitted_at
       rows unbounded preceding
     ) as life
   from steps
+),
+
+attempts as (
+  select
+    cluster,
+    id,
+    submitted_at,
+    id || case
+      when life > 1
+        then '@' || strftime(min(submitted_at) over lives, '%Y-%m-%dT%H:%M:%S')
+      else ''
+    end as job_id,
+    row_number() over (lives order by submitted_at) as attempt
+  from numbered
+  window lives as (partition by cluster, id, life)
 ),
 
 several as (
@@ -105,38 +153,38 @@ select
   n.reject,
   n.cluster,
   case when several.clusters then coalesce(n.cluster || ':', '') else '' end as prefix,
-  prefix || n.id
-  || case
-    when n.life > 1
-      then '@' || strftime(min(n.submitted_at) over lives, '%Y-%m-%dT%H:%M:%S')
-    else ''
-  end as job_id,
-  row_number() over (lives order by n.submitted_at) as attempt,
+  prefix || attempts.job_id as job_id,
+  attempts.attempt,
   -- brackets list the tasks of an array that still wait
-  regexp_replace(coalesce(n.any_shown_id, n.id), '_\[.*$', '') as scheduler_id,
-  n.vc,
-  n.any_qos as qos,
-  n.any_account as account,
-  n.any_user as user,
-  n.any_uid as uid,
+  regexp_replace(coalesce(n.shown_id, n.id), '_\[.*$', '') as scheduler_id,
+  n."partition" as vc,
+  n.qos,
+  n.account,
+  n.user,
+  n.uid,
   n.state,
   n.ended_by,
   n.submitted_at,
-  n.any_eligible_at as eligible_at,
+  n.eligible_at,
   n.started_at,
   n.ended_at,
-  n.any_elapsed_s as elapsed_s,
-  n.any_suspended_s as suspended_s,
-  n.any_time_limit_s as time_limit_s,
-  n.any_requested as requested,
-  n.any_allocated as allocated,
-  n.any_cpus as cpus,
-  n.any_mem_gb as mem_gb,
-  n.any_code as code,
-  n.any_signal as signal,
-  n.any_node_list as node_list,
-  n.any_wait_reason as wait_reason,
-  n.any_summary as summary
-from numbered as n
+  n.elapsed_s,
+  n.suspended_s,
+  n.time_limit_s,
+  n.requested,
+  n.allocated,
+  n.cpus,
+  n.mem_gb,
+  n.code,
+  n.signal,
+  n.node_list,
+  n.wait_reason,
+  n.summary
+from last_readings as n
 cross join several
-window lives as (partition by n.cluster, n.id, n.reject is null, n.life)
+left join attempts
+  on
+    n.reject is null
+    and n.cluster is not distinct from attempts.cluster
+    and n.id = attempts.id
+    and n.submitted_at = attempts.submitted_at

@@ -7,10 +7,11 @@ with used as (
     records.cluster,
     node_lists.node,
     records.vc,
-    case when len(tres_models(records.allocated)) = 1 then tres_models(records.allocated)[1] end
-      as model
+    case when len(resources.models) = 1 then resources.models[1] end as model
   from records
   inner join node_lists using (node_list)
+  left join resources
+    on records.allocated = resources.tres
   where records.reject is null and records.started_at is not null
 ),
 

@@ -31,11 +31,11 @@ models as (
     attempt,
     gpu_model as model,
     count(*) as nodes,
-    any_value(try_cast(nullif(
-      regexp_extract(allocated, '(?:^|,)gres/gpu:' || gpu_model || '=([0-9]+)', 1), ''
-    ) as integer)) as gpus
+    any_value(resources.model_gpus[list_position(resources.models, gpu_model)]) as gpus
   from granted
-  where regexp_full_match(gpu_model, '[\w-]+')
+  left join resources
+    on granted.allocated = resources.tres
+  where gpu_model is not null
   group by all
 ),
 
