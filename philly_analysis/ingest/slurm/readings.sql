@@ -18,6 +18,13 @@ with typed as (
   from sacct
 ),
 
+lacking as (
+  select
+    coalesce(bool_or(cluster is null), false) as clusters,
+    coalesce(bool_or(coalesce(bare_id, '') = ''), false) as ids
+  from typed
+),
+
 -- other files may have the cluster or the number that a record lacks
 numbered as (
   select
@@ -25,7 +32,7 @@ numbered as (
     submitted_at,
     any_value(cluster) as cluster
   from typed
-  where cluster is not null
+  where cluster is not null and (select clusters from lacking)
   group by all
   having count(distinct cluster) = 1
 ),
@@ -37,7 +44,7 @@ shown as (
     case when count(distinct cluster) = 1 then any_value(cluster) end as cluster,
     any_value(nullif(bare_id, '')) as id
   from typed
-  where nullif(bare_id, '') is not null
+  where nullif(bare_id, '') is not null and (select clusters or ids from lacking)
   group by all
   having count(distinct row(bare_id, cluster)) = 1
 ),

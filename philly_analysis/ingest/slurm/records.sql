@@ -3,18 +3,7 @@
 -- One row per reading. A record is one submission of a job number on a cluster. A reading of its
 -- end is later than one of its run, which is later than one of its wait. Fields that the latest
 -- reading lacks come from the others.
-with staged as (
-  select
-    * replace (nullif(shown_id, id) as shown_id),
-    case
-      when state = 'PENDING' then 0
-      when ended_at is null then 1
-      else 2
-    end as stage
-  from readings
-),
-
-repeated as (
+with repeated as (
   select
     cluster,
     id,
@@ -23,6 +12,23 @@ repeated as (
   from readings
   group by all
   having count(*) > 1
+),
+
+staged as (
+  select
+    readings.*,
+    case
+      when state = 'PENDING' then 0
+      when ended_at is null then 1
+      else 2
+    end as stage
+  from readings
+  semi join repeated
+    on
+      readings.cluster is not distinct from repeated.cluster
+      and readings.id is not distinct from repeated.id
+      and readings.submitted_at is not distinct from repeated.submitted_at
+      and (readings.reject is null) = repeated.valid
 ),
 
 ranked as (
@@ -44,17 +50,12 @@ ranked as (
     first_value(started_at) over latest_first as last_started_at,
     first_value(ended_at) over latest_first as last_ended_at,
     first_value(source_file) over latest_first as last_file,
+    first_value(nullif(shown_id, id) ignore nulls) over latest_first as shown_id,
     first_value(columns(* exclude (
       source_file, source_line, raw, reject, cluster, id, state, ended_by, submitted_at, started_at,
-      ended_at, stage
+      ended_at, stage, shown_id
     )) ignore nulls) over latest_first
   from staged
-  semi join repeated
-    on
-      staged.cluster is not distinct from repeated.cluster
-      and staged.id is not distinct from repeated.id
-      and staged.submitted_at is not distinct from repeated.submitted_at
-      and (staged.reject is null) = repeated.valid
   window latest_first as (
     partition by cluster, id, submitted_at, reject is null
     order by
@@ -65,13 +66,13 @@ ranked as (
   select
     *,
     1 as reading
-  from staged
+  from readings
   anti join repeated
     on
-      staged.cluster is not distinct from repeated.cluster
-      and staged.id is not distinct from repeated.id
-      and staged.submitted_at is not distinct from repeated.submitted_at
-      and (staged.reject is null) = repeated.valid
+      readings.cluster is not distinct from repeated.cluster
+      and readings.id is not distinct from repeated.id
+      and readings.submitted_at is not distinct from repeated.submitted_at
+      and (readings.reject is null) = repeated.valid
 ),
 
 last_readings as (
