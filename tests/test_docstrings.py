@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 FILES = sorted(p for folder in ("philly_analysis", "data") for p in (ROOT / folder).rglob("*.py"))
 SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples"}
@@ -42,14 +40,14 @@ def names_of(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_sections_are_known_and_their_entries_exist(file: Path) -> None:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+def test_sections_are_known_and_their_entries_exist() -> None:
+    nodes = [(f, node) for f in FILES for node in ast.walk(ast.parse(f.read_text("utf-8")))]
+    for file, node in nodes:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef):
             continue
         for title, entries in sections(ast.get_docstring(node) or ""):
-            assert title in SECTIONS, f"{node.name}: {title}"
+            assert title in SECTIONS, f"{file}: {node.name}: {title}"
             if title in ("Parameters", "Attributes"):
-                assert entries and all(map(ENTRY.fullmatch, entries)), f"{node.name}: {entries}"
+                assert entries and all(map(ENTRY.fullmatch, entries)), (file, node.name, entries)
                 listed = {name.lstrip("*") for entry in entries for name in entry.split(", ")}
-                assert listed <= names_of(node), f"{node.name}: {listed - names_of(node)}"
+                assert listed <= names_of(node), (file, node.name, listed - names_of(node))

@@ -5,9 +5,9 @@ import pkgutil
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -25,10 +25,14 @@ JobIDRaw|Cluster|Partition|User|State|ExitCode|Submit|Start|End|AllocTRES|NodeLi
 """
 
 
-def _modules() -> list[ModuleType]:
+def _examples() -> Iterator[doctest.DocTest]:
     names = pkgutil.walk_packages(philly_analysis.__path__, "philly_analysis.")
     found = [philly_analysis, *(import_module(n.name) for n in names if "__main__" not in n.name)]
-    return [m for m in found if ">>> " in Path(str(m.__file__)).read_text("utf-8")]
+    public = {name: getattr(philly_analysis, name) for name in philly_analysis.__all__}
+    for module in found:
+        if ">>> " in Path(str(module.__file__)).read_text("utf-8"):
+            tests = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs=public)
+            yield from (test for test in tests if test.examples)
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +47,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("module", _modules(), ids=lambda m: m.__name__)
+NOT_RUN = {"fetch": "the network", "experiment": "many minutes"}
+SLOW = {"advise", "analyze", "atlas", "compare", "demo", "fit", "report", "sweep"}
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(e, marks=[pytest.mark.slow] * (e.name.rpartition(".")[2] in SLOW), id=e.name)
+        for e in _examples()
+    ],
+)
 def test_examples_give_what_they_show(
-    module: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
+    example: doctest.DocTest, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    names = {name: getattr(philly_analysis, name) for name in philly_analysis.__all__}
-    failed, tried = doctest.testmod(module, extraglobs=names)
+    failed, tried = doctest.DocTestRunner().run(example)
     assert tried and not failed
 
 
-NOT_RUN = {"fetch": "the network", "experiment": "many minutes"}
-SLOW = {"advise", "analyze", "atlas", "compare", "demo", "fit", "report", "sweep"}
 TYPED = [
     pytest.param(verb.__name__, line, marks=[pytest.mark.slow] * (verb.__name__ in SLOW))
     for verb in api.VERBS

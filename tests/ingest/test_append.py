@@ -457,31 +457,31 @@ def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
 
 
 def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
-    out, raw = tmp_path / "t", table_of(tmp_path / "raw", {"jobs-a.csv": range(5)})
-    more = table_of(tmp_path / "more", {"jobs-b.csv": range(5, 10)})
-    typed = ["ingest", "table", str(raw), str(out), "--append"]
+    out, raw = tmp_path / "t", page(tmp_path / "raw", [line(day, day) for day in range(5)])
+    more = page(tmp_path / "more", [line(5, 5)])
+    typed = ["ingest", "slurm", str(raw), str(out), "--append"]
     for said in ("trace up to date", "Nothing new: raw was read before."):
         result = CliRunner().invoke(app, typed)
         assert result.exit_code == 0 and said in result.output + result.stderr
     (tmp_path / "none").mkdir()
-    sacct = page(tmp_path / "page.txt", [line(1, 1)])
+    other = table_of(tmp_path / "other", {"jobs-b.csv": range(5, 10)})
     refusals: tuple[tuple[str, Path, Path, dict[str, Any], str], ...] = (
-        ("table", more, out, {"append": True, "force": True}, "not both"),
-        ("table", more, out, {"append": True, "synthetic": True}, "is recorded and"),
-        ("slurm", sacct, out, {"append": True}, "is a trace of table, and slurm"),
-        ("table", more, tmp_path / "none", {"append": True}, "not a trace"),
+        ("slurm", more, out, {"append": True, "force": True}, "not both"),
+        ("slurm", more, out, {"append": True, "synthetic": True}, "is recorded and"),
+        ("table", other, out, {"append": True}, "is a trace of slurm, and table"),
+        ("slurm", more, tmp_path / "none", {"append": True}, "not a trace"),
     )
     for source, new, to, options, message in refusals:
         with pytest.raises(TraceError, match=message):
             ingest(source, new, to, **options)
     for mode in ("append", "force"):
         with writer.append_to(out), pytest.raises(TraceError, match="another process is append"):
-            ingest("table", more, out, append=mode == "append", force=mode == "force")
+            ingest("slurm", more, out, append=mode == "append", force=mode == "force")
     assert list((tmp_path / "none").iterdir()) == []
     shutil.rmtree(out / "raw")
     manifest = Manifest.read(out)
     files = {n: f for n, f in manifest.files.items() if not n.startswith("raw/")}
     (out / "manifest.json").write_text(replace(manifest, files=files).to_json(), "utf-8")
     with pytest.raises(TraceError, match="stored no raw records"):
-        ingest("table", more, out, append=True)
+        ingest("slurm", more, out, append=True)
     assert tables(out)["jobs"].height == 5

@@ -44,8 +44,8 @@ def page(folder: Path) -> str:
     return report(path, folder / "out").html
 
 
-def test_each_finding_with_its_tables_has_a_section(page: str, tmp_path: Path) -> None:
-    with Trace(paper_trace(tmp_path / "t")) as trace:
+def test_each_finding_with_its_tables_has_a_section(page: str, folder: Path) -> None:
+    with Trace(folder / "paper") as trace:
         gaps = [n for n in relevant(trace) if lacking(trace, n)]
         askable = [n for n in ANALYSES if n in relevant(trace) and n not in gaps]
     assert Page(page).sections == askable
@@ -55,10 +55,10 @@ def test_each_finding_with_its_tables_has_a_section(page: str, tmp_path: Path) -
 
 
 def test_each_section_shows_its_facts_and_every_file_that_it_was_computed_by(
-    page: str, tmp_path: Path
+    page: str, folder: Path
 ) -> None:
     sections = dict(re.findall(r'<section [^>]*id="(\w+)">(.*?)</section>', page, re.DOTALL))
-    with Trace(paper_trace(tmp_path / "t")) as trace:
+    with Trace(folder / "paper") as trace:
         results = analyze(trace)
     for name, result in results.items():
         text = sections[name].replace("<wbr>", "")
@@ -112,10 +112,8 @@ def test_the_page_loads_nothing_and_every_link_has_a_target(page: str, folder: P
     assert not re.search(r"url\((?!#)", page)
 
 
-def test_the_page_opens_with_the_three_answers(page: str, folder: Path, tmp_path: Path) -> None:
-    with Trace(
-        paper_trace(tmp_path / "t", jobs=JOBS.with_columns(vc=pl.lit("x"), user=pl.lit("u")))
-    ) as trace:
+def test_the_page_opens_with_the_three_answers(page: str, folder: Path) -> None:
+    with Trace(folder / "paper") as trace:
         found = analyze(trace, ["why_waits", "how_used", "why_failures"])
     first = page[: page.index('<nav aria-label="Contents">')]
     for result in found.values():
@@ -157,7 +155,7 @@ def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:
 
 
 def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_page, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Run": {"run_policy": ANALYSES["run_policy"]}})
     path = paper_trace(tmp_path / "t")
     first = report(path, tmp_path / "out").path
     assert report(path, tmp_path / "out").path == first
