@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jupytext
-from nbclient import NotebookClient
-from nbformat import NotebookNode
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 _LONGEST_BLOCK_S = 600
 _SHELL = "%%sh\n"
@@ -38,6 +38,9 @@ def execute(page: str, folder: Path) -> str:
     nbclient.exceptions.CellExecutionError
         A block fails.
     """
+    import jupytext
+    from nbclient import NotebookClient
+
     notebook = jupytext.reads(f"```python\n{_SETUP}```\n\n{page}", fmt="md")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     logging.getLogger("traitlets").setLevel(logging.WARNING)
@@ -51,7 +54,7 @@ def execute(page: str, folder: Path) -> str:
     return "\n\n".join(part for cell in notebook.cells[1:] for part in shown(cell)) + "\n"
 
 
-def shown(cell: NotebookNode) -> Iterator[str]:
+def shown(cell: "NotebookNode") -> Iterator[str]:
     """Yield the parts of an executed cell in Markdown: its text, or its code and output.
 
     Progress is dropped: the standard error, and displays that are blank in the end.

@@ -9,9 +9,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from tests.support.report_pages import Pages
+from philly_analysis import ingest
+from tests.support.report_pages import DATA, Pages
 
 _ROOT = Path(__file__).parent.parent
 
@@ -36,6 +38,19 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real traces at {folder}: set PHILLY_TRACES to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the trace of the bundled sample, ingested once for all of xdist's workers."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with FileLock(folder / "sample.lock"):
+        if not (folder / "sample").is_dir():
+            quotas = DATA / "sample" / "quotas.csv"
+            ingest("philly", DATA / "sample", folder / "sample", quotas=quotas)
+    return folder / "sample"
 
 
 @pytest.fixture(scope="session")

@@ -22,20 +22,16 @@ TEXT_ONLY = {"extend", "faq", "glossary", "share", "shell", "simulators", "trust
 """Pages that describe nothing that one can see."""
 
 
-@pytest.mark.parametrize("name", ANALYSES)
-def test_a_finding_describes_itself_and_its_limits(name: str) -> None:
-    summary, limits = (ANALYSES[name].__doc__ or "").strip().split("\n\n")
-    assert "\n" not in summary
-    assert len(limits) > 60
+def test_a_finding_describes_itself_and_its_limits() -> None:
+    for name, analysis in ANALYSES.items():
+        summary, limits = (analysis.__doc__ or "").strip().split("\n\n")
+        assert "\n" not in summary and len(limits) > 60, name
 
 
-@pytest.mark.parametrize("name", relations())
-def test_a_relation_has_a_question_a_grain_and_described_columns(name: str) -> None:
-    relation = relations()[name]
-    assert relation.question.endswith("?")
-    assert relation.row.startswith("One row")
-    assert all(relation.columns.values())
-    assert all(column in relation.sql for column in relation.columns)
+def test_a_relation_has_described_columns() -> None:
+    for name, relation in relations().items():
+        assert all(relation.columns.values()), name
+        assert all(column in relation.sql for column in relation.columns), name
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from nbformat import v4
 from scipy import stats
 
 from tests.bench.history import HISTORY
 from tests.support.pages import DOCS
 from tests.support.scripts import execution, measured, statistics_pictures
 
-V4: Any = v4
-"""Makes cells and their output."""
+
+@pytest.fixture
+def v4() -> Any:
+    """Return the module that makes cells and their output; it takes seconds to import."""
+    from nbformat import v4
+
+    return v4
 
 
 def points(line: Line2D) -> np.ndarray:
@@ -29,18 +33,18 @@ def lines_of(figure: Figure, panel: int = 0) -> dict[str, np.ndarray]:
     return {str(line.get_label()): points(line) for line in figure.axes[panel].lines}
 
 
-def test_an_executed_cell_shows_its_code_output_and_pictures() -> None:
+def test_an_executed_cell_shows_its_code_output_and_pictures(v4: Any) -> None:
     outputs = [
-        V4.new_output("stream", name="stdout", text="one\n"),
-        V4.new_output("stream", name="stdout", text="two\n"),
-        V4.new_output("stream", name="stderr", text="progress"),
-        V4.new_output("display_data", data={"image/png": "iVBO\n", "text/plain": "<Figure>"}),
-        V4.new_output("execute_result", data={"text/html": "<b>x</b>", "text/plain": "x"}),
-        V4.new_output("display_data", data={"text/html": "<pre>\n</pre>", "text/plain": "\n"}),
-        V4.new_output("execute_result", data={"text/plain": "12.5"}),
+        v4.new_output("stream", name="stdout", text="one\n"),
+        v4.new_output("stream", name="stdout", text="two\n"),
+        v4.new_output("stream", name="stderr", text="progress"),
+        v4.new_output("display_data", data={"image/png": "iVBO\n", "text/plain": "<Figure>"}),
+        v4.new_output("execute_result", data={"text/html": "<b>x</b>", "text/plain": "x"}),
+        v4.new_output("display_data", data={"text/html": "<pre>\n</pre>", "text/plain": "\n"}),
+        v4.new_output("execute_result", data={"text/plain": "12.5"}),
     ]
     code, text, figure, html, value = execution.shown(
-        V4.new_code_cell('x = 1\nplot("<a>")', outputs=outputs)
+        v4.new_code_cell('x = 1\nplot("<a>")', outputs=outputs)
     )
     assert code == '```python\nx = 1\nplot("<a>")\n```'
     assert text == "```{code-block} text\n:class: output\n\none\ntwo\n```"
@@ -50,9 +54,9 @@ def test_an_executed_cell_shows_its_code_output_and_pictures() -> None:
     assert value.splitlines()[-2] == "12.5"
 
 
-def test_a_shell_block_stays_one_and_text_is_kept() -> None:
-    assert list(execution.shown(V4.new_code_cell("%%sh\nls\n"))) == ["```sh\nls\n\n```"]
-    assert list(execution.shown(V4.new_markdown_cell("*a*"))) == ["*a*"]
+def test_a_shell_block_stays_one_and_text_is_kept(v4: Any) -> None:
+    assert list(execution.shown(v4.new_code_cell("%%sh\nls\n"))) == ["```sh\nls\n\n```"]
+    assert list(execution.shown(v4.new_markdown_cell("*a*"))) == ["*a*"]
 
 
 @pytest.mark.slow

@@ -15,12 +15,6 @@ import pytest
 import philly_analysis as philly
 
 SLOW = ("philly.report(", "philly.sweep(", "philly.analyze(trace)", "philly.ingest(")
-    "philly.report(",
-    "philly.sweep(",
-    "philly.analyze(trace)",
-    'philly.ingest("philly"',
-    "philly.ingest(raw)",
-)
 """Beginnings of calls that take seconds."""
 
 CALLS = Path(__file__).with_name("familiar_calls.txt").read_text("utf-8").splitlines()

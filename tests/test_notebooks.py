@@ -2,10 +2,9 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
-import jupytext
 import pytest
-from nbformat import NotebookNode
 
 from tests.support.command_line import output_of
 
@@ -13,7 +12,13 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 SCRIPTS = sorted(NOTEBOOKS.glob("[0-9]-*.py"))
 
 
-def _figures(notebook: NotebookNode) -> list[str]:
+def _read(file: Path) -> Any:
+    import jupytext  # takes seconds
+
+    return jupytext.read(file)
+
+
+def _figures(notebook: Any) -> list[str]:
     return [
         text
         for cell in notebook.cells
@@ -32,8 +37,8 @@ def test_there_are_seven_notebooks_with_their_scripts() -> None:
 def test_a_committed_notebook_equals_its_script_and_ran_to_the_end(
     script: Path,
 ) -> None:
-    source = jupytext.read(script)
-    run = jupytext.read(script.with_suffix(".ipynb"))
+    source = _read(script)
+    run = _read(script.with_suffix(".ipynb"))
     assert [(c.cell_type, c.source) for c in run.cells] == [
         (c.cell_type, c.source) for c in source.cells
     ], "the script was edited: run `make notebooks`"
@@ -59,4 +64,4 @@ def test_a_notebook_runs_on_a_copy(script: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "traces").mkdir(parents=True)
     (tmp_path / "data" / "traces" / "sample").symlink_to(sample)
     output_of(sys.executable, "make.py", script.name, cwd=folder)
-    assert len(_figures(jupytext.read(folder / f"{script.stem}.ipynb"))) >= 2
+    assert len(_figures(_read(folder / f"{script.stem}.ipynb"))) >= 2

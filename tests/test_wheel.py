@@ -38,6 +38,7 @@ def philly(place: Path, folder: Path, *words: str) -> str:
     return output_of(sys.executable, "-c", call, *words, cwd=folder, PYTHONPATH=str(place))
 
 
+@pytest.mark.slow
 def test_the_wheel_contains_every_file_of_the_package(place: Path) -> None:
     suffixes = {".js", ".py", ".typed", ".sql", ".toml", ".yaml", ".csv", ".json", ".html", ".md"}
     ours = {
@@ -50,6 +51,7 @@ def test_the_wheel_contains_every_file_of_the_package(place: Path) -> None:
     assert (place / "philly_analysis" / "sample" / "SYNTHETIC.md").is_file()
 
 
+@pytest.mark.slow
 def test_wheel_and_source_distribution_install_the_same_files(installed: dict[str, Path]) -> None:
     files = {kind: contents(place / "philly_analysis") for kind, place in installed.items()}
     assert files["wheel"] == files["sdist"]
@@ -74,6 +76,7 @@ def test_each_requirement_is_locked(lock: str) -> None:
     assert [need.name for need in wanted if need.name not in pinned] == []
 
 
+@pytest.mark.slow
 def test_the_installed_package_runs(place: Path, tmp_path: Path) -> None:
     call = "import philly_analysis; print(philly_analysis.__file__)"
     location = output_of(sys.executable, "-c", call, cwd=tmp_path, PYTHONPATH=str(place))

@@ -23,7 +23,7 @@ except PhillyError as error:
     print("refused:", str(error)[:300])
 print(int(peak_mb()))
 """
-Write = Callable[[Path], None]
+Write = Callable[[Path], object]
 
 
 def _sparse(path: Path) -> None:
@@ -41,27 +41,24 @@ def _bomb(first: bytes) -> Write:
     return write
 
 
-def _bytes(data: bytes) -> Write:
-    def write(path: Path) -> None:
-        path.write_bytes(data)
-
-    return write
+def _filled(start: bytes, repeated: bytes, times: int, end: bytes = b"") -> Write:
+    return lambda path: path.write_bytes(start + repeated * times + end)
 
 
 CASES: dict[str, tuple[str, str, Write]] = {
-    "deep JSON, job log": ("philly", "cluster_job_log", _bytes(b"[" * 10_000_000 + b"]")),
+    "deep JSON, job log": ("philly", "cluster_job_log", _filled(b"", b"[", 10_000_000, b"]")),
     "deep JSON, sacct": (
         "slurm",
         "sacct.json",
-        _bytes(b'{"jobs": [{"time": {}, "state": {}, "x": ' + b"[" * 5_000_000),
+        _filled(b'{"jobs": [{"time": {}, "state": {}, "x": ', b"[", 5_000_000),
     ),
     "a job of 100 MB": (
         "philly",
         "cluster_job_log",
-        _bytes(b'[{"a": "' + b"x" * 100_000_000 + b'"}]'),
+        _filled(b'[{"a": "', b"x", 100_000_000, b'"}]'),
     ),
-    "a line of 100 MB, sacct": ("slurm", "sacct.txt", _bytes(b"JobID|State|" + b"x|" * 50_000_000)),
-    "a line of 100 MB, table": ("table", "jobs.csv", _bytes(b"id,submit\n" + b"x" * 100_000_000)),
+    "a line of 100 MB, sacct": ("slurm", "sacct.txt", _filled(b"JobID|State|", b"x|", 50_000_000)),
+    "a line of 100 MB, table": ("table", "jobs.csv", _filled(b"id,submit\n", b"x", 100_000_000)),
     "sparse, sacct": ("slurm", "sacct.txt", _sparse),
     "sparse, table": ("table", "jobs.csv", _sparse),
     "bomb, sacct": ("slurm", "sacct.txt.gz", _bomb(b"JobID|State|Submit|Start|End\n")),

@@ -22,11 +22,9 @@ class Case:
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Case:
+def sample(sample_trace: Path) -> Case:
     """Return the bundled synthetic sample."""
-    trace = tmp_path_factory.mktemp("truth") / "sample"
-    ingest("philly", SAMPLE, trace, quotas=SAMPLE / "quotas.csv")
-    return Case(SAMPLE, trace)
+    return Case(SAMPLE, sample_trace)
 
 
 def _extract(write: Callable[[Path, Path], Path]) -> Any:
