@@ -40,7 +40,18 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
         # no machine is known to serve these; the second overtakes the first
         "first": ([(30, 40)], [], {"pool": "r"}),
         "second": ([(20, 30)], [], {"pool": "r", "submitted_at": begin + timedelta(minutes=10)}),
+        # "tied" waits as long for its quota as for a server with two free GPUs
+        "before": ([(0, 10)], [], {"vc": "v9", "pool": "s", "gpus": 2}),
+        "beside": ([(0, 20)], [("s0", 0)], {"vc": "v2", "pool": "s"}),
+        "tied": ([(20, 30)], [], {"vc": "v9", "pool": "s", "gpus": 2}),
+        "alone": ([(0, 60)], [("s2", 0)], {"pool": None, "gpu_model": "k80"}),
     } | {f"hopeless {i}": ([(0, 30), (40, 50)], [], killed) for i in range(5)}
+    # submissions and starts at the same moments, in and out of order
+    for i, (since, start) in enumerate(
+        ((0, 20), (5, 50), (5, 30), (10, 20), (30, 50), (45, 60), (47, 50))
+    ):
+        at = begin + timedelta(minutes=since)
+        cases[f"queued {i}"] = ([(start, 90)], [], {"pool": "t", "submitted_at": at})
     for job, (attempts, held, others) in cases.items():
         hopeless = others == killed
         rows["jobs"].append(
@@ -63,11 +74,18 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
     rows["machines"] += [
         {"machine_id": m, "gpus": 2, "gpus_listed": 2, "gpu_model": "v100", "pool": "q"}
         for m in ("q0", "q1")
+    ] + [
+        {"machine_id": m, "gpus": gpus, "gpu_model": model, "pool": pool}
+        for m, gpus, model, pool in (
+            ("s0", 2, "a100", "s"),
+            ("s1", 1, "k80", "s"),
+            ("s2", 1, "k80", "u"),
+        )
     ]
     rows["gpu_samples"] += [
         {"sampled_at": begin + timedelta(hours=h), "machine_id": m, "seconds": 3600.0,
-         "util_pct": [25.0, 50.0]}
-        for h in range(2) for m in ("q0", "q1")
+         "util_pct": [25.0] if m == "s2" else [25.0, 50.0]}
+        for h in range(2) for m in ("q0", "q1", "s2")
     ]  # fmt: skip
 
 
@@ -130,7 +148,7 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
             started = min(now + minutes(one(0, 0, 10, 30, 600, 5000)), END)
             ended = (
                 started
-                + minutes(one(0, 1, 5, 10, 60, 61, 600, 3000, 10_081))
+                + minutes(one(0, 1, 5, 10, 60, 61, 600, 1440, 10_081))
                 + timedelta(seconds=one(0, 0, 0, 30))
             )
             ended = min(one(*9 * [ended], END), END)
@@ -206,7 +224,9 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
             used = {"cpu_pct": one(None, 0.0, 40.5), "mem_used_gb": one(None, 8.0), "mem_gb": 64.0}
             rows["host_samples"].append(key | used)
     rows["virtual_clusters"] = (
-        [] if estimated else [{"vc": "v0", "gpus": 9}, {"vc": "v1", "gpus": 4}]
+        []
+        if estimated
+        else [{"vc": vc, "gpus": gpus} for vc, gpus in (("v0", 9), ("v1", 4), ("v9", 2))]
     )
     rows["known_causes"] = [
         {key: a[key] for key in ("job_id", "attempt")}
