@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import statistics
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from philly_analysis.atlas.aggregates import (
@@ -32,6 +34,7 @@ from philly_analysis.atlas.resampling import Estimate
 from philly_analysis.study.other_clusters import numbers_elsewhere
 
 YEAR_S = 365.25 * 86_400
+SELECTS = tomllib.loads(Path(__file__).with_name("aggregates.toml").read_text("utf-8"))
 
 
 def rows(path: Path) -> Iterator[dict[str, str]]:
@@ -69,6 +72,27 @@ def test_a_summary_of_clusters_answers_as_its_rows_say(tmp_path: Path) -> None:
     half = found["jobs_need_less_than_one_gpu", "Philly"]
     assert (half.value, half.low, half.high, half.n) == (50, 50, 100, 9)
     assert ("most_jobs_use_one_gpu", "Philly") not in found
+
+
+@pytest.mark.parametrize("name", SELECTS)
+def test_a_select_by_hand(name: str, tmp_path: Path) -> None:
+    published, expected = (SELECTS[name][key].lstrip() for key in ("published", "rows"))
+    file = tmp_path / f"published.{'json' if published.startswith('[') else 'csv'}"
+    file.write_text(published)
+    found = read_aggregate(replace(aggregates()[0], select=name, files=file.name), [file])
+    assert len(found) == SELECTS[name].get("number", expected.count("\n") - 1)
+    rows = list(csv.DictReader(expected.splitlines()))
+    for row, answer in zip(rows, found.to_dict("records"), strict=False):
+        for column, value in row.items():
+            mine = "" if pd.isna(answer[column]) else str(answer[column])
+            if value.replace(".", "").isdecimal():
+                assert float(mine) == pytest.approx(float(value), rel=1e-6), column
+            else:
+                assert mine.removesuffix(" 00:00:00") == value, column
+
+
+def test_every_select_is_tested_by_hand() -> None:
+    assert {a.select for a in aggregates()} == {*SELECTS, "cluster_summary"}
 
 
 @pytest.mark.real_data
