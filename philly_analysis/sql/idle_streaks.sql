@@ -23,8 +23,8 @@ held as (
     p.attempt,
     p.machine_id,
     any_value(long_idle.started_at) as started_at,
-    min(p.from_at) as from_at,
-    max(p.until_at) as until_at,
+    any_value(p.from_at) as from_at,
+    any_value(p.until_at) as until_at,
     list(p.gpu) as gpus
   from placed_gpus as p
   inner join long_idle

@@ -80,3 +80,56 @@ def test_slices_cut_at_weeks(tmp_path: Path) -> None:
         # the table has all its rows
         assert trace.sql("select count(*) from gpu_samples").fetchall() == [(30,)]
     assert len(list((path / "derived").glob("gpu_use_bins-*.parquet/*.parquet"))) == 2
+
+
+def test_idle_periods_by_hand(tmp_path: Path) -> None:
+    """Each attempt starts a minute after the one before, at 23:00 and later; GPU 2 of m0 is busy.
+
+    a: idle until it computes at 120 min; then for an hour, none read for 90 min, and idle again
+    until it is offline. b: just an hour. c: too few minutes with readings. d: flagged. e: on an
+    unknown GPU. f: its other server computes.
+    """
+    idle = (0, 30, 60, 90, 150, 180, 210, 300, 360, 420)
+    read = {("a", "m0", 1800, minute): [0, 0, 100] for minute in (-30, *idle, 480)}
+    read |= {("a", "m0", 1800, 120): [0, 5, 100], ("a", "m0", 1800, 450): [None, None, 100]}
+    for job, machine in (("b", "m1"), ("d", "m3"), ("e", "m4")):
+        read |= {(job, machine, 1800, minute): [0, 0] for minute in (0, 60)}
+    read |= {("c", "m2", 600, minute): [0, 0] for minute in (0, 30, 60)}
+    for minute in range(0, 270, 30):
+        read |= {("f", "m5", 1800, minute): [0, 0], ("f", "m6", 1800, minute): [50, 0]}
+    start = {job: 23 * 60 + i for i, job in enumerate("abcdef")}
+    gpus = {"a": 2, "b": 1, "c": 2, "d": 1, "e": 1, "f": 2}
+    held = [("a", "m0", 0), ("a", "m0", 1), ("b", "m1", 0), ("c", "m2", 0), ("c", "m2", 1)]
+    held += [("d", "m3", 0), ("e", "m4", None), ("f", "m5", 0), ("f", "m6", 0)]
+    path = trace_of(
+        tmp_path / "t",
+        [(job, "v", "u", n, start[job], "Pass") for job, n in gpus.items()],
+        frame(
+            "attempts",
+            ("job_id", "attempt", "started_at", "ended_at", "flag"),
+            [(j, 1, at, at + 480, "odd" if j == "d" else None) for j, at in start.items()],
+        ),
+        machines=frame(
+            "machines", ("machine_id", "gpus"), [(f"m{i}", 2 + (i == 0)) for i in range(7)]
+        ),
+        placements=frame(
+            "placements",
+            ("job_id", "attempt", "machine_id", "gpu"),
+            [(job, 1, machine, gpu) for job, machine, gpu in held],
+        ),
+        gpu_samples=frame(
+            "gpu_samples",
+            ("sampled_at", "machine_id", "seconds", "util_pct"),
+            [(start[job] + minute, m, s, util) for (job, m, s, minute), util in read.items()],
+        ),
+    )
+    with Trace(path) as trace:
+        rows = trace.sql(
+            "select job_id, idle_s / 60, until_s / 60, resumed from idle_streaks order by all"
+        ).fetchall()
+    assert rows == [
+        ("a", 0, 90, True),
+        ("a", 150, 210, False),
+        ("a", 300, 420, False),
+        ("b", 0, 60, False),
+    ]

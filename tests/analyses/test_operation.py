@@ -123,6 +123,9 @@ def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
         w: {"held": 20, "pending" if state == "held" else state: 40} for state, w in words
     } | {"JobArrayTaskLimit": {"throttled": 60}}
     assert told == expected
+    assert result.sentences[-1] == (
+        "The median pending time is 40 min; from submission, these attempts waited 60 min (median)."
+    )
     n = len(words)
     assert result.fact("held_h") == pytest.approx(20 * (n - 1) / 60)
     assert sum(number(result, f"{s}_pct") for s in SLURM_REASONS) == pytest.approx(100)

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -98,6 +99,8 @@ def test_the_figure_has_a_column_per_cluster_and_lists_unanswered_claims(
     columns = [text.get_text() for text in axes.get_xticklabels()]
     assert columns[0].replace("\\", "") in set(made[1].table["cluster"])
     assert set(columns[2:]) == cards_shown()
+    thresholds = sum(np.ptp(line.get_ydata()) > 0.9 for line in axes.lines)
+    assert thresholds == sum(line.get_marker() != "None" for line in axes.lines)
     rows = [text.get_text() for text in axes.get_yticklabels()]
     silent = [c.title for c in CLAIMS.values() if c.title not in rows]
     caption = " ".join(axes.get_xlabel().split())
