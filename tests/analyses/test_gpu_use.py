@@ -90,6 +90,7 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
     unknown GPU. f: its other server computes.
     """
     idle = (0, 30, 60, 90, 150, 180, 210, 300, 360, 420)
+    read: dict[tuple[str, str, int, int], list[int | None]]
     read = {("a", "m0", 1800, minute): [0, 0, 100] for minute in (-30, *idle, 480)}
     read |= {("a", "m0", 1800, 120): [0, 5, 100], ("a", "m0", 1800, 450): [None, None, 100]}
     for job, machine in (("b", "m1"), ("d", "m3"), ("e", "m4")):
@@ -99,8 +100,8 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
         read |= {("f", "m5", 1800, minute): [0, 0], ("f", "m6", 1800, minute): [50, 0]}
     start = {job: 23 * 60 + i for i, job in enumerate("abcdef")}
     gpus = {"a": 2, "b": 1, "c": 2, "d": 1, "e": 1, "f": 2}
-    held = [("a", "m0", 0), ("a", "m0", 1), ("b", "m1", 0), ("c", "m2", 0), ("c", "m2", 1)]
-    held += [("d", "m3", 0), ("e", "m4", None), ("f", "m5", 0), ("f", "m6", 0)]
+    placed = "a m0 0, a m0 1, b m1 0, c m2 0, c m2 1, d m3 0, e m4 , f m5 0, f m6 0"
+    held = [each.split(" ") for each in placed.split(", ")]
     path = trace_of(
         tmp_path / "t",
         [(job, "v", "u", n, start[job], "Pass") for job, n in gpus.items()],
@@ -115,7 +116,7 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
         placements=frame(
             "placements",
             ("job_id", "attempt", "machine_id", "gpu"),
-            [(job, 1, machine, gpu) for job, machine, gpu in held],
+            [(job, 1, machine, int(gpu) if gpu else None) for job, machine, gpu in held],
         ),
         gpu_samples=frame(
             "gpu_samples",
