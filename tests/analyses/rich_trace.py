@@ -47,8 +47,8 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
         "alone": ([(0, 60)], [("s2", 0)], {"pool": None, "gpu_model": "k80"}),
     } | {f"hopeless {i}": ([(0, 30), (40, 50)], [], killed) for i in range(5)}
     # submissions and starts at the same moments, in and out of order
-    for i, (since, start) in enumerate(((0, 20), (5, 50), (5, 30), (10, 20), (30, 50))):
-        others = {"pool": "t", "submitted_at": begin + timedelta(minutes=since)}
+    for i, (waits_from, start) in enumerate(((0, 20), (5, 50), (5, 30), (10, 20), (30, 50))):
+        others = {"pool": "t", "submitted_at": begin + timedelta(minutes=waits_from)}
         cases[f"queued {i}"] = ([(start, 90)], [], others)
     for job, (attempts, held, others) in cases.items():
         hopeless = others == killed

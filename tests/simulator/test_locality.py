@@ -15,6 +15,7 @@ from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.recorded import Recorded
 from philly_analysis.simulator.speed.models import SPEEDS, Locality
+from philly_analysis.simulator.speed.recorded import recorded_allocation
 from philly_analysis.study.utilisation import table_4
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Stay, Workload, fleet
@@ -49,6 +50,13 @@ def test_the_four_cells_of_table_4(cell: str) -> None:
     took_s = schedule.jobs.filter(job_id="x")["end_s"].item()
     images_per_s = table_4()
     assert 100 / took_s == pytest.approx(images_per_s[cell] / images_per_s["SameServer"], abs=1e-9)
+
+
+def test_gpus_with_unknown_indices_are_the_first_of_their_server() -> None:
+    stay = Stay(0.0, 1.0, (("m0", 2, ()), ("m1", 1, (3,))))
+    allocation = recorded_allocation(stay, {"m0": 0, "m1": 1})
+    assert allocation and allocation.shares == ((0, 0b11), (1, 0b1000))
+    assert recorded_allocation(stay, {"m0": 0}) is None
 
 
 @given(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from philly_analysis.errors import SimulationError
 from philly_analysis.results.formatting import number, share
 from philly_analysis.simulator import run, simulate
+from philly_analysis.simulator.output.summary import first_waits
 from philly_analysis.simulator.policies.priority import Srtf
 from philly_analysis.simulator.speed.models import HostResources
 from philly_analysis.simulator.speed.sharing import Sharing
@@ -162,6 +163,13 @@ def test_costs_that_make_no_sense_are_refused() -> None:
     for wrong in (-1.0, float("nan")):
         with pytest.raises(SimulationError, match="give 0"):
             run([job("a", 0, 1, 1)], machines(1), Srtf(), checkpoint_s=wrong)
+
+
+def test_a_wait_ends_with_the_first_start() -> None:
+    """Job b preempts a for 5 s; the recorded wait of b is unknown."""
+    schedule = run([job("a", 0, 1, 100), job("b", 10, 1, 5)], machines(1), Srtf())
+    recorded = pl.DataFrame({"job_id": ["a", "b"], "wait_s": [3.0, None]})
+    assert first_waits(recorded, schedule).rows() == [("a", 1, 3.0, 0.0)]
 
 
 @pytest.mark.slow

@@ -21,6 +21,9 @@ def test_a_fixed_batch_is_divided_or_takes_turns() -> None:
     assert bert.speed(4, 4) == 1
     # three is between two, with 8 samples each, and four, with 4; measured, so nothing is between
     assert bert.step_s(3, 24) == pytest.approx(0.7422, rel=1e-3)
+    # six is halfway between four and eight; nothing is measured above 64
+    assert bert.step_s(6, 24) == pytest.approx((bert.step_s(4, 24) + bert.step_s(8, 24)) / 2)
+    assert bert.step_s(65, 64) == bert.step_s(64, 64)
     assert bert.most(1) == 3 and bert.most(4) == 12 and bert.most(100) == 100
 
 
