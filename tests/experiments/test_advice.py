@@ -576,6 +576,21 @@ def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> No
     assert result.facts.wait_h is None
 
 
+def test_quotas_count_where_the_trace_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*_: object, quotas: bool) -> None:
+        raise InputError(f"quotas: {quotas}")
+
+    monkeypatch.setattr("philly_analysis.experiments.advice.advice.fit_baseline", fit)
+    with trace_of(convoys(np.random.default_rng(7))[:9], tmp_path) as trace:
+        frames = Workload.from_trace(trace).frames_with_rows
+    quotas = pl.DataFrame({"vc": ["v0"], "gpus": [6]})
+    for given, known in ((frames, False), ({**frames, "virtual_clusters": quotas}, True)):
+        with pytest.raises(InputError, match=f"quotas: {known}"):
+            advise(given)
+
+
 def month(rng: np.random.Generator, load: float) -> list[JobSpec]:
     """Return 600 convoy jobs over 30 days, with a given expected load."""
     month_s = 30 * 86_400.0

@@ -136,6 +136,18 @@ def test_percentages_are_logarithmic_along_one_axis(along: Literal["x", "y"], ot
     assert located == [True, False]
 
 
+def test_measures_of_synergys_cluster_by_hand() -> None:
+    """The first of two jobs on a server of 8 GPUs and 24 CPUs ends before the second comes."""
+    setting = synergy_arms.SETTINGS[synergy_arms.USUAL]._replace(servers=1)
+    policy = synergy_arms.arms(setting)[synergy_arms.PROPORTIONAL]
+    jobs = [job("a", 0, 1, 3600), job("b", 7200, 1, 7200)]
+    times = synergy_arms.completion_times(jobs, setting, policy, ["a", "b"])
+    assert times == pytest.approx({"mean_jct_h": 1.5, "p99_jct_h": 1.99})
+    at_once = synergy_arms.static_trace(jobs, setting, policy)
+    assert at_once["makespan_h"] == pytest.approx(2)
+    assert at_once["gpu_pct"] == pytest.approx(100 * 3 / 16)
+
+
 @pytest.mark.slow
 def test_synergy_gains_only_with_unequal_profiles() -> None:
     result = compute(

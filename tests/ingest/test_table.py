@@ -227,11 +227,7 @@ AT = 'submitted_at = "at"\n'
         ("[jobs]\nsubmitted_at = {column = 'x', zone = 'Mars'}", "should be a time zone"),
         ("[jobs]\nsubmitted_at = {column = 'x', zone = '../x'}", "should be a time zone"),
         ("[jobs]\nsubmitted_at = {column = 'x', misread_as = 'UTC'}", "misread_as needs a unit"),
-        (
-            "[jobs]\nsubmitted_at = {column = 'x', unit = 's', zone = 'UTC', format = '%Y'}",
-            "format is",
-        ),
-        ("[jobs]\nsubmitted_at = {column = 'x', unit = 's', zone = 'UTC'}", "zone is for times in"),
+        ("[jobs]\nsubmitted_at = {column='x', unit='s', zone='UTC', format='y'}", "format is for"),
         ("[jobs]\nsubmitted_at = {column = 'x', unit = 's', origin = '1'}", "a time with its off"),
         ("[jobs]\nsubmitted_at = {column = 'x', unit = 's', origin = 2021-01-01T00:00:00}", "off"),
         ("[jobs]\nsubmitted_at = {column = 'x', format = '%Y %z'}", "may not read offsets"),

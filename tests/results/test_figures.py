@@ -198,6 +198,13 @@ def test_a_column_has_one_panel_below_the_other_with_its_own_tick_labels() -> No
         assert all(text.get_visible() for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
 
 
+def test_shares_are_written_in_the_bars_with_room_for_them() -> None:
+    _, [ax] = figures.canvas()
+    table = pd.DataFrame({"gpu_h_pct": [94.1, 5.9], "jobs_pct": [94.0, 6.0]}, index=["a", "b"])
+    figures.job_shares(ax, table, {"a": "navy", "b": "gold"}, "GPU time")
+    assert [text.get_text() for text in ax.texts] == ["94.1 %", "94.0 %", "", "6.0 %"]
+
+
 def test_a_name_is_written_once_where_its_line_is_alone() -> None:
     fig, axes = figures.canvas(2)
     for i in range(3):
