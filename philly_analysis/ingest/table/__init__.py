@@ -65,7 +65,9 @@ def prepare(
     # texts with an offset do not depend on the zone; the others are read in this one
     con.execute("set TimeZone = 'UTC'")
     create_table(con, "map", _rules(chosen, files["jobs"]))
-    con.execute("set variable map = (select map from map)")
+    for table, kinds in FIELDS.items():
+        for name in kinds:
+            con.execute(f'set variable {table}_{name} = (select map.{table}."{name}" from map)')
     con.execute(_MACROS.read_text("utf-8"))
     records = {}
     for table in FIELDS:
@@ -121,7 +123,7 @@ def _interpreted(table: str) -> str:
     )
     columns, faults = [], ["fault"]
     for name, kind in kinds:
-        text, rule = f"{name}_said", f"getvariable('map').{table}.{name}"
+        text, rule = f"{name}_said", f"getvariable('{table}_{name}')"
         factor = f" * factor({name}_times, {rule})" if name in PER_PART else ""
         columns.append(f'{_CONVERSIONS[kind]}({text}, {rule}){factor} as "{name}"')
         faults.append(
@@ -138,7 +140,7 @@ def _interpreted(table: str) -> str:
 
 
 def _rules(chosen: TableMap, jobs: list[Path]) -> pa.Table:
-    """Return the rule of each field, as one struct in one row: the variable of the SELECTs."""
+    """Return the rule of each field, as one struct in one row, for the variables of the SELECTs."""
     rules = {
         table: {
             name: {**field.rule, **_origin(field.rule, chosen, jobs)}

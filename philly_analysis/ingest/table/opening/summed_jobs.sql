@@ -2,7 +2,7 @@
 -- One row per job: the submission time is then the sum of the intervals so far.
 select * replace (
   if(
-    getvariable('map').jobs.submitted_at.since_row_before
+    getvariable('jobs_submitted_at').since_row_before
     and try_cast(submitted_at_said as double) is not null,
     sum(try_cast(submitted_at_said as double)) over (
       partition by source_file order by source_line
