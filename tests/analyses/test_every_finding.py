@@ -58,7 +58,8 @@ def test_every_finding_answers_draws_and_ignores_the_order_of_rows(
         assert len({fact.name for fact in result.facts}) == len(result.facts)
         for text in (*result.sentences, *result.caveats):
             assert text.endswith((".", "?")) and "nan" not in text.lower().split(), text
-        assert "<svg" in figures.svg(ANALYSES[name].plot(result)), name
+        figure = ANALYSES[name].plot(result)
+        assert empty or "<svg" in figures.svg(figure), name
         pd.testing.assert_frame_equal(
             result.table, reordered[name].table, rtol=1e-9, obj=f"table of {name}"
         )

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,12 @@ STATUS = {"COMPLETED": "Pass", "CANCELLED": "Killed"}
 STATUS |= dict.fromkeys(("FAILED", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE", "NODE_FAIL"), "Failed")
 
 
+@cache
 def text(name: str) -> str:
     return gzip.decompress((PRINTED / f"{name}.gz").read_bytes()).decode("utf-8", "replace")
 
 
+@cache
 def records() -> list[Record]:
     """The -D print whose delimiter is a control character, which stands in its last texts only."""
     header, *_ = text("wide_D_us.txt").split("\n", 1)
@@ -57,6 +60,7 @@ def count_gpus(tres: str) -> int:
     return int(listed.get("gres/gpu", 0))
 
 
+@cache
 def plain_reading() -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
     """Jobs and attempts, as the -D print has them."""
     by_job: dict[tuple[str, str], list[Record]] = defaultdict(list)
@@ -149,8 +153,23 @@ OLD_JSON = ("user", "exit_code")
 """The JSON of 22.05 names no user without an account, and gives codes other than 0 as 0."""
 
 
+SERVERS = [
+    "scontrol_show_node.alpha.txt",
+    "sinfo_N.*.txt",
+    "sinfo_states.alpha.txt",
+    "sinfo.*.json",
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the trace of the text and of lists of servers in several forms."""
+    out = tmp_path_factory.mktemp("served")
+    ingest("slurm", folder(out / "raw", ["wide_D.txt", *SERVERS]), out / "t")
+    return out / "t"
+
+
 READINGS: list[tuple[list[str], Sequence[str]]] = [
-    (["wide_D.txt"], ()),
     (["wide_D_epoch.txt"], ()),
     (["safe_D.txt"], ("user", "ended_by")),
     (["sacct_D.*.json"], OLD_JSON),
@@ -158,6 +177,7 @@ READINGS: list[tuple[list[str], Sequence[str]]] = [
     (["wide_D_noheader.txt", "wide_noD.txt"], ()),
 ]
 SLOW_READINGS: list[tuple[list[str], Sequence[str]]] = [
+    (["wide_D.txt"], ()),
     *(([f"wide_D_{x}.txt"], ()) for x in ("us", "parsable", "caret", "semi", "tab")),
     *(([f"wide_D_{x}.txt"], ()) for x in ("noconvert", "steps")),
     # without UID it is not known who bears a number
@@ -354,14 +374,17 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "servers",
     [
-        *map(slow, [["scontrol_show_node.*.txt"], ["scontrol_show_node_o.*.txt"]]),
-        *map(slow, [["sinfo_N.*.txt"], ["sinfo.*.json"]]),
-        ["scontrol_show_node.alpha.txt", "sinfo_N.*.txt", "sinfo_states.alpha.txt", "sinfo.*.json"],
+        "",
+        *map(slow, ("scontrol_show_node.*.txt", "scontrol_show_node_o.*.txt")),
+        *map(slow, ("sinfo_N.*.txt", "sinfo.*.json")),
     ],
 )
-def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) -> None:
-    raw = folder(tmp_path / "raw", ["wide_D.txt", *servers])
-    manifest = ingest("slurm", raw, tmp_path / "t").manifest
+def test_servers_are_those_that_slurm_lists(tmp_path: Path, served: Path, servers: str) -> None:
+    made = tmp_path / "t" if servers else served
+    if servers:
+        ingest("slurm", folder(tmp_path / "raw", ["wide_D.txt", servers]), made)
+    else:
+        assert differences(made) == []
     listed = {}
     for cluster in ("alpha", "beta"):
         for line in text(f"scontrol_show_node_o.{cluster}.txt").splitlines():
@@ -370,7 +393,7 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
             mem_gb = round(int(said["RealMemory"]) * 2**20 / 1e9, 6)
             name = f"{cluster}:{said['NodeName']}"
             listed[name] = (cluster, int(gpus), model, float(said["CPUTot"]), mem_gb)
-    with Trace(tmp_path / "t") as trace:
+    with Trace(made) as trace:
         got = trace.sql(
             "select machine_id, cluster, gpus, gpu_model, cpus, round(mem_gb, 6), gpus_listed "
             "from machines"
@@ -384,11 +407,10 @@ def test_servers_are_those_that_slurm_lists(tmp_path: Path, servers: list[str]) 
     assert {row[0]: row[1:6] for row in got} == listed
     assert all(row[2] == row[6] for row in got)
     assert pools == [(True,)]
-    assert not any("No list of servers" in note for note in manifest.notes)
+    assert not any("No list of servers" in note for note in Manifest.read(made).notes)
 
 
-def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
-    ingest("slurm", folder(tmp_path / "raw", ["wide_D.txt", "sinfo_N.*.txt"]), tmp_path / "t")
+def test_placements_name_servers_and_share_out_the_gpus(served: Path) -> None:
     want: Counter[tuple[str, str, str, int | None]] = Counter()
     for r in records():
         gpus = count_gpus(r["AllocTRES"])
@@ -404,7 +426,7 @@ def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
         for mine, total in parts:
             share = total // len(mine) if total % len(mine) == 0 else None
             want.update((r["Cluster"], r["JobIDRaw"], f"{r['Cluster']}:{n}", share) for n in mine)
-    with Trace(tmp_path / "t") as trace:
+    with Trace(served) as trace:
         got = trace.sql(
             "select cluster, split_part(job_id, ':', 2), machine_id, p.gpus, p.gpu "
             "from placements as p join jobs using (job_id) join attempts as a "
@@ -414,13 +436,14 @@ def test_placements_name_servers_and_share_out_the_gpus(tmp_path: Path) -> None:
     assert all(row[4] is None for row in got)
 
 
-def test_a_hold_after_a_requeue_is_no_queueing(tmp_path: Path, ingested: Ingest) -> None:
+def test_a_hold_after_a_requeue_is_no_queueing(served: Path) -> None:
     """Slurm holds a requeued job for two minutes: it was eligible then, and not before."""
-    rows = ingested("slurm", PRINTED / "wide_D.txt.gz").rows(
-        "select w.wait_s, w.held_s, seconds_between(w.since_at, a.eligible_at) "
-        "from waits as w join attempts as a using (job_id, attempt) join attempts as b "
-        "on b.job_id = a.job_id and b.attempt = a.attempt - 1 and b.end_reason = 'requeued'"
-    )
+    with Trace(served) as trace:
+        rows = trace.sql(
+            "select w.wait_s, w.held_s, seconds_between(w.since_at, a.eligible_at) "
+            "from waits as w join attempts as a using (job_id, attempt) join attempts as b "
+            "on b.job_id = a.job_id and b.attempt = a.attempt - 1 and b.end_reason = 'requeued'"
+        ).fetchall()
     assert len(rows) >= 8
     for wait_s, held_s, hold_s in rows:
         assert held_s == hold_s >= 100

@@ -78,8 +78,9 @@ def trace(
 BOTH = [("a", "completed"), ("b", "completed")]
 
 
-@pytest.fixture
-def result(tmp_path: Path) -> Result:
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    tmp_path = tmp_path_factory.mktemp("comparison")
     # one: a runs 0-10, b waits and runs 10-40; two: a is stopped at 5 for b, which runs 5-35
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     two = trace(tmp_path, "two", [(0, 5), (35, 40), (5, 35)], [("a", "preempted"), *BOTH])
