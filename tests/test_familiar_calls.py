@@ -26,7 +26,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     out = tmp_path_factory.mktemp("calls")
     model = philly.load_model("philly")
     path = out / "trace"
-    trace = philly.simulate(model.sample(60, seed=1), "fifo", path, gpus=64)
+    trace = philly.simulate(model.sample(300, seed=1), "fifo", path, gpus=64)
     jobs = trace.sql(
         "select jobs.*, started_at, ended_at from jobs join attempts using (job_id)"
     ).df()

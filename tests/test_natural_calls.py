@@ -78,6 +78,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "trace.where('gpus > 2')": lambda v: v.jobs["gpus"].min() > 2,
     "philly.compare(trace.where(vc='v0'), trace.where(vc='v1'))": lambda v: v.sentences,
     # findings
+    "philly.analyze(path)": lambda v: len(v) > 20 and DELAY in v,
     "philly.analyze(path, 'queueing_delay')": shown,
     "philly.analyze(trace, 'queueing_delay')": shown,
     "philly.analyze(trace, 'queueing_delay', 'run_time')": shown,

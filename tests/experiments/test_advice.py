@@ -14,8 +14,9 @@ import polars as pl
 import pytest
 
 from philly_analysis import Result, Trace, advise, ingest, simulate
+from philly_analysis.analyses import completeness
 from philly_analysis.errors import InputError
-from philly_analysis.experiments.advice.advice import Advice, disputed_levers
+from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.baseline import (
     CANDIDATES,
     THRESHOLD,
@@ -247,11 +248,16 @@ def test_the_function_has_the_usual_assumptions_as_defaults() -> None:
     assert {name: given[name].default for name in usual} == usual
 
 
-def test_an_interval_needs_three_months(tmp_path: Path) -> None:
+def test_an_interval_needs_three_months_and_advice_all_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with trace_of(convoys(np.random.default_rng(7), 20), tmp_path) as trace:
         for months in (-1, 1, 2):
             with pytest.raises(InputError, match="months"):
                 advise(trace, months=months)
+        assert _why_withheld(trace, None).endswith("withheld: too few jobs have a known wait.")
+        monkeypatch.setattr(completeness, "missing_jobs", lambda _: "jobs are missing")
+        assert _why_withheld(trace, None).endswith("withheld: jobs are missing.")
 
 
 def test_gains_are_those_of_an_independent_simulation() -> None:

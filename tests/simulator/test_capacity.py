@@ -1,6 +1,7 @@
 """Compare incremental capacity searches with searches over all servers."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, se
 from philly_analysis.simulator.cluster.capacity import fit
 from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.jobs import queue_arrays
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
 from tests.simulator.drawn import machines
@@ -83,7 +85,8 @@ def test_a_line_is_in_step_with_its_order(steps: list[tuple[int, bool, int, bool
         if there:
             order.add(some[which], key)
         if look and order:
-            index, squared = arrays.columns()
+            with patch.object(queue_arrays, "_SPARE", 1):  # so that the arrays grow
+                index, squared = arrays.columns()
             assert [place.job for place in arrays.entries] == list(order)
             assert index.tolist() == [job.index for job in order]
             assert np.array_equal(index**2, squared)
