@@ -84,7 +84,7 @@ def test_the_help_has_the_example_and_it_runs(
     philly, *words = shlex.split(line)
     assert philly == "philly"
     assert f"\n  {line}\n" in run(words[0], "--help")
-    if verb in NOT_RUN:
+    if verb in NOT_RUN or "--fetch" in words:
         return
     for file in folder.iterdir():
         (tmp_path / file.name).symlink_to(file)

@@ -56,3 +56,6 @@ from philly_analysis.trace.writer import (
     write_tables,
     write_trace,
 )
+
+__all__ = ["Rows"]
+"""Names for users, which type checkers export."""
