@@ -26,7 +26,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     out = tmp_path_factory.mktemp("calls")
     model = philly.load_model("philly")
     path = out / "trace"
-    trace = philly.simulate(model.sample(300, seed=1), "fifo", path, gpus=64)
+    trace = philly.simulate(model.sample(60, seed=1), "fifo", path, gpus=64)
+    with philly.simulate(model.sample(300, seed=1), "fifo", out / "large", gpus=64) as large:
+        result = philly.analyze(large, "queueing_delay")  # with a panel per virtual cluster
     jobs = trace.sql(
         "select jobs.*, started_at, ended_at from jobs join attempts using (job_id)"
     ).df()
@@ -44,7 +46,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         "log": str(log),
         "model": model,
         "work": model.sample(100, seed=2),
-        "result": philly.analyze(trace, "queueing_delay"),
+        "result": result,
         "ax": plt.figure().subplots(),
         "out": out,
     }
