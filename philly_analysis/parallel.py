@@ -201,7 +201,7 @@ def map_ordered(
     try:
         for task in tasks:
             running.append(executor.submit(work, task))
-            if len(running) >= ahead:
+            if len(running) >= ahead or isinstance(executor, InlineExecutor):
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()

@@ -1,6 +1,13 @@
 """Traces on disk and open: schema, manifest, SQL relations, integrity, object storage, cache."""
 
-from philly_analysis.trace.checksums import Digest, digest, digest_of, digests, matches_any
+from philly_analysis.trace.checksums import (
+    Digest,
+    digest,
+    digest_of,
+    digests,
+    matches_any,
+    text_digest,
+)
 from philly_analysis.trace.columns import Column, Table, TextKind
 from philly_analysis.trace.connection import MEMORY_LIMIT, escape_glob
 from philly_analysis.trace.folder import replaced_error
@@ -27,7 +34,14 @@ from philly_analysis.trace.relations import (
     tables_read,
     with_dependencies,
 )
-from philly_analysis.trace.result_cache import load_figure, load_result, store_figure, store_result
+from philly_analysis.trace.result_cache import (
+    load_figure,
+    load_result,
+    load_table,
+    store_figure,
+    store_result,
+    store_table,
+)
 from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.sample_reader import MINUTE_US, FloatArray, IntArray, timestamps_us
 from philly_analysis.trace.schema import (

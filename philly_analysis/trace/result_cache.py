@@ -72,6 +72,18 @@ def store_figure(trace: Trace, name: str, svg: str) -> None:
     _write(trace, f"{name}-{_style()}", ".svg", svg.encode())
 
 
+def load_table(trace: Trace, name: str) -> pa.Table | None:
+    """Return a cached table; None: there is none, or it is damaged."""
+    return next((pq.read_table(BytesIO(data)) for data in _read(trace, name, ".parquet")), None)
+
+
+def store_table(trace: Trace, name: str, table: pa.Table) -> None:
+    """Cache a table."""
+    out = BytesIO()
+    pq.write_table(table, out, compression="zstd")
+    _write(trace, name, ".parquet", out.getvalue())
+
+
 def _encoded(result: Result) -> bytes:
     other = {name: getattr(result, name) for name in _FIELDS} | {
         "facts": [asdict(fact) for fact in result.facts],

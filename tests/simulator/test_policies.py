@@ -12,6 +12,7 @@ from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.simulator import Speed, run
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.policies.easy import fair_share_factors
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.qssf import predicted_gpu_s
@@ -110,6 +111,25 @@ def test_gangs_wait_for_three_minutes_as_in_the_study() -> None:
         at_step[policy.name] = ((wait_s > 179) & (wait_s < 181)).mean()
     assert at_step["philly"] > 0.15  # 15 to 40 points of each virtual cluster's curve there
     assert at_step["fifo"] < 0.02
+
+
+def test_the_fair_share_factor_halves_with_each_used_share() -> None:
+    week = 7 * 86_400.0
+    jobs = [
+        JobSpec(name, vc, "u", gpus, at, (AttemptSpec(100.0, "completed"),), status="Pass")
+        for name, vc, gpus, at in (
+            *(("a", "v", 2, 0.0), ("b", "w", 1, 0.0), ("c", "v", 1, 99.0)),
+            *(("d", "w", 1, week), ("e", "v", 1, week + 100), ("f", "w", 1, 9 * week)),
+        )
+    ]
+    factors = fair_share_factors(jobs)
+    assert [factors[name] for name in "abc"] == [1, 1, 1]  # nothing has ended
+    # v has used 200 + 100 GPU s, w 100: 3/4 and 1/4 of all, in shares of a half
+    assert factors["d"] == pytest.approx(2**-0.5, rel=1e-3)
+    # d ends as e comes, at full weight; the earlier use counts half: v 150 of 300
+    assert factors["e"] == pytest.approx(2**-1.0, rel=1e-3)
+    # v's share is now that of e, which decays like w's
+    assert factors["f"] == pytest.approx(2 ** -(2 * 150 / 400), rel=1e-3)
 
 
 def test_qssf_predicts_by_what_a_user_ran_before() -> None:

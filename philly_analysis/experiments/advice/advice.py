@@ -108,6 +108,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         _start_up_s(trace),
         executor,
         quotas=workload.virtual_clusters.height > 0,
+        cache=trace,
     )
     withheld = _why_withheld(trace, baseline)
     replayed = baseline.replayed if baseline is not None and not withheld else None
@@ -115,7 +116,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     if baseline is not None and replayed is not None:
         scenario = baseline.scenario
         disputed = disputed_levers(baseline, known, assumed)
-    pricing = Pricing(scenario, known, assumed, replayed, executor)
+    pricing = Pricing(scenario, known, assumed, replayed, executor, trace)
     priced = pricing.levers(LEVERS)
     tested = pricing.tested([each for each in priced if each.name not in disputed], months)
     best = [each for each in tested if clear(each)]

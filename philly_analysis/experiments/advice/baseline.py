@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
-from philly_analysis.experiments.advice.scenario import Jobs, Scenario, outcome, period_of
-from philly_analysis.parallel import map_ordered
+from philly_analysis.experiments.advice.scenario import Jobs, Scenario, period_of, replay_all
 from philly_analysis.results import number
 from philly_analysis.simulator import Estimates
 from philly_analysis.simulator.policies import (
@@ -30,6 +29,7 @@ from philly_analysis.simulator.policies import (
     Sjf,
 )
 from philly_analysis.study import gang_class
+from philly_analysis.trace import Trace
 from philly_analysis.workload import mean_level
 
 THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("utf-8"))
@@ -56,11 +56,14 @@ class Candidate(NamedTuple):
     estimates: Estimates = Estimates()
 
 
+_H = 3600.0
+_LIMITS = Estimates(requested=True)
+
 CANDIDATES = (
     Candidate("first come, first served", Fifo()),
     Candidate("first come, first served; smaller jobs pass", Fifo(backfill=True)),
     Candidate("EASY backfilling", Easy()),
-    Candidate("EASY backfilling by time limits", Easy(), Estimates(requested=True)),
+    Candidate("EASY backfilling by time limits", Easy(), _LIMITS),
     Candidate("conservative backfilling", Conservative()),
     Candidate("shortest job first", Sjf()),
     Candidate("least predicted GPU time first", Qssf()),
@@ -69,8 +72,14 @@ CANDIDATES = (
     Candidate("max-min fairness over users", MaxMin(of="user", round_s=0.0)),
     Candidate("max-min fairness over virtual clusters", MaxMin(of="vc", round_s=0.0)),
     Candidate("dominant resource fairness", Drf()),
+    Candidate("backfilling, priority to large jobs", Easy(size_s=_H), _LIMITS),
+    Candidate("backfilling, priority to small jobs", Easy(size_s=-_H), _LIMITS),
+    Candidate("backfilling, priority by fair share", Easy(share_s=7 * 24 * _H), _LIMITS),
 )
-"""Of near ties the first is preferred, so that simpler policies come first."""
+"""Of near ties the first is preferred, so that simpler policies come first.
+
+The priorities are a grid of Slurm's weights of size and fair share, relative to that of age.
+"""
 
 
 class Distance(NamedTuple):
@@ -214,6 +223,7 @@ def fit_baseline(
     candidates: Sequence[Candidate] = CANDIDATES,
     *,
     quotas: bool = False,
+    cache: Trace | None = None,
 ) -> Baseline | None:
     """Replay the jobs under each candidate, and choose the one nearest to the recorded waits.
 
@@ -226,6 +236,8 @@ def fit_baseline(
     quotas
         Whether the log has the quotas of its virtual clusters: of near ties, only policies that
         use them are then considered.
+    cache
+        Trace in whose cache outcomes are stored.
 
     Returns
     -------
@@ -237,9 +249,13 @@ def fit_baseline(
     if len(jobs) < 2 * _FEWEST:
         return None
     limits = any(spec.time_limit_s for spec in jobs)
-    chosen = [c for c in candidates if limits or not c.estimates.requested]
-    scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in chosen]
-    replays = list(map_ordered(executor, outcome, scenarios, ahead=64))
+    if not limits:
+        exact: dict[Policy, Candidate] = {}
+        for each in candidates:
+            exact.setdefault(each.policy, each._replace(estimates=Estimates()))
+        candidates = list(exact.values())
+    scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
+    replays = replay_all({s.rules: s for s in scenarios}, executor, cache)
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
     recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
     waits = []
@@ -252,7 +268,7 @@ def fit_baseline(
         return distance_of(specs, recorded[kept], waits[place][kept], floor_s)
 
     halves = np.array_split(np.arange(len(jobs)), _HALVES)
-    parts = [[on(place, half) for half in halves] for place in range(len(chosen))]
+    parts = [[on(place, half) for half in halves] for place in range(len(candidates))]
     distances = np.array([[found.total for found in row] for row in parts])
     deleted = np.array(
         [
@@ -260,13 +276,13 @@ def fit_baseline(
                 [on(place, np.setdiff1d(h, block)).total for block in np.array_split(h, _FOLDS)]
                 for h in halves
             ]
-            for place in range(len(chosen))
+            for place in range(len(candidates))
         ]
     )
 
     def nearest(by: list[int]) -> list[int]:
         ties = near_ties(distances[:, by], deleted[:, by])
-        return [i for i in ties if quotas and chosen[i].policy.quotas] or ties
+        return [i for i in ties if quotas and candidates[i].policy.quotas] or ties
 
     best, *rivals = nearest([0, 1])
     validated = [parts[nearest([half])[0]][1 - half] for half in range(_HALVES)]
@@ -274,7 +290,7 @@ def fit_baseline(
     tried = pd.DataFrame(
         [
             (c.name, *own, own.mean(), *np.mean(found, axis=0), place in ties)
-            for place, (c, own, found) in enumerate(zip(chosen, distances, parts, strict=True))
+            for place, (c, own, found) in enumerate(zip(candidates, distances, parts, strict=True))
         ],
         columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
     )
@@ -287,11 +303,11 @@ def fit_baseline(
         }
     )
     return Baseline(
-        name=chosen[best].name,
+        name=candidates[best].name,
         scenario=scenarios[best],
         distance=max(validated, key=lambda found: found.total),
         tried=tried.sort_values("distance", ignore_index=True),
-        rivals={chosen[place].name: scenarios[place] for place in rivals},
+        rivals={candidates[place].name: scenarios[place] for place in rivals},
         queue=queue,
         replayed=replays[best],
     )

@@ -63,7 +63,7 @@ def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     """Plan by time limits near the run times, in place of those requested."""
     if not now.estimates.requested or not isinstance(now.policy, Easy | Conservative):
         return None
-    policy = type(now.policy)(estimate=assumed.limit_factor)
+    policy = replace(now.policy, estimate=assumed.limit_factor)
     return Change(replace(now, estimates=Estimates(), policy=policy))
 
 

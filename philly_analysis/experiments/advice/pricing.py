@@ -10,8 +10,8 @@ from philly_analysis.experiments.advice.gains import Gain, gain_of, over_drawn
 from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS, combined
 from philly_analysis.experiments.advice.resampling import drawn_month
-from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome
-from philly_analysis.parallel import map_ordered
+from philly_analysis.experiments.advice.scenario import Known, Scenario, replay_all
+from philly_analysis.trace import Trace
 
 CARDS = 3
 """Levers that are recommended, moved and combined."""
@@ -39,6 +39,10 @@ class Priced:
     assumes: str = ""
 
 
+def _named(levers: Sequence[Lever]) -> str:
+    return "+".join(lever.name for lever in levers)
+
+
 def clear(priced: Priced) -> bool:
     """Return whether a lever frees GPU hours or waiting, and costs neither.
 
@@ -59,6 +63,8 @@ class Pricing:
     ----------
     replayed
         The outcome of the scenario's replay; None: waits are not known.
+    cache
+        Trace in whose cache outcomes are stored; None: nowhere.
     """
 
     scenario: Scenario
@@ -66,6 +72,7 @@ class Pricing:
     assumed: Assumptions
     replayed: pl.DataFrame | None
     executor: Executor
+    cache: Trace | None = None
 
     def levers(self, levers: Sequence[Lever]) -> list[Priced]:
         """Price levers, the greatest gain first."""
@@ -97,12 +104,15 @@ class Pricing:
             ]
             for month, known in drawn
         ]
-        scenarios = [
-            scenario
-            for (month, _), of_month in zip(drawn, changes, strict=True)
-            for scenario in (month, *(change.scenario for change in of_month))
-        ]
-        replays = iter(list(map_ordered(self.executor, outcome, scenarios, ahead=64)))
+        of_text = {
+            f"{self._text(lever, self.assumed)} in month {seed}": scenario
+            for seed, ((month, _), of_month) in enumerate(zip(drawn, changes, strict=True))
+            for lever, scenario in (
+                ("", month),
+                *((p.name, c.scenario) for p, c in zip(best, of_month, strict=True)),
+            )
+        }
+        replays = iter(replay_all(of_text, self.executor, self.cache))
         gains: dict[str, list[Gain]] = {}
         for (month, _), of_month in zip(drawn, changes, strict=True):
             before = next(replays)
@@ -141,11 +151,15 @@ class Pricing:
         found = [each for each in changes if each[3] is not None]
         after: Sequence[pl.DataFrame | None] = [None] * len(found)
         if self.replayed is not None:
-            scenarios = [change.scenario for *_, change in found if change is not None]
-            after = list(map_ordered(self.executor, outcome, scenarios, ahead=64))
+            of_text = {
+                self._text(_named(levers), assumed): change.scenario
+                for levers, assumed, _, change in found
+                if change is not None
+            }
+            after = replay_all(of_text, self.executor, self.cache)
         return [
             Priced(
-                name="+".join(lever.name for lever in levers),
+                name=_named(levers),
                 title=" + ".join(lever.title(assumed) for lever in levers),
                 gain=gain_of(
                     self.scenario,
@@ -159,6 +173,10 @@ class Pricing:
             for (levers, assumed, moved, change), then in zip(found, after, strict=True)
             if change is not None
         ]
+
+    def _text(self, levers: str, assumed: Assumptions) -> str:
+        """Return what determines the scenario after levers, for one trace; none: before."""
+        return f"{self.scenario.rules} {levers} {assumed if levers else ''}"
 
     def _change(self, levers: tuple[Lever, ...], assumed: Assumptions) -> Change | None:
         if len(levers) == 1:

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import polars as pl
 
+from philly_analysis.parallel import map_ordered
 from philly_analysis.simulator import (
     Estimates,
     Pool,
@@ -21,7 +23,7 @@ from philly_analysis.simulator import (
     runs_of,
 )
 from philly_analysis.simulator.policies import Fifo, Policy
-from philly_analysis.trace import Trace
+from philly_analysis.trace import Trace, load_table, store_table, text_digest
 from philly_analysis.workload import (
     JobSpec,
     Machine,
@@ -83,6 +85,11 @@ class Scenario:
         return sorted(every, key=lambda s: (s.submit_s, s.job_id))
 
     @property
+    def rules(self) -> str:
+        """Its policy with the knobs, and its estimates, as text."""
+        return f"{self.policy} {self.estimates}"
+
+    @property
     def gpus(self) -> int:
         """GPUs in all."""
         return sum(pool.gpus for pool in self.pools)
@@ -137,6 +144,30 @@ def outcome(scenario: Scenario) -> pl.DataFrame:
         first_wait_s=pl.col("start_s") - pl.col("submit_s"),
         wait_s=(pl.col("end_s") - pl.col("submit_s") - pl.col("run_s")).clip(lower_bound=0),
     )
+
+
+def replay_all(
+    scenarios: Mapping[str, Scenario], executor: Executor, cache: Trace | None = None
+) -> list[pl.DataFrame]:
+    """Return the outcomes of scenarios, in their order.
+
+    Parameters
+    ----------
+    scenarios
+        By a text that determines each for its trace.
+    cache
+        The trace in whose cache each outcome is stored when it is known, so that interrupted
+        advice continues; None: nowhere.
+    """
+    names = {text: f"replay-{text_digest(text)}" for text in scenarios}
+    found = {text: cache and load_table(cache, name) for text, name in names.items()}
+    missing = [text for text, table in found.items() if table is None]
+    outcomes = map_ordered(executor, outcome, map(scenarios.__getitem__, missing), ahead=64)
+    for text, frame in zip(missing, outcomes, strict=True):
+        found[text] = frame.to_arrow()
+        if cache is not None:
+            store_table(cache, names[text], found[text])
+    return [cast("pl.DataFrame", pl.from_arrow(table)) for table in found.values()]
 
 
 def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:

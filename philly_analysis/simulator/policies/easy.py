@@ -1,9 +1,9 @@
 """EASY backfilling: jobs may pass the first waiting gang if they do not delay it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from heapq import merge
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush, merge
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry
-from philly_analysis.simulator.policies.knobs import Bounds, knob
+from philly_analysis.simulator.policies.knobs import LONG_S, WAIT, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
+from philly_analysis.workload import JobSpec
 
 _EPS_S = 1e-6
+_HALF_LIFE_S = 7 * 86_400.0
+"""Time in which past use counts half: Slurm's default of PriorityDecayHalfLife."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +31,45 @@ class Easy(Policy):
     Fractions of a GPU are reserved likewise.
 
     Run times are known up to a factor, as users overestimate.
+
+    The order can be that of Slurm's multifactor priority, relative to the weight of the age: each
+    GPU of a job, and each share that its virtual cluster did not use, counts as waiting time. The
+    share is fixed at the submission, as if no earlier job had waited.
     """
 
     name = "easy"
-    SOURCE = "Lifka, ANL/IBM SP, JSSPP'95; Mu'alem and Feitelson, TPDS'01"
+    SOURCE = (
+        "Lifka, ANL/IBM SP, JSSPP'95; Mu'alem and Feitelson, TPDS'01; Slurm, priority/multifactor"
+    )
 
     fractional = True
 
     estimate: float = knob(
         1.0, "estimated run time, in multiples of the true one", within=Bounds(1, 1000)
     )
+
+    size_s: float = knob(
+        0.0,
+        "waiting time that each GPU counts as; below 0 small jobs come first",
+        within=Bounds(-LONG_S, LONG_S),
+    )
+    share_s: float = knob(
+        0.0, "waiting time that a virtual cluster without use counts as", within=WAIT
+    )
+
+    _unused: ClassVar[Mapping[str, float]] = {}
+
+    def prepare(self, specs: Sequence[JobSpec]) -> Self:
+        """Return the policy with the fair-share factor of each job, if it counts."""
+        prepared = replace(self)
+        if self.share_s:
+            object.__setattr__(prepared, "_unused", fair_share_factors(specs))
+        return prepared
+
+    def key(self, job: Job, now_s: float) -> float:
+        """Return its submission, earlier by the waiting time that its size and share count as."""
+        share = self._unused.get(job.spec.job_id, 0.0)
+        return job.spec.submit_s - self.size_s * job.gpus - self.share_s * share
 
     def running_key(self, job: Job, now_s: float) -> float:
         """Return the estimated end of its run."""
@@ -114,3 +146,32 @@ class Easy(Policy):
             if entry.job is not first and plan.allocation_of(entry.job) is None:
                 return entry
         return None
+
+
+def fair_share_factors(specs: Sequence[JobSpec]) -> dict[str, float]:
+    """Return the fair-share factor of each job at its submission, from 0 to 1.
+
+    It is 2 to the power of minus the use of the job's virtual cluster, in multiples of an equal
+    share (Slurm, Multifactor Priority Plugin). Use is charged when a job ends, and decays.
+
+    Parameters
+    ----------
+    specs
+        Jobs in the order of submission.
+    """
+    used = dict.fromkeys((spec.vc for spec in specs), 0.0)
+    factors: dict[str, float] = {}
+    ends: list[tuple[float, int]] = []
+    before_s = 0.0
+    for nth, spec in enumerate(specs):
+        decay = 0.5 ** ((spec.submit_s - before_s) / _HALF_LIFE_S)
+        used, before_s = {vc: use * decay for vc, use in used.items()}, spec.submit_s
+        while ends and ends[0][0] <= spec.submit_s:
+            end_s, done = heappop(ends)
+            left = 0.5 ** ((spec.submit_s - end_s) / _HALF_LIFE_S)
+            used[specs[done].vc] += specs[done].gpu_s * left
+        total = sum(used.values())
+        share = used[spec.vc] * len(used) / total if total else 0.0
+        factors[spec.job_id] = 2**-share
+        heappush(ends, (spec.submit_s + spec.run_s, nth))
+    return factors
