@@ -23,10 +23,11 @@ _TYPED = 3
 
 _LEDE = (
     "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
-    "are. Gains are a month of 30 days. Nine of ten further months lie in the interval, by drawn "
-    "months for the levers on the cards, by twelfths of the log for the others. A lever has a card "
-    "only if it needs no purchase and its interval is above 0. Levers are ordered "
-    "by the GPU hours that they free, plus those that jobs wait less."
+    "are. Gains are per month of 30 days. An interval contains nine of ten further months. A "
+    "lever has a card if it needs no purchase and its gain is clear. A gain is clear if GPU hours "
+    "or waiting are freed in significantly many of the log's twelve parts (Wilcoxon signed-rank "
+    "test, p < 0.025), and neither is lost. Levers are ordered by the GPU hours that they free, "
+    "plus the GPU hours that jobs wait less."
 )
 
 
@@ -65,8 +66,8 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
 
     nothing = section("none", result.question, result, result.plot())
     gained = (
-        f"{count(len(found.levers), 'lever')} can be moved here. {len(found.best)} of those that "
-        "need no purchase are recommended: their gain is above 0 in nine of ten months."
+        f"{count(len(found.levers), 'lever')} can be applied here. {len(found.best)} are "
+        "recommended: they need no purchase, and their gain is clear."
     )
     every = replace(result, sentences=(gained,))
     levers = section("levers", "What would each lever change?", every, result.plot())
@@ -101,7 +102,14 @@ def _linked(typed: pd.DataFrame) -> pd.DataFrame:
         for link, page in zip(typed["link"], typed["documentation"], strict=True)
     ]
     documentation = pd.Series(links, typed.index, dtype=object)  # text alone would be escaped
-    return typed[["lever", "where", "type"]].assign(documentation=documentation)
+    texts = pd.Series(map(_code, typed["type"]), typed.index, dtype=object)
+    return typed[["lever", "where"]].assign(type=texts, documentation=documentation)
+
+
+def _code(text: str) -> Markup:
+    """Return what to type as code."""
+    form = Markup("<pre>{}</pre>") if "\n" in text else Markup("<code>{}</code>")
+    return form.format(text)
 
 
 def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:
@@ -119,7 +127,7 @@ def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Res
         sentences=(
             _sentence(first),
             _sentence("; ".join(others)),
-            *(f"Type in {where}: {text}" for where, text in rows),
+            *(Markup("In {}: {}").format(where, _code(text)) for where, text in rows),
         ),
         caveats=(
             priced.assumes,

@@ -323,7 +323,7 @@ def test_an_interval_that_includes_0_is_not_clear_and_the_clear_gain_is_first() 
     folded = without_clear_gain(replace(advice, levers=listed, disputed={"backfill": "EASY"}))
     assert folded["why"].tolist() == [
         "the log also fits EASY, which does not have this lever",
-        "the intervals include 0",
+        "not above 0 in significantly many parts of the log",
         "costs more than it gains",
     ]
     assert folded["GPU hours a month"].tolist()[:2] == ["0", "10 (0 to 20)"]

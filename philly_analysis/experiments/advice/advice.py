@@ -61,6 +61,8 @@ class Advice:
         Recommended levers under other assumptions.
     withheld
         Why scheduling levers are withheld; empty: they are not.
+    worst_servers
+        Servers with significantly many failures.
     """
 
     baseline: Baseline | None
@@ -73,6 +75,7 @@ class Advice:
     combined: Sequence[Priced]
     moved: Sequence[Priced]
     withheld: str
+    worst_servers: Sequence[str] = ()
 
 
 def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) -> Advice:
@@ -134,6 +137,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         pricing.together(best),
         pricing.moved(best),
         withheld,
+        known.worst_servers,
     )
 
 

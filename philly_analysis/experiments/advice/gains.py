@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from scipy import special
+from scipy.stats import wilcoxon
 
 from philly_analysis.distributions import Floats
 from philly_analysis.experiments.advice.lever import Change
@@ -55,6 +56,8 @@ class Gain(NamedTuple):
     by_gang
         A row per gang bucket: gang, jobs, mean_before_s, mean_after_s, p90_before_s, p90_after_s
         (waits); empty if not replayed.
+    gpu_p, wait_p
+        One-sided p values of freed GPU hours and of less waiting: see :func:`p_value`.
     """
 
     gpu_h: Monthly
@@ -65,6 +68,18 @@ class Gain(NamedTuple):
     later_jobs: int
     later_users: int
     by_gang: pd.DataFrame
+    gpu_p: float = 1.0
+    wait_p: float = 1.0
+
+
+def p_value(values: Floats, submit_s: Floats) -> float:
+    """Return the p value of sums above 0 in blocks of the log.
+
+    The one-sided signed-rank test of Wilcoxon (Biometrics Bulletin 1, 1945) needs no normal sums:
+    gains of waiting are skewed, since few busy periods have most of them.
+    """
+    sums = np.bincount(time_blocks(submit_s, BLOCKS), values, BLOCKS)
+    return float(wilcoxon(sums, alternative="greater").pvalue) if sums.any() else 1.0
 
 
 def monthly(values: Floats, submit_s: Floats) -> Monthly:
@@ -100,13 +115,20 @@ def predicted(mean: float, drawn: Sequence[float]) -> Monthly:
 
 
 def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
-    """Return a gain with the intervals of drawn months."""
+    """Return a gain with the intervals of drawn months where these are wider.
+
+    Days are drawn singly, so that drawn months lack what lasts for longer.
+    """
     waits = [each.wait_h.mean for each in drawn if each.wait_h is not None]
     return gain._replace(
-        gpu_h=predicted(gain.gpu_h.mean, [each.gpu_h.mean for each in drawn]),
-        wait_h=gain.wait_h and predicted(gain.wait_h.mean, waits),
-        value_h=predicted(gain.value_h.mean, [each.value_h.mean for each in drawn]),
+        gpu_h=_wider(gain.gpu_h, [each.gpu_h.mean for each in drawn]),
+        wait_h=gain.wait_h and _wider(gain.wait_h, waits),
+        value_h=_wider(gain.value_h, [each.value_h.mean for each in drawn]),
     )
+
+
+def _wider(log: Monthly, drawn: Sequence[float]) -> Monthly:
+    return max(log, predicted(log.mean, drawn), key=lambda found: found.high - found.low)
 
 
 def gain_of(
@@ -162,6 +184,8 @@ def gain_of(
         later_jobs=int(later.sum()),
         later_users=len(set(users[later])),
         by_gang=by_gang,
+        gpu_p=1.0 if added else p_value(freed_h, submit_s),
+        wait_p=p_value(saved_h, submit_s),
     )
 
 

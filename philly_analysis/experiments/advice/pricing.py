@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from philly_analysis.experiments.advice.gains import Gain, gain_of, over_drawn
+from philly_analysis.experiments.advice.gains import (
+    Gain,
+    Monthly,
+    gain_of,
+    over_drawn,
+)
 from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS, combined
 from philly_analysis.experiments.advice.resampling import drawn_month
@@ -43,16 +48,25 @@ def _named(levers: Sequence[Lever]) -> str:
     return "+".join(lever.name for lever in levers)
 
 
+_P = 0.025
+"""Level of each of the two tests, of freed GPU hours and of waiting: together 0.05."""
+
+
+def sure(part: Monthly | None, p_value: float) -> bool:
+    """Return whether a part of a gain is above 0: on average, or in nine of ten months."""
+    return part is not None and (p_value < _P or part.low > 0)
+
+
 def clear(priced: Priced) -> bool:
     """Return whether a lever frees GPU hours or waiting, and costs neither.
 
-    One interval is above 0, and none is below. By the waiting alone many levers that free GPU
-    hours would be unclear, as waits vary more between months.
+    By the waiting alone many levers that free GPU hours would be unclear, as waits vary more
+    between months.
     """
     gain = priced.gain
-    parts = [gain.gpu_h] if gain.wait_h is None else [gain.gpu_h, gain.wait_h]
-    costs = gain.value_h.mean <= 0 or any(part.high < 0 for part in parts)
-    return not costs and any(part.low > 0 for part in parts)
+    costs = any(part is not None and part.high < 0 for part in (gain.gpu_h, gain.wait_h))
+    gained = sure(gain.gpu_h, gain.gpu_p) or sure(gain.wait_h, gain.wait_p)
+    return gained and not costs and gain.value_h.mean > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,14 @@ class Known:
         Jobs that ran on more servers than they need.
     broken
         Runs of each job that failed on a server with significantly many failures.
+    worst_servers
+        These servers, the one with the most failures first.
     """
 
     idle: Mapping[str, tuple[tuple[float, float, bool], ...]] = field(default_factory=dict)
     spread: frozenset[str] = frozenset()
     broken: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    worst_servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +217,13 @@ def _known(trace: Trace, specs: Jobs) -> Known:
             row = (begun_s + idle_s, until_s - idle_s, resumed)
             idle[job_id] = (*idle.get(job_id, ()), row)
     spread = answers("attempt_servers", "select distinct job_id from attempt_servers where spread")
-    return Known(idle, frozenset(job_id for (job_id,) in spread), _broken(trace, specs))
+    return Known(idle, frozenset(job_id for (job_id,) in spread), *_broken(trace, specs))
 
 
-def _broken(trace: Trace, specs: Jobs) -> dict[str, frozenset[int]]:
+def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple[str, ...]]:
     """Return the runs that failed, not by a user error, on servers where many runs fail so.
+
+    With them these servers, the one with the most failures first.
 
     A server has many if a one-sided binomial test against the rate of all servers has p < 0.05
     after Bonferroni's correction.
@@ -250,15 +255,17 @@ def _broken(trace: Trace, specs: Jobs) -> dict[str, frozenset[int]]:
                     failed.setdefault(server, []).append((spec.job_id, nth))
     total = sum(map(len, failed.values()))
     if not total:
-        return {}
+        return {}, ()
     rate = total / sum(tried.values())
     broken: dict[str, frozenset[int]] = {}
+    worst: list[str] = []
     for server, runs_there in failed.items():
         test = binomtest(len(runs_there), tried[server], rate, alternative="greater")
         if test.pvalue * len(tried) < 0.05:
+            worst.append(server)
             for job_id, nth in runs_there:
                 broken[job_id] = broken.get(job_id, frozenset()) | {nth}
-    return broken
+    return broken, tuple(sorted(worst, key=lambda server: (-len(failed[server]), server)))
 
 
 def _rows(trace: Trace, relation: str, sql: str) -> list[tuple]:  # type: ignore[type-arg]

@@ -14,7 +14,7 @@ from philly_analysis.experiments.advice.baseline import Baseline
 from philly_analysis.experiments.advice.charts import frontier, queue_figure
 from philly_analysis.experiments.advice.gains import Monthly
 from philly_analysis.experiments.advice.lever import Assumptions
-from philly_analysis.experiments.advice.pricing import Priced, clear
+from philly_analysis.experiments.advice.pricing import Priced, clear, sure
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import (
     NOT_KNOWN,
@@ -77,13 +77,15 @@ def parts(advice: Advice, priced: Priced) -> list[str]:
     if gain.gpu_h.mean:
         cost = "" if gain.gpu_h.mean > 0 else "costs "
         phrases.append(
-            cost + _amount(gain.gpu_h, "GPU hours a month", advice.gpu_h, "of all", single)
+            cost
+            + _amount(gain.gpu_h, gain.gpu_p, "GPU hours a month", advice.gpu_h, "of all", single)
         )
     if gain.wait_h is not None and advice.wait_h:
         less = "less" if gain.wait_h.mean >= 0 else "more"
         what = f"hours {less} waiting a month"
-        phrase = _amount(gain.wait_h, what, advice.wait_h, "of the waiting", single)
-        phrases.insert(0 if gain.gpu_h.low <= 0 < gain.wait_h.low else len(phrases), phrase)
+        phrase = _amount(gain.wait_h, gain.wait_p, what, advice.wait_h, "of the waiting", single)
+        first = sure(gain.wait_h, gain.wait_p) and not sure(gain.gpu_h, gain.gpu_p)
+        phrases.insert(0 if first else len(phrases), phrase)
     if gain.jobs:
         phrases.append(f"changes {count(gain.jobs, 'job')} of {count(gain.users, 'user')}")
     if gain.later_jobs:
@@ -99,10 +101,10 @@ def headline(advice: Advice, priced: Priced) -> str:
     return f"{priced.title}: {'; '.join(parts(advice, priced))}."
 
 
-def _amount(gain: Monthly, noun: str, total: float, of: str, interval: bool) -> str:
+def _amount(gain: Monthly, p_value: float, noun: str, total: float, of: str, interval: bool) -> str:
     """Return the size of a gain with its share of a total, and the interval of months."""
     mean, low, high = gain if gain.mean >= 0 else (-gain.mean, -gain.high, -gain.low)
-    if interval and low <= 0:
+    if interval and low <= 0 and not sure(gain, p_value):
         return f"{noun}: not clear (nine of ten months: {_rounded(low)} to {_rounded(high)})"
     size = f"{_rounded(mean)} {noun}, {whole_percent(mean / total)} {of}"
     return f"{size} (nine of ten months: {_rounded(low)} to {_rounded(high)})" if interval else size
@@ -140,7 +142,7 @@ def without_clear_gain(advice: Advice) -> pd.DataFrame:
         elif each.gain.value_h.mean <= 0:
             why = "costs more than it gains"
         elif not clear(each):
-            why = "the intervals include 0"
+            why = "not above 0 in significantly many parts of the log"
         else:
             continue
         rows.append((each.title, *map(_spread, (each.gain.gpu_h, each.gain.wait_h)), why))
@@ -166,6 +168,8 @@ def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFra
         "shards": 2 * gpus,
         "gpus": gpus,
         "other_gpus": others[0] if others else gpus,
+        "idle_min": f"{60 * assumed.idle_h:g}",
+        "worst": ",".join(advice.worst_servers) or "NAME",
         "window_min": min(-(-int(longest_s) // 60), _LONGEST_WINDOW_MIN),
     }
     rows = []
@@ -173,14 +177,8 @@ def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFra
         of_vc = quotas_by_use(now.jobs, now.gpus) if "{vc}" in row["type"] else {"": 0}
         for vc, quota in sorted(of_vc.items()):
             text = row["type"].format_map({**filled, "vc": quote(vc), "quota": quota})
-            rows.append(
-                (
-                    row["where"],
-                    text,
-                    row["page"].format_map({**filled, "quota": quota}),
-                    DOCS + row["link"],
-                )
-            )
+            page = row["page"].format_map({**filled, "quota": quota})
+            rows.append((row["where"], text.strip(), page, DOCS + row["link"]))
     return pd.DataFrame(rows, columns=["where", "type", "documentation", "link"])
 
 
@@ -206,7 +204,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
     verdict = None
     if best:
         gain = best[0].gain
-        freed = gain.gpu_h.low > 0 or gain.wait_h is None
+        freed = sure(gain.gpu_h, gain.gpu_p) or gain.wait_h is None
         value = gain.gpu_h if freed or gain.wait_h is None else gain.wait_h
         verdict = Verdict(
             best[0].title,
