@@ -27,7 +27,8 @@ from philly_analysis.workload import JobSpec, fleet
 
 LOADS = (0.3, 0.4, 0.5)
 """Offered loads that a queue which blocks can serve; above, it grows from month to month."""
-SEEDS = 4
+CLUSTERS = 4
+"""Clusters at each load, with jobs of their own."""
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 FIELDS = (
     "JobIDRaw|JobID|Partition|User|State|ExitCode|Submit|Eligible|Start|End|TimelimitRaw|NNodes|"
@@ -101,7 +102,7 @@ def rates(load: float, seed: int, folder: Path) -> dict[str, object]:
             time_limit_s=60.0 * -(-2 * spec.run_s // 60),
         )
         for n in range(2)
-        for spec in month((seed, n), load)
+        for spec in month((100 + seed, n), load)
     ]
     switched, never = waits(jobs, MONTH_S), waits(jobs, np.inf)
     halves = jobs[: len(jobs) // 2], jobs[len(jobs) // 2 :]
@@ -127,8 +128,8 @@ def rates(load: float, seed: int, folder: Path) -> dict[str, object]:
 def main() -> None:
     """Write a row for each cluster, in hours of waiting a month."""
     with TemporaryDirectory() as folder:
-        cases = product(LOADS, range(SEEDS))
-        found = pd.DataFrame([rates(load, seed, Path(folder)) for load, seed in cases])
+        cases = enumerate(product(LOADS, range(CLUSTERS)))
+        found = pd.DataFrame([rates(load, seed, Path(folder)) for seed, (load, _) in cases])
     print(found.round(dict.fromkeys(found.columns[2:], 0)).to_csv(index=False), end="")
 
 

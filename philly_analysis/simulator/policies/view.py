@@ -113,6 +113,7 @@ class Plan:
         self.cluster.begin_trial()
         self._decision: dict[Job, Allocation | None] = {}
         self._returned: list[Job] = []
+        self._unused: dict[str, int] | None = None
         self.offered: Entry
 
     @property
@@ -137,9 +138,13 @@ class Plan:
 
         Negative: use above the quota.
         """
-        quotas, capacity = self.view.quotas, self.cluster.capacity
-        used = self.in_use_by_vc() if self.used else self.view.used
-        return {vc: quotas.get(vc, capacity) * GPU_UNITS - size for vc, size in used.items()}
+        if self._unused is None:
+            quotas, capacity = self.view.quotas, self.cluster.capacity
+            used = self.in_use_by_vc() if self.used else self.view.used
+            self._unused = {
+                vc: quotas.get(vc, capacity) * GPU_UNITS - size for vc, size in used.items()
+            }
+        return self._unused
 
     def in_use_by_vc(self) -> dict[str, int]:
         """Return the GPU units allocated under the plan, by virtual cluster."""
@@ -225,3 +230,4 @@ class Plan:
     def _count(self, job: Job, allocation: Allocation, sign: int) -> None:
         if not allocation.guest and not allocation.partial:
             self.used[job.vc] = self.used.get(job.vc, 0) + sign * allocation.size
+            self._unused = None
