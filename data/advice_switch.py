@@ -111,7 +111,8 @@ def rates(load: float, seed: int, folder: Path) -> dict[str, object]:
         for n, half in enumerate(halves)
     )
     advice = advise(first)
-    told = advice.table.set_index("lever").loc["Switch on backfilling"]
+    # not known if no policy reproduces the waits, or another one than that of the cluster
+    told = advice.table.set_index("lever").reindex(["Switch on backfilling"]).iloc[0]
     without_h = sum(never[spec.job_id] for spec in halves[1]) / 3600
     return {
         "load": load,

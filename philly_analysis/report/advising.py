@@ -18,7 +18,7 @@ from philly_analysis.trace import TraceLike, open_trace
 if TYPE_CHECKING:
     from philly_analysis.experiments import Advice, Assumptions, Priced
 
-_TYPED = 3
+_TYPED = 4
 """Settings on a card; the table at the end has all."""
 
 _LEDE = (
@@ -108,8 +108,7 @@ def _linked(typed: pd.DataFrame) -> pd.DataFrame:
 
 def _code(text: str) -> Markup:
     """Return what to type as code."""
-    form = Markup("<pre>{}</pre>") if "\n" in text else Markup("<code>{}</code>")
-    return form.format(text)
+    return Markup("<code>{}</code>").format(text)
 
 
 def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:
