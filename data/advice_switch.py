@@ -131,7 +131,9 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         cases = enumerate(product(LOADS, range(CLUSTERS)))
         found = pd.DataFrame([rates(load, seed, Path(folder)) for seed, (load, _) in cases])
-    print(found.round(dict.fromkeys(found.columns[2:], 0)).to_csv(index=False), end="")
+    hours = found.columns[2:]
+    found[hours] = found[hours].round().astype("Int64")
+    print(found.to_csv(index=False), end="")
 
 
 if __name__ == "__main__":

@@ -470,7 +470,7 @@ def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> No
 def test_quotas_count_where_the_trace_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fit(*_: object, quotas: bool) -> None:
+    def fit(*_: object, quotas: bool, **__: object) -> None:
         raise InputError(f"quotas: {quotas}")
 
     monkeypatch.setattr("philly_analysis.experiments.advice.advice.fit_baseline", fit)
