@@ -20,7 +20,7 @@ _QUIET = re.compile(
     r"Warning: |(?<![=_\w])(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
     r"|^[WID]\d{4} |^I tensorflow|\[(?:warning|info|debug)\]|level=(?:warn|info|debug)"
 )
-_LOUD = re.compile(r"NCCL WARN|WARNING: Open MPI|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
+_LOUD = re.compile(r"NCCL WARN|WARNING: Open MPI|Traceback \(most|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
 _TAG_CHARS = 200
 
 _NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
