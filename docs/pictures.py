@@ -1,5 +1,9 @@
-"""Draw the pictures of models, what-ifs and statistics that the pages show."""
+"""Draw the pictures of models, what-ifs and statistics that the pages show.
 
+``PYTHONPATH=. python docs/pictures.py`` draws the README's picture of the atlas.
+"""
+
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,8 +11,10 @@ import measured
 import pandas as pd
 import statistics_pictures
 from matplotlib.figure import Figure
+from PIL import Image
 
 from philly_analysis import Trace, advise, compare, load_model, simulate, sweep
+from philly_analysis.atlas import evaluate, shipped_answers
 from philly_analysis.results import figures
 from tests.bench import history
 
@@ -73,3 +79,14 @@ def write(folder: Path, sample: Trace) -> None:
         (folder / f"{name}.svg").write_text(figures.svg(draw()), "utf-8")
     costs = history.draw(pd.read_csv(history.HISTORY, dtype={"commit": str}))
     (folder / "costs.svg").write_text(costs, "utf-8")
+
+
+def write_atlas(path: Path) -> None:
+    """Write the picture of the answers that the package ships, in 64 colours."""
+    drawn = io.BytesIO()
+    evaluate([], shipped=shipped_answers()).result().plot().savefig(drawn, dpi=200)
+    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    write_atlas(Path(__file__).parent / "static" / "atlas.png")
