@@ -1,6 +1,7 @@
 """Compare each relation with a reference in plain Python, on a random trace full of flaws."""
 
 import pkgutil
+import tomllib
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from philly_analysis import analyze
 from philly_analysis.trace import histograms, materialized
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.trace import Trace
@@ -26,6 +28,9 @@ REFERENCES = {
     if name in relations()
 } | {"out_of_order_is_harmless": findings.overtaken_without_room}
 """For each relation, a function that computes its rows from those of the relations it reads."""
+
+
+FACTS = tomllib.loads(Path(__file__).with_name("facts.toml").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,16 @@ def test_a_relation_has_the_rows_of_its_reference(
     name: str, estimated: bool, traces: dict[bool, Rows]
 ) -> None:
     compare(traces[estimated], name, REFERENCES[name](traces[estimated]))
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_facts_of_a_finding_are_those_of_its_relations(name: str, traces: dict[bool, Rows]) -> None:
+    trace = traces[False].trace
+    result = analyze(trace, [name])[name]
+    for fact, query in FACTS[name].items():
+        [(expected,)] = trace.sql(query).fetchall()
+        value = result.fact(fact)
+        assert value == (expected if isinstance(expected, str) else pytest.approx(expected)), fact
 
 
 def compare(rows: Rows, name: str, reference: Iterable[tuple[Any, ...]]) -> None:

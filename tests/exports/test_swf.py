@@ -14,7 +14,8 @@ from tests.exports.tiny import TINY
 
 
 def test_header_and_fields(exported: Exporter) -> None:
-    exported("swf", gpus=16)
+    done = exported("swf", gpus=16)
+    assert not any("waits" in text for text in done.not_carried)
     header, queues, records = read_swf(exported.out)
     assert header["Version"] == "2.2" and header["TimeZoneString"] == "UTC"
     assert header["MaxJobs"] == header["MaxRecords"] == "5"

@@ -25,12 +25,12 @@ class Rows:
     """The rows of each table and relation of a trace, as attributes."""
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+        self.trace = trace
         self._known: dict[str, list[Row]] = {}
 
     def __getattr__(self, name: str) -> list[Row]:
         if name not in self._known:
-            found = self._trace.sql(f"from {name}")
+            found = self.trace.sql(f"from {name}")
             self._known[name] = [
                 SimpleNamespace(**dict(zip(found.columns, row, strict=True)))
                 for row in found.fetchall()
