@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast, overload
 
-from philly_analysis.errors import ArgumentError, suggest_arguments
+from philly_analysis.errors import suggest_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -174,8 +174,8 @@ def ingest(
     Parameters
     ----------
     source
-        Source of the raw logs; auto: detected from the files. A call with one argument takes the
-        raw logs and detects their source.
+        Source of the raw logs; auto: detected from the files. A call that begins with the raw
+        logs detects their source: ``ingest(raw)``, ``ingest(raw, out)``.
     raw
         Folder or archive of raw logs. It may be an address on object storage, as `failures` and
         `telemetry` may; files are then copied for the duration of the call.
@@ -249,6 +249,8 @@ def ingest(
 
     if raw is None:
         source, raw = "auto", source
+    elif out is None and "/" in str(source):  # raw files and the folder of the trace
+        source, raw, out = "auto", source, raw
     options = IngestOptions(
         source=source,
         raw=raw,
@@ -933,8 +935,8 @@ def sample(
     """
     from philly_analysis.models import WorkloadModel, load_model
 
-    if isinstance(out, int):
-        raise ArgumentError(f"sample(): a folder is no number. Use sample(model, jobs={out}).")
+    if isinstance(out, int):  # as of model.sample(100)
+        jobs, out = out, None  # type: ignore[unreachable]
     given = model if isinstance(model, WorkloadModel) else load_model(model)
     drawn = given.sample(
         jobs=jobs,
