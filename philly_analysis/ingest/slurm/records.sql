@@ -4,11 +4,7 @@
 -- end is later than one of its run, which is later than one of its wait. Fields that the latest
 -- reading lacks come from the others.
 with repeated as (
-  select
-    cluster,
-    id,
-    submitted_at,
-    reject is null as valid
+  select row(cluster, id, submitted_at, reject is null) as submission
   from readings
   group by all
   having count(*) > 1
@@ -16,19 +12,14 @@ with repeated as (
 
 staged as (
   select
-    readings.*,
+    *,
     case
       when state = 'PENDING' then 0
       when ended_at is null then 1
       else 2
     end as stage
   from readings
-  semi join repeated
-    on
-      readings.cluster is not distinct from repeated.cluster
-      and readings.id is not distinct from repeated.id
-      and readings.submitted_at is not distinct from repeated.submitted_at
-      and (readings.reject is null) = repeated.valid
+  where row(cluster, id, submitted_at, reject is null) in (select submission from repeated)
 ),
 
 ranked as (
@@ -67,12 +58,7 @@ ranked as (
     *,
     1 as reading
   from readings
-  anti join repeated
-    on
-      readings.cluster is not distinct from repeated.cluster
-      and readings.id is not distinct from repeated.id
-      and readings.submitted_at is not distinct from repeated.submitted_at
-      and (readings.reject is null) = repeated.valid
+  where row(cluster, id, submitted_at, reject is null) not in (select submission from repeated)
 ),
 
 last_readings as (
