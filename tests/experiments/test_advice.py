@@ -438,8 +438,10 @@ def test_settings_are_filled_in_from_the_log() -> None:
     def typed(name: str, **fields: object) -> pd.DataFrame:
         now = scenario(job("a", H, **fields), job("b", H, vc="it's"), machines="2x4,1x8")
         advice = Advice(None, now, 1.0, None, (), (), {}, (), (), "")
+        advice = replace(advice, worst_servers=("m1", "m2;reboot"))
         return settings(advice, priced(name, (0, 0, 0), None), GIVEN)
 
+    assert "NodeName='m1,m2;reboot' State=DRAIN" in typed("repair")["type"][0]
     assert typed("backfill")["type"][1] == "SchedulerParameters=bf_window=60,bf_continue"
     assert "bf_window=91," in typed("backfill", time_limit_s=90 * 60.0 + 1)["type"][1]
     assert "bf_window=43200," in typed("backfill", time_limit_s=1000 * 24 * H)["type"][1]

@@ -169,7 +169,7 @@ def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFra
         "gpus": gpus,
         "other_gpus": others[0] if others else gpus,
         "idle_min": f"{60 * assumed.idle_h:g}",
-        "worst": ",".join(advice.worst_servers) or "NAME",
+        "worst": quote(",".join(advice.worst_servers) or "NAME"),
         "window_min": min(-(-int(longest_s) // 60), _LONGEST_WINDOW_MIN),
     }
     rows = []
