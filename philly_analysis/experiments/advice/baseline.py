@@ -14,20 +14,13 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
+from philly_analysis.experiments.advice.candidates import (
+    CANDIDATES,
+    Candidate,
+    without_limits,
+)
 from philly_analysis.experiments.advice.scenario import Jobs, Scenario, period_of, replay_all
 from philly_analysis.results import number
-from philly_analysis.simulator import Estimates
-from philly_analysis.simulator.policies import (
-    Conservative,
-    Drf,
-    Easy,
-    Fifo,
-    MaxMin,
-    Philly,
-    Policy,
-    Qssf,
-    Sjf,
-)
 from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
 from philly_analysis.workload import mean_level
@@ -46,40 +39,6 @@ _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
 """Fewest jobs for a comparison."""
-
-
-class Candidate(NamedTuple):
-    """A policy that the cluster may have, with the estimates that it plans by."""
-
-    name: str
-    policy: Policy
-    estimates: Estimates = Estimates()
-
-
-_H = 3600.0
-_LIMITS = Estimates(requested=True)
-
-CANDIDATES = (
-    Candidate("first come, first served", Fifo()),
-    Candidate("first come, first served; smaller jobs pass", Fifo(backfill=True)),
-    Candidate("EASY backfilling", Easy()),
-    Candidate("EASY backfilling by time limits", Easy(), _LIMITS),
-    Candidate("conservative backfilling", Conservative()),
-    Candidate("shortest job first", Sjf()),
-    Candidate("least predicted GPU time first", Qssf()),
-    Candidate("quotas with borrowing, gangs hold GPUs", Philly()),
-    Candidate("quotas with borrowing, patient gangs", Philly(asks=6)),
-    Candidate("max-min fairness over users", MaxMin(of="user", round_s=_FLOOR_S)),
-    Candidate("max-min fairness over virtual clusters", MaxMin(of="vc", round_s=_FLOOR_S)),
-    Candidate("dominant resource fairness", Drf()),
-    Candidate("backfilling, priority to large jobs", Easy(size_s=_H), _LIMITS),
-    Candidate("backfilling, priority to small jobs", Easy(size_s=-_H), _LIMITS),
-    Candidate("backfilling, priority by fair share", Easy(share_s=7 * 24 * _H), _LIMITS),
-)
-"""Of near ties the first is preferred, so that simpler policies come first.
-
-The priorities are a grid of Slurm's weights of size and fair share, relative to that of age.
-"""
 
 
 class Distance(NamedTuple):
@@ -250,10 +209,7 @@ def fit_baseline(
         return None
     limits = any(spec.time_limit_s for spec in jobs)
     if not limits:
-        exact: dict[Policy, Candidate] = {}
-        for each in candidates:
-            exact.setdefault(each.policy, each._replace(estimates=Estimates()))
-        candidates = list(exact.values())
+        candidates = without_limits(candidates)
     scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
     replays = replay_all({s.rules: s for s in scenarios}, executor, cache)
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
