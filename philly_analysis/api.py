@@ -1378,7 +1378,7 @@ def sweep(
     runs = plan_runs(
         workloads if isinstance(workloads, list | tuple) else [cast("Work", workloads)],
         [policies] if isinstance(policies, str) else policies,
-        loads=[loads] if isinstance(loads, float) else loads,
+        loads=[loads] if isinstance(loads, int | float) else loads,
         seeds=seeds,
         knobs=knobs,
         jobs=jobs,

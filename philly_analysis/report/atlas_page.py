@@ -93,11 +93,16 @@ def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], d
         The other given ones, and why public traces could not be fetched, by name.
     """
     known = [dataset.fetch for dataset in known_datasets() if dataset.fetch]
-    names = [str(t) for t in given if isinstance(t, str | Path) and str(t) in known]
-    others = [t for t in given if not (isinstance(t, str | Path) and str(t) in known)]
-    for trace in others:
-        if isinstance(trace, str | Path) and "://" not in str(trace) and not Path(trace).exists():
-            raise UnknownNameError("public trace", str(trace), known)
+    names: list[str] = []
+    others: list[TraceLike] = []
+    for trace in given:
+        path = str(trace) if isinstance(trace, str | Path) else None
+        if path in known:
+            names.append(path)
+        elif path and "://" not in path and not Path(path).exists():
+            raise UnknownNameError("public trace", path, known)
+        else:
+            others.append(trace)
     folder.mkdir(parents=True, exist_ok=True)
     return others, fetch_all(names or known, folder)
 
@@ -108,16 +113,16 @@ def _ingest_datasets(
     """Ingest the public traces in a folder; return their traces, and reasons for the others."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: give that of the public traces.")
-    why = {
-        dataset: dataset.why if dataset.find(folder).exists() else f"There is no {dataset.folder}."
-        for dataset in known_datasets()
-        if dataset.why or not dataset.find(folder).exists()
-    }
-    tasks = [
-        (dataset, dataset.find(folder), scratch / str(number))
-        for number, dataset in enumerate(known_datasets())
-        if dataset not in why
-    ]
+    why: dict[Dataset, str] = {}
+    tasks: list[tuple[Dataset, Path, Path]] = []
+    for dataset in known_datasets():
+        raw = dataset.find(folder)
+        if not raw.exists():
+            why[dataset] = f"There is no {dataset.folder}."
+        elif dataset.why:
+            why[dataset] = dataset.why
+        else:
+            tasks.append((dataset, raw, scratch / str(len(tasks))))
     with step(f"reading {count(len(tasks), 'public trace')}"), workers(jobs) as executor:
         outcomes = list(map_ordered(executor, _ingest, tasks, ahead=len(tasks)))
     why |= {

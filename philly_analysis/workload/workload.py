@@ -134,14 +134,7 @@ class Workload(SuggestsNames):
         return write_trace(out, self.frames_with_rows, manifest, force=force)
 
     def df(self) -> "pd.DataFrame":
-        """Return one row per job, with its attempts' first start, last end and run time.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of ``jobs``, and started_at, ended_at (UTC), run_s (seconds, the sum of
-            the attempts) and attempts (their number), by submission.
-        """
+        """Return one row per job, as :meth:`philly_analysis.Trace.df` does."""
         return self.answer("job_records").to_pandas()
 
     def head(self, n: int = 5) -> "pd.DataFrame":
