@@ -54,7 +54,11 @@ def compute(trace: Trace) -> Result:
     return Result(
         "gpu_util",
         table,
-        (*facts, *size.facts("gang", "gang size and mean utilisation of attempts")),
+        (
+            *facts,
+            *size.facts("gang", "gang size and mean utilisation of attempts"),
+            *killed.facts("killed", "being killed rather than passed and mean utilisation"),
+        ),
         sentences,
         (
             "Every GPU-minute has equal weight, so long attempts count more. An attempt has the "

@@ -74,6 +74,13 @@ def test_facts_of_a_finding_are_those_of_its_relations(name: str, traces: dict[b
         assert value == (expected if isinstance(expected, str) else pytest.approx(expected)), fact
 
 
+def test_other_clusters_are_not_compared_with_the_notebooks_curves(
+    traces: dict[bool, Rows],
+) -> None:
+    names = ["gpu_util", "host_util", "notebook_definitions"]
+    assert not any(result.comparisons for result in analyze(traces[False].trace, names).values())
+
+
 def compare(rows: Rows, name: str, reference: Iterable[tuple[Any, ...]]) -> None:
     """Check that a relation has the rows of a reference, whatever their order."""
     found = in_order([tuple(vars(r).values()) for r in getattr(rows, name)])

@@ -1,10 +1,14 @@
-"""Check by hand the accounts that a figure names, and means weighted by GPU hours."""
+"""Check by hand the accounts that a figure names, levels of use, and means weighted by GPU hours."""
+
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
 from philly_analysis.analyses import occupancy, usage
+from philly_analysis.trace.trace import Trace
+from tests.analyses.clusters import frame, trace_of
 
 
 @pytest.mark.parametrize(("accounts", "named"), [(7, 7), (8, 6)])
@@ -33,3 +37,25 @@ def test_a_mean_is_weighted_by_gpu_hours() -> None:
     rows = pd.DataFrame({"hours": [1.0, 3.0], "gpus": [2, 4], "empty_pct": [10.0, 80.0]})
     assert occupancy._mean(rows, "empty_pct") == pytest.approx((2 * 10 + 12 * 80) / 14)
     assert occupancy._mean(rows.head(0), "empty_pct") is None
+
+
+def test_a_level_counts_as_long_as_it_lasts(tmp_path: Path) -> None:
+    jobs = [(name, "v", "u", gpus, 0, "Pass") for name, gpus in (("a", 2), ("b", 1))]
+    machines = frame("machines", ("machine_id", "gpus"), [("m", 4)])
+    ends = {"a": 30, "b": 90}
+    with Trace(
+        trace_of(
+            tmp_path / "t",
+            jobs,
+            [(name, 1, 0, end) for name, end in ends.items()],
+            machines=machines,
+            placements=frame(
+                "placements",
+                ("job_id", "attempt", "machine_id", "gpu"),
+                [("a", 1, "m", 0), ("a", 1, "m", 1), ("b", 1, "m", 2)],
+            ),
+        )
+    ) as trace:
+        levels = trace.sql("select used_pct, hours from occupancy order by all").fetchall()
+    # nothing is used from the last moment of the log on, which has no length
+    assert levels == [(25, 1.0), (75, 0.5)]

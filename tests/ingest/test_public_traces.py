@@ -226,6 +226,8 @@ def test_maps_of_public_traces(name: str, tmp_path: Path, ingested: Ingest) -> N
 PAI_JOBS = """a,i1,u1,Terminated,86400,93600
 b,i2,u2,Running,86400,
 c,i3,u2,Failed,never,1
+d,i4,u2,Waiting,,
+e,i5,u2,Failed,1,never
 """
 PAI_TASKS = """a,ps,1,Terminated,86460,93600,600,29.3,,
 a,worker,4,Terminated,86520,93600,600,10,50,V100
@@ -241,7 +243,11 @@ def pai(folder: Path, machines: str, **more: str) -> Path:
 
 def test_pai(tmp_path: Path, ingested: Ingest) -> None:
     got = ingested("pai", pai(tmp_path, "m1,V100,96,512,8\nm2,CPU,64,512,\n"))
-    assert got.account("jobs").rejected == {"start_time is not a time": 1}
+    assert got.account("jobs").rejected == {
+        "end_time is not a time": 1,
+        "start_time is not a time": 1,
+        "submitted_at is missing": 1,
+    }
     assert "1 of 4 tasks are of jobs that the job table lacks." in got.manifest.notes
     day = datetime(1970, 1, 1, 16)  # the second day begins there, in UTC+8
     assert got.rows(

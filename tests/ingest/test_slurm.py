@@ -170,6 +170,20 @@ def test_a_job_number_that_is_used_again_is_another_job(tmp_path: Path, ingested
     assert got.rows(f"{query} order by all") == expected
 
 
+def test_two_ends_of_a_record_in_one_file_are_two_clusters(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    ends = [(*WHEN[:2], end) for end in ("2026-01-01T02:00:00", "2026-01-01T03:00:00")]
+    raw = write(tmp_path, *(record("7", when) for when in ends))
+    [reason] = ingested("slurm", raw).account("attempts").rejected
+    assert reason.endswith("of which Cluster?")
+    (apart := tmp_path / "apart").mkdir()
+    for day, when in enumerate(ends):
+        write(tmp_path, record("7", when)).rename(apart / f"{day}.txt")
+    [reason] = ingested("slurm", apart, force=True).account("attempts").rejected
+    assert reason == "an earlier reading of a record"
+
+
 def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: Ingest) -> None:
     held = {
         ("gres/gpu:a100_2g.10gb=1,gres/gpu=1", "g1"): (1, 2 / 7),

@@ -122,10 +122,10 @@ def test_noise_is_lognormal_and_the_limits_asked_for_are_believed() -> None:
     assert off.mean() == pytest.approx(0, abs=4 * 0.5 / len(off) ** 0.5)
     assert off.std() == pytest.approx(0.5, rel=0.05)
     assert [a.end_reason for a in told[0].attempts] == ["failed", "completed"]
-    asked = [replace(job("a", 0, 1, 100), time_limit_s=600.0), job("b", 0, 1, 7)]
+    asked = [replace(job("a", 0, 1, 100), time_limit_s=600.0), job("b", 0, 1, 7), job("c", 0, 1, 7)]
     requested = Estimates(requested=True).apply(asked, np.random.default_rng(1))
-    assert [spec.attempts[0].believed_s for spec in requested] == [600, None]
-    assert "1 job of 2" in Estimates(requested=True).notes(asked)[0]
+    assert [spec.attempts[0].believed_s for spec in requested] == [600, None, None]
+    assert "1 job of 3" in Estimates(requested=True).notes(asked)[0]
 
 
 @pytest.mark.parametrize("text", ["noisy", "noisy:-1", "noisy:nan", "exact:1", "guess", "noisy:x"])

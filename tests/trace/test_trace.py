@@ -322,3 +322,20 @@ def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> No
             trace.waitz  # noqa: B018
         with pytest.raises(MissingTableError, match="gpu_samples"):
             trace.gpu_use  # noqa: B018
+
+
+def test_a_table_spans_from_its_earliest_time_to_its_latest(path: Path) -> None:
+    with Trace(path) as trace:
+        found = trace.describe().set_index("table")[["start", "end"]]
+        times = {
+            name: [
+                time
+                for column in TABLES[name].columns
+                if column.type.startswith("timestamp")
+                for (time,) in trace.sql(f"select {column.name} from {name}").fetchall()
+                if time is not None
+            ]
+            for name in ("jobs", "attempts")
+        }
+    for name, some in times.items():
+        assert tuple(found.loc[name]) == (min(some), max(some)), name

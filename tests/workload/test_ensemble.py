@@ -34,6 +34,7 @@ def test_equal_seeds_give_equal_workloads() -> None:
     assert isinstance(months[1:], Ensemble) and months[1:].seeds == (4, 5)
     assert months[-1].jobs.equals(alone[-1].jobs)
     assert not alone[0].attempts.equals(alone[1].attempts)
+    assert repr(months).startswith("Ensemble('itp-01', 3 seeds from 3, jobs=40, load=1.0, gpus=64,")
 
 
 def test_a_draw_has_28_days_by_default() -> None:

@@ -90,20 +90,21 @@ def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None
         series("DCGM_FI_DEV_GPU_UTIL", (T, "5"), gpu=""),
         series("DCGM_FI_DEV_GPU_UTIL", (T, "5"), Hostname=""),
         series("DCGM_FI_DEV_SM_CLOCK", (T, "5"), (T, "5")),
+        series("DCGM_FI_DEV_GPU_UTIL", (1e300, "5"), gpu="1"),  # numbers, all of them
         {"metric": 5, "values": []},
         series("DCGM_FI_DEV_FB_USED", (T, str(2**63))),
         series("DCGM_FI_DEV_POWER_USAGE", (T, "250.5"), (T + 180, "250")),
     )
     found = made(tmp_path, {"prometheus.json": text})
     assert counts(found) == (
-        17,
+        18,
         5,
         {
             "another reading of this GPU at that moment": 2,
             "its utilisation is not between 0 and 100 %": 2,
             "it is no series": 1,
             "it is no time and value": 2,
-            "its time is not one of 2000 to 2100": 2,
+            "its time is not one of 2000 to 2100": 3,
             "no utilisation of the GPU was read then": 1,
             "nothing says of which GPU": 1,
             "nothing says of which machine": 1,

@@ -41,8 +41,8 @@ MADE = cluster()
 
 def test_statistics_by_hand() -> None:
     at, run_s = [0.0, 10.0, 4_000.0, 90_000.0], [60.0, 61.0, 7_200.0, np.nan]
-    jobs = frame(np.add(at, 7_200), run_s, gpus=[1, 1, 8, 2], user=["a", "a", "b", "a"])
-    values = dict(zip(STATISTICS, statistics(jobs, 7_200.0, 5), strict=True))
+    jobs = frame(np.add(at, 1_797), run_s, gpus=[1, 1, 8, 2], user=["a", "a", "b", "a"])
+    values = dict(zip(STATISTICS, statistics(jobs, 1_797.0, 5), strict=True))
     assert values["jobs of at most 60 s"] == pytest.approx(1 / 3)
     assert values["jobs of at most 14,400 s"] == 1
     assert [values[f"{g} GPU"] for g in ("1", "2-4", "5-8", ">8")] == [0.5, 0.25, 0.25, 0]
