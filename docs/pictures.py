@@ -1,19 +1,22 @@
 """Draw the pictures of models, what-ifs and statistics that the pages show.
 
-``PYTHONPATH=. python docs/pictures.py`` draws the README's picture of the atlas.
+``PYTHONPATH=. python docs/pictures.py`` draws those of the README, after ``make reports``.
 """
 
 import io
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import measured
+import numpy as np
 import pandas as pd
 import statistics_pictures
 from matplotlib.figure import Figure
 from PIL import Image
 
-from philly_analysis import Trace, advise, compare, load_model, simulate, sweep
+from philly_analysis import Trace, advise, analyze, compare, load_model, simulate, sweep
 from philly_analysis.atlas import evaluate, shipped_answers
 from philly_analysis.results import figures
 from tests.bench import history
@@ -81,12 +84,50 @@ def write(folder: Path, sample: Trace) -> None:
     (folder / "costs.svg").write_text(costs, "utf-8")
 
 
-def write_atlas(path: Path) -> None:
-    """Write the picture of the answers that the package ships, in 64 colours."""
-    drawn = io.BytesIO()
-    evaluate([], shipped=shipped_answers()).result().plot().savefig(drawn, dpi=200)
-    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+def write_readme(folder: Path, page: Path, sample: Trace) -> None:
+    """Write the README's pictures as PNG in 64 colours, each for a light and a dark page.
+
+    Parameters
+    ----------
+    page
+        The sample's report, whose first screen Chromium draws.
+    """
+    drawn = {
+        "atlas": evaluate([], shipped=shipped_answers()).result().plot(),
+        "conclusions": measured.conclusions(),
+        "delay": analyze(sample, "queueing_delay").plot(),
+    }
+    for name, figure in drawn.items():
+        written = io.BytesIO()
+        figure.savefig(written, dpi=200)
+        light = Image.open(written).convert("RGB")
+        _save(light, folder / f"{name}.png")
+        _save(_dark(light), folder / f"{name}-dark.png")
+    for name, scheme in (("page", 1), ("page-dark", 0)):
+        with TemporaryDirectory() as profile:
+            shot = Path(profile, "shot.png")
+            words = [f"--blink-settings=preferredColorScheme={scheme}", f"--screenshot={shot}"]
+            words += ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1200,770"]
+            words += ["--force-device-scale-factor=1.5", f"--user-data-dir={profile}"]
+            command = ["chromium", *words, page.resolve().as_uri()]
+            subprocess.run(command, check=True)  # noqa: S603 - our own page
+            _save(Image.open(shot).convert("RGB"), folder / f"{name}.png")
+
+
+def _dark(picture: Image.Image) -> Image.Image:
+    """Return a picture for a dark page: inverted, with hues kept, as `custom.css` does."""
+    inverted = 0.05 + 0.9 * (1 - np.asarray(picture) / 255)
+    grey = inverted @ (0.213, 0.715, 0.072)
+    turned = np.clip(2 * grey[..., None] - inverted, 0, 1)
+    return Image.fromarray((255 * turned).round().astype(np.uint8))
+
+
+def _save(picture: Image.Image, path: Path) -> None:
+    picture.quantize(64).save(path, optimize=True)
 
 
 if __name__ == "__main__":
-    write_atlas(Path(__file__).parent / "static" / "atlas.png")
+    root = Path(__file__).parents[1]
+    with Trace(root / "data" / "traces" / "sample") as trace:
+        report = root / "reports" / "sample" / "report.html"
+        write_readme(Path(__file__).parent / "static", report, trace)

@@ -40,7 +40,9 @@ def test_a_relation_has_described_columns() -> None:
     ids=lambda p: p.relative_to(ROOT).as_posix(),
 )
 def test_links_resolve(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", page.read_text("utf-8")):
+    text = page.read_text("utf-8")
+    pictures = re.findall(r'src(?:set)?="(docs/[^"]+)"', text)
+    for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", text) + pictures:
         if not link.startswith(("http", "made/", "../made/")):
             assert (page.parent / link).exists(), link
 
