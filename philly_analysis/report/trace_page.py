@@ -25,6 +25,12 @@ _EVIDENCE = {
     "why_failures": ("failure_reasons", "failure_statuses", "failure_costs", "job_status"),
 }
 """Questions at the top of the page, with the findings that give details."""
+_MEANINGS = {
+    "gpu_samples": "GPU utilisation over time (gpu_samples)",
+    "summaries": "utilisation per attempt (summaries)",
+    "placements": "the GPUs of each attempt (placements)",
+}
+"""Meaning of tables on a card that lacks them."""
 _REJECTS_SHOWN = 20
 
 
@@ -117,7 +123,7 @@ def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Ca
     if verdict is None:
         missing = next((gap.missing for gap in gaps if gap.question == question), ())
         tables = "; and ".join(
-            f"one of {m.replace(' or ', ', ')}" if " or " in m else m for m in missing
+            ", or ".join(_MEANINGS.get(one, one) for one in need.split(" or ")) for need in missing
         )
         verdict = Verdict("Not recorded", advice=f"Collect {tables}.")
     evidence = tuple(n for n in _EVIDENCE[name] if n in sections)

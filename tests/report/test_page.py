@@ -142,7 +142,7 @@ def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.Mon
     first = report(path, tmp_path / "out").html
     assert (
         '<p class="headline">Not recorded</p>' in first
-        and "<p>Collect one of gpu_samples, summaries, placements.</p>" in first
+        and "<p>Collect GPU utilisation over time (gpu_samples), or " in first
     )
 
 
