@@ -1,4 +1,4 @@
-"""Check by hand the accounts that a figure names, levels of use, and means weighted by GPU hours."""
+"""Check by hand the accounts of a figure, levels of use, and means weighted by GPU hours."""
 
 from pathlib import Path
 
