@@ -30,7 +30,10 @@ REFERENCES = {
 """For each relation, a function that computes its rows from those of the relations it reads."""
 
 
-FACTS = tomllib.loads(Path(__file__).with_name("facts.toml").read_text("utf-8"))
+FACTS, SENTENCES = (
+    tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+    for name in ("facts", "sentences")
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +67,18 @@ def test_a_relation_has_the_rows_of_its_reference(
     compare(traces[estimated], name, REFERENCES[name](traces[estimated]))
 
 
-@pytest.mark.parametrize("name", FACTS)
-def test_facts_of_a_finding_are_those_of_its_relations(name: str, traces: dict[bool, Rows]) -> None:
+@pytest.mark.parametrize("name", sorted({*FACTS, *SENTENCES}))
+def test_facts_and_sentences_are_those_of_relations(name: str, traces: dict[bool, Rows]) -> None:
     trace = traces[False].trace
     result = analyze(trace, [name])[name]
-    for fact, query in FACTS[name].items():
+    for fact, query in FACTS.get(name, {}).items():
         [(expected,)] = trace.sql(query).fetchall()
         value = result.fact(fact)
         assert value == (expected if isinstance(expected, str) else pytest.approx(expected)), fact
+    said = "\n".join((*result.sentences, *result.caveats))
+    for pattern, query in SENTENCES.get(name, {}).items():
+        [row] = trace.sql(query).fetchall()
+        assert pattern.format(*row) in said, said
 
 
 def test_other_clusters_are_not_compared_with_the_notebooks_curves(
