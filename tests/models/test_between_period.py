@@ -14,7 +14,7 @@ from philly_analysis.distributions.fitting import fit_distribution
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.models.between_period import ESTIMATED, PERIOD_D, RUN_TIMES_S, Variation
 from philly_analysis.models.persistence import from_json, to_json
-from philly_analysis.models.predictive import _jobs_and_gpu_s
+from philly_analysis.models.predictive import _jobs_and_gpu_s, _status
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study.terms import GANGS, gang_class
 from tests.models.jobs import DATA, MODEL, Floats
@@ -233,6 +233,19 @@ def test_users_of_few_jobs_leave_more_often() -> None:
     shares = [next(model.periods(seed)).users.by_user for seed in range(60)]
     others = np.mean([[share[name] > 0 for name in model.users.by_user] for share in shares])
     assert np.mean([share[busiest] > 0 for share in shares]) > others + 0.1
+
+
+def test_shares_of_statuses_vary_with_the_scale_of_the_period() -> None:
+    effect = next(ESTIMATED.periods(MANY, MANY, PERIOD_D, 1.0, 1))
+    rng = np.random.default_rng(1)
+    assert MODEL.status
+    cell = replace(MODEL.status.cells[0], shares=(0.6, 0.3, 0.1))
+    fitted = replace(MODEL.status, cells=(cell,))
+    for scale in (0.5, 2.0):
+        drawn = [_status(fitted, ESTIMATED, replace(effect, scale=scale), rng) for _ in range(500)]
+        log_odds = [np.log(s.cells[0].shares[0] / s.cells[0].shares[1]) for s in drawn]
+        expected = 2**0.5 * ESTIMATED.status_sd.value * scale
+        assert np.std(log_odds) == pytest.approx(expected, rel=0.12)
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0])

@@ -217,3 +217,23 @@ def test_knobs_are_read_from_text() -> None:
     assert policy_named("fifo", {"backfill": "true"}) == Fifo(backfill=True)
     for name, kind in POLICIES.items():
         assert kind.name == name and kind.SOURCE and kind.__doc__
+
+
+def test_only_the_last_attempt_of_a_job_last_seen_running_has_an_unknown_end(
+    tmp_path: Path,
+) -> None:
+    load = workload(2)
+    ten, noon = ORIGIN.replace(hour=10), ORIGIN.replace(hour=12)
+    attempts = pl.DataFrame(
+        [("j0", 1, ORIGIN, ten, 1), ("j0", 2, ten, None, 1), ("j1", 1, ten, noon, 1)],
+        schema=["job_id", "attempt", "started_at", "ended_at", "gpus"],
+        orient="row",
+    )
+    jobs = load.jobs.with_columns(status=pl.lit(None, pl.String), gpus=pl.lit(1))
+    load = replace(load, jobs=jobs, attempts=attempts)
+    simulate(load, "fifo", tmp_path / "out", machines=MACHINES)
+    with Trace(tmp_path / "out") as trace:
+        ends = trace.sql("select end_reason is null from attempts order by all").fetchall()
+        assert ends == [(False,), (False,), (True,)]
+        [unknown] = trace.sql("select job_id from jobs where status is null").fetchall()
+        assert unknown == ("j0",)
