@@ -56,9 +56,11 @@ def decide(undecided: Finding, claim: Claim, rows: pd.DataFrame, block: str = ""
     block
         What the column ``user`` holds, in the plural; empty: users.
     """
-    r = resampling(rows, of_users=claim.of_users or bool(block))
+    groups = claim.measure.groups(rows)
+    counts = {group: int(n.sum()) for group, n in groups.items()}
+    observed = sum(n.to_numpy(float) for n in groups.values())
+    r = resampling(rows, of_users=claim.of_users or bool(block), counts=observed)
     r = replace(r, kind=block or r.kind)
-    counts = {group: int(n.sum()) for group, n in claim.measure.groups(rows).items()}
     if why := _too_few(claim, rows, r):
         return replace(undecided, counts=counts, why=why, brief="too few rows")
     effect = r.estimate(claim.measure.statistic(rows, r))

@@ -25,7 +25,8 @@ class TraceProfile:
     began_at, ended_at
         First and last submission; None without jobs.
     known
-        The row of ``known_columns``, and the number of rows of each table.
+        The row of ``known_columns``, and the number of rows of each table. Users and virtual
+        clusters that fewer than half of the jobs have count as unknown.
     gpus
         GPUs of its machines; None where they are unknown.
     sample
@@ -74,6 +75,8 @@ def describe(trace: Trace, name: str) -> TraceProfile:
     [row] = trace.answer("known_columns").df().to_dict("records")
     began_at, ended_at = row.pop("began_at"), row.pop("ended_at")
     manifest = trace.manifest
+    for group in ("users", "vcs"):  # of few jobs, they say little of the cluster
+        row[group] *= 2 * row[group] >= row["jobs"]
     gpus = None
     if "machines" in trace.tables:
         [size] = trace.answer("cluster_size").df()["gpus"]

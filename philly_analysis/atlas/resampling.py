@@ -110,7 +110,9 @@ class Resampling:
         return Estimate(value, float(low), float(high))
 
 
-def resampling(rows: pd.DataFrame, *, of_users: bool) -> Resampling:
+def resampling(
+    rows: pd.DataFrame, *, of_users: bool, counts: ArrayLike | None = None
+) -> Resampling:
     """Draw bootstrap samples of blocks.
 
     Parameters
@@ -118,10 +120,12 @@ def resampling(rows: pd.DataFrame, *, of_users: bool) -> Resampling:
     rows
         With the columns ``user`` or ``day``, or both.
     of_users
-        Use users as blocks if most rows have one, with other rows as blocks of their own.
+        Use users as blocks if most observations have one, with other rows as blocks of their own.
         Otherwise blocks are weeks, or days if there are few weeks.
+    counts
+        Observations in each row; None: one.
     """
-    kind, codes = _blocks(rows, of_users=of_users)
+    kind, codes = _blocks(rows, of_users, np.ones(len(rows)) if counts is None else counts)
     n = int(codes.max()) + 1 if len(codes) else 0
     rng = np.random.default_rng(SEED)
     drawn = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES) if n else np.empty((RESAMPLES, 0))
@@ -129,8 +133,11 @@ def resampling(rows: pd.DataFrame, *, of_users: bool) -> Resampling:
     return Resampling(kind, codes, weights)
 
 
-def _blocks(rows: pd.DataFrame, *, of_users: bool) -> tuple[str, NDArray[np.int64]]:
-    if of_users and "user" in rows and ("day" not in rows or rows["user"].notna().mean() > 0.5):
+def _blocks(rows: pd.DataFrame, of_users: bool, counts: ArrayLike) -> tuple[str, NDArray[np.int64]]:
+    by_user = of_users and "user" in rows
+    if by_user and "day" in rows:
+        by_user = np.dot(rows["user"].notna(), counts) > np.sum(counts) / 2
+    if by_user:
         codes = pd.factorize(rows["user"])[0].astype(np.int64)
         alone = codes < 0
         codes[alone] = codes.max(initial=-1) + 1 + np.arange(alone.sum())

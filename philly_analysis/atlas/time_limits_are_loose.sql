@@ -1,14 +1,17 @@
 -- How many attempts use less than half of their time limit?
--- One row per (user, gang) of attempts with a time limit.
+-- One row per (user, day, gang) of attempts with a time limit.
 --   user   who submitted it
+--   day    day of its submission, UTC
 --   gang   gang-size bucket
 --   runs   attempts
 --   loose  of these, attempts that used less than half of their limit
 select
-  "user",
-  gang,
+  runs.user,
+  jobs.submitted_at::date as day,
+  runs.gang,
   count(*) as runs,
-  count(*) filter (where used_frac < 0.5) as loose
-from limited_runs
+  count(*) filter (where runs.used_frac < 0.5) as loose
+from limited_runs as runs
+inner join gpu_jobs as jobs using (job_id)
 group by all
 order by all

@@ -172,7 +172,8 @@ FILES: dict[str, dict[str, bytes | str]] = {
     },
     "thetagpu-2023": {
         "data_thetagpu.csv": LUMOS + "0,10120170,24166353244411.0,33510060530859.0,0,1.0,0,1.0,"
-        "1672529197.0,5.0,2305.54,3600.0,0.6404277777777778,Pass\n"
+        "1672529197.0,5.0,2305.54,3600.0,0.6404277777777778,Pass\n1,10120171,0.0,0.0,0,1.0,0,1.0,"
+        "1672529437.0,6.0,3602.3,3600.0,1.0006388888888889,Failed\n"
     },
     "blue-waters": {
         "data_blue_waters.csv": LUMOS + "0,10120170,0.0,0.0,0,12,0,12.0,1672529197.0,5.0,2305.54,"
@@ -182,41 +183,45 @@ FILES: dict[str, dict[str, bytes | str]] = {
 """Files of each dataset, as its publisher documents them."""
 
 JOBS = """
-select job_id, gpus, status, epoch(started_at - submitted_at), epoch(ended_at - started_at), run_s
+select job_id, "user", gpus, status, epoch(started_at - submitted_at),
+  epoch(ended_at - started_at), run_s
 from jobs join attempts using (job_id, gpus) order by all
 """
 READ: dict[str, list[tuple[object, ...]]] = {
     "philly": [
-        ("application_1", 2, "Pass", 30.0, 74.0, None),
+        ("application_1", "ce2f4c", 2, "Pass", 30.0, 74.0, None),
     ],
     "helios": [
-        ("Uranus:1425511", 1, "Pass", 0.0, 36848.0, None),
-        ("Uranus:1425512", 0, None, 0.0, 249.0, None),
-        ("Venus:1425511", 1, "Pass", 0.0, 36848.0, None),
-        ("Venus:1425512", 0, "Failed", 0.0, 249.0, None),
+        ("Uranus:1425511", "uXBbc", 1, "Pass", 0.0, 36848.0, None),
+        ("Uranus:1425512", "uVMrF", 0, None, 0.0, 249.0, None),
+        ("Venus:1425511", "uXBbc", 1, "Pass", 0.0, 36848.0, None),
+        ("Venus:1425512", "uVMrF", 0, "Failed", 0.0, 249.0, None),
     ],
     "acme": [
-        ("5778432", 8, "Failed", 32.0, 117.0, None),
-        ("dlctk6", 64, "Failed", 10.0, 8.0, None),
+        ("5778432", "u5907", 8, "Failed", 32.0, 117.0, None),
+        ("dlctk6", "uf794", 64, "Failed", 10.0, 8.0, None),
     ],
     "itp-2021": [
-        ("6b2d9ccc-01", 4, None, None, None, 3890.0),
-        ("6b2d9ccc-10", 4, None, None, None, 3890.0),
+        ("6b2d9ccc-01", None, 4, None, None, None, 3890.0),
+        ("6b2d9ccc-10", None, 4, None, None, None, 3890.0),
     ],
-    "pai": [("4b3f", 1, "Pass", 2.0, 535.0, None)],
+    "pai": [("4b3f", "5854", 1, "Pass", 2.0, 535.0, None)],
     "alibaba-openb-2023": [
-        ("openb-pod-0001", 1, None, 0.0, None, None),
-        ("openb-pod-0002", 0, None, None, None, None),
+        ("openb-pod-0001", None, 1, None, 0.0, None, None),
+        ("openb-pod-0002", None, 0, None, None, None, None),
     ],
-    "alibaba-spot-2026": [("437260", 16, None, None, None, 41060.0)],
+    "alibaba-spot-2026": [("437260", None, 16, None, None, None, 41060.0)],
     "mit-supercloud": [
-        ("32585007376605", 4, "Pass", 272558.0, 307.0, None),
-        ("32585007376607", 0, None, 272558.0, 307.0, None),
+        ("32585007376605", "42770100000000", 4, "Pass", 272558.0, 307.0, None),
+        ("32585007376607", "42770100000000", 0, None, 272558.0, 307.0, None),
     ],
-    "thetagpu-2023": [("10120170", 1, "Pass", 5.0, 2305.54, None)],
+    "thetagpu-2023": [
+        ("10120170", "24166353244411.0", 1, "Pass", 5.0, 2305.54, None),
+        ("10120171", None, 1, "Failed", 6.0, 3602.3, None),  # user 0.0: unknown
+    ],
     "blue-waters": [
-        ("10120170", 12, "Killed", 5.0, 2305.54, None),
-        ("10120171", 0, "Pass", 6.0, 60.0, None),
+        ("10120170", None, 12, "Killed", 5.0, 2305.54, None),
+        ("10120171", "7.0", 0, "Pass", 6.0, 60.0, None),
     ],
 }
 NOT_READ_ELSEWHERE = ("helios", "mit-supercloud", "blue-waters")

@@ -75,6 +75,8 @@ def test_blocks_are_users_then_weeks_then_days() -> None:
     named = rows.assign(user=pd.Series(["a", "b", None, "a"] * (len(days) // 4)))
     users = resampling(named, of_users=True)
     assert (users.kind, users.blocks) == ("users", 2 + len(days) // 4)
+    counts = named["user"].map({"a": 1, "b": 1}).fillna(3)  # the unknown users have half of them
+    assert resampling(named, of_users=True, counts=counts).kind == "weeks"
 
 
 def test_no_interval_where_drawings_say_nothing(r: Resampling) -> None:

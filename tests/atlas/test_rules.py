@@ -71,14 +71,23 @@ T = datetime(2026, 1, 5)
 
 
 def cluster(
-    folder: Path, users: int, each: int, sample: Sample | None = None, *, run_s: float = 60
+    folder: Path,
+    users: int,
+    each: int,
+    sample: Sample | None = None,
+    *,
+    run_s: float = 60,
+    known: int | None = None,
 ) -> Trace:
-    """Jobs of some users on one GPU, an hour apart, each running as long."""
+    """Jobs of some users on one GPU, an hour apart, each running as long.
+
+    The user of the first `known` jobs is known; None: of all.
+    """
     n = users * each
     jobs = pl.DataFrame(
         {
             "job_id": [f"j{i}" for i in range(n)],
-            "user": [f"u{i % users}" for i in range(n)],
+            "user": [f"u{i % users}" if known is None or i < known else None for i in range(n)],
             "gpus": pl.Series([1] * n, dtype=pl.Int32),
             "submitted_at": [T + timedelta(hours=i) for i in range(n)],
         }
@@ -137,6 +146,15 @@ def test_what_a_trace_lacks_is_named(tmp_path: Path) -> None:
             "Lacks placements, machines, quotas, virtual clusters and starts, so waits.",
         )
         assert {"users", "run times"}.isdisjoint(describe(trace, "t").lacks)
+
+
+@pytest.mark.parametrize(("known", "lacks"), [(39, True), (40, False)])
+def test_users_of_fewer_than_half_of_the_jobs_are_unknown(
+    tmp_path: Path, known: int, lacks: bool
+) -> None:
+    with cluster(tmp_path, 20, 4, known=known) as trace:
+        _, why = asked(trace, CLAIMS["gpu_time_is_of_few_users"])
+        assert ("users" in describe(trace, "t").lacks) == (why == "Lacks users.") == lacks
 
 
 def test_samples_are_refused_or_named(tmp_path: Path) -> None:
