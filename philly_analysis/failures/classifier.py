@@ -9,7 +9,7 @@ from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, des
 from philly_analysis.failures.hints import Hinted, find_hinted
 from philly_analysis.failures.lines import split_lines
 from philly_analysis.failures.matching import Evidence, find_evidence
-from philly_analysis.failures.reasons import NO_SIGNATURE, tiers_of
+from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, tiers_of
 from philly_analysis.failures.signature import RANKS, Signature
 from philly_analysis.failures.tracebacks import Traceback, Tracebacks
 from philly_analysis.study import Tier
@@ -21,6 +21,7 @@ PROGRESS_LINES = 3
 
 LOST_CONNECTION = "MPI runtime failure"
 UNKNOWN_EXCEPTION = "Traceback from crash"
+MISSING_LIBRARY = "Cannot load libraries"
 # consequences of an exception in another process, or its end
 CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
 MESSAGE_LINES = 6
@@ -141,15 +142,19 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
 
 
 def _explained(root: Evidence, others: Iterable[Evidence]) -> Evidence:
-    """Return the line that explains an exception of unknown cause, among the lines after it."""
-    if root.rule.role != "implicit" or root.rule.reason != UNKNOWN_EXCEPTION:
+    """Return the line that explains an exception of general cause, among the lines after it."""
+    if root.rule.role == "implicit" and root.rule.reason == UNKNOWN_EXCEPTION:
+        known = CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
+    elif root.rule.id == "import_error":
+        known = {reason.name for reason in REASONS} - {MISSING_LIBRARY}
+    else:
         return root
     explains = (
         found
         for found in others
         if root.piece < found.piece <= root.piece + MESSAGE_LINES
         and found.rank == root.rank
-        and found.rule.reason not in CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
+        and found.rule.reason not in known
     )
     return next(explains, root)
 

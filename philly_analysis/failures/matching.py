@@ -20,7 +20,13 @@ _QUIET = re.compile(
     r"Warning: |(?<![=_\w])(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
     r"|^[WID]\d{4} |^I tensorflow|\[(?:warning|info|debug)\]|level=(?:warn|info|debug)"
 )
-_LOUD = re.compile(r"NCCL WARN|WARNING: Open MPI|Traceback \(most|\bERROR\b|\bFATAL\b|\bCRITICAL\b")
+_LOUD = re.compile(
+    r"NCCL WARN|WARNING: Open MPI|Traceback \(most|\bERROR\b|\bFATAL\b|\bCRITICAL\b"
+    r"|: [EF] (?:external|tensorflow|xla)/"
+)
+_WARNED = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
+_WARNS = re.compile(r"^\s{1,8}(?:warnings\.)?warn\(")
+WARNING_LINES = 4
 _TAG_CHARS = 200
 
 _NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
@@ -71,10 +77,11 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
             # of an exception without a message, the statement that raised it
             line = f"{line.rstrip(':')}: {raised.source}"
             hints |= hints_in(raised.source)
+        warned = _is_warned(text, at)
         for rule in _rules_of(hints):
             if matches(rule, line) and _fits(rule, raised) and _near(rule, at, text, around):
                 recovered = _recovered(rule, at, text)
-                yield Evidence(rule, _rank_in(piece, rule), at, recovered, around)
+                yield Evidence(rule, _rank_in(piece, rule, warned), at, recovered, around)
                 break
 
 
@@ -111,10 +118,17 @@ def _recovered(rule: Signature, at: int, text: Text) -> bool:
     return bool(rule.recovered) and text.count(rule.recovered, at, last) > 0
 
 
-def _rank_in(piece: str, rule: Signature) -> int:
+def _is_warned(text: Text, at: int) -> bool:
+    """Whether a piece is part of a Python warning whose message has several lines."""
+    before = text.pieces[max(0, at - WARNING_LINES) : at]
+    after = text.pieces[at + 1 : at + 1 + WARNING_LINES]
+    return any(map(_WARNED.search, before)) and any(map(_WARNS.match, after))
+
+
+def _rank_in(piece: str, rule: Signature, warned: bool) -> int:
     """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
     tag = piece[:_TAG_CHARS]
-    quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
+    quiet = warned or (_QUIET.search(tag) is not None and _LOUD.search(tag) is None)
     return RANKS["warning"] if quiet else rule.rank
