@@ -21,7 +21,7 @@ PROGRESS_LINES = 3
 
 LOST_CONNECTION = "MPI runtime failure"
 UNKNOWN_EXCEPTION = "Traceback from crash"
-MISSING_LIBRARY = "Cannot load libraries"
+_BUT_LIBRARIES = frozenset({reason.name for reason in REASONS} - {"Cannot load libraries"})
 # consequences of an exception in another process, or its end
 CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
 MESSAGE_LINES = 6
@@ -113,7 +113,7 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     matched = list(find_evidence(text, hinted, tracebacks))
     evidence, benign = _weigh(matched)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
-    root = _explained(ordered[0], ordered) if ordered else None
+    root = _explained(ordered[0], ordered, text) if ordered else None
     if root is None or all(found.rank == RANKS["warning"] for found in ordered):
         benign, root = benign or root is not None or _progressed(text, 0), None
     elif (root.rule.role == "suspicion" and _progressed(text, root.piece)) or (
@@ -141,12 +141,14 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     )
 
 
-def _explained(root: Evidence, others: Iterable[Evidence]) -> Evidence:
+def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Evidence:
     """Return the line that explains an exception of general cause, among the lines after it."""
     if root.rule.role == "implicit" and root.rule.reason == UNKNOWN_EXCEPTION:
         known = CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
+    elif root.rule.level == "general rule" and text.pieces[root.piece].rstrip().endswith(":"):
+        known = frozenset({root.rule.reason, NO_SIGNATURE, UNKNOWN_EXCEPTION})
     elif root.rule.id == "import_error":
-        known = {reason.name for reason in REASONS} - {MISSING_LIBRARY}
+        known = _BUT_LIBRARIES
     else:
         return root
     explains = (

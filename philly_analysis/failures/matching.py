@@ -27,6 +27,12 @@ _LOUD = re.compile(
 _WARNED = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 _WARNS = re.compile(r"^\s{1,8}(?:warnings\.)?warn\(")
 WARNING_LINES = 4
+# the head of a message of several lines, as GROMACS, OpenFOAM and R write it
+_HEADS = re.compile(
+    r"(?:\b(?i:(?:fatal|internal) error)\b[^:]{0,30}:(?: \([\w.-]{1,40}\))?"
+    r"|\bERROR:|^Error in .{1,150}\) ?:)\s{0,4}$"
+)
+HEADED_LINES = 2
 _TAG_CHARS = 200
 
 _NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
@@ -69,25 +75,32 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
         return rule.unless is None or rule.unless.search(line) is None
 
     for at, piece, hints in _with_exceptions(text, hinted, tracebacks):
-        if at in tracebacks.ignored or at in tracebacks.echoed:
+        around = tracebacks.found.get(at)
+        cut = around.raised if around and around.quoted == at else ""
+        if at in tracebacks.ignored or (at in tracebacks.echoed and not cut):
             continue
-        line, around = message(piece), tracebacks.found.get(at)
+        line = cut or message(piece)
         raised = around if around and around.exception == at else None
+        if raised:
+            line = line.lstrip()
+        elif not cut and _is_headed(text, at):
+            line = f"Error: {line.lstrip()}"
         if raised and _NO_MESSAGE.match(line) and raised.source:
             # of an exception without a message, the statement that raised it
             line = f"{line.rstrip(':')}: {raised.source}"
             hints |= hints_in(raised.source)
-        warned = _is_warned(text, at)
         for rule in _rules_of(hints):
             if matches(rule, line) and _fits(rule, raised) and _near(rule, at, text, around):
                 recovered = _recovered(rule, at, text)
-                yield Evidence(rule, _rank_in(piece, rule, warned), at, recovered, around)
+                yield Evidence(rule, _rank_in(text, at, rule), at, recovered, around)
                 break
 
 
 def _with_exceptions(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> Iterator[Hinted]:
     """Yield the pieces with hints, and the exceptions of tracebacks, whatever their names."""
-    exceptions = {block.exception for block in tracebacks.found.values()} - {-1}
+    exceptions = {
+        block.quoted if block.raised else block.exception for block in tracebacks.found.values()
+    } - {-1}
     seen = {found.at for found in hinted}
     named = [Hinted(at, text.pieces[at], frozenset()) for at in exceptions - seen]
     for found in sorted((*hinted, *named)) if named else hinted:
@@ -118,17 +131,26 @@ def _recovered(rule: Signature, at: int, text: Text) -> bool:
     return bool(rule.recovered) and text.count(rule.recovered, at, last) > 0
 
 
+def _is_headed(text: Text, at: int) -> bool:
+    """Whether a piece follows a line that only announces an error."""
+    before = text.pieces[max(0, at - HEADED_LINES) : at]
+    return any(
+        piece.rstrip().endswith((":", ")")) and _HEADS.search(piece[-_TAG_CHARS:])
+        for piece in before
+    )
+
+
 def _is_warned(text: Text, at: int) -> bool:
     """Whether a piece is part of a Python warning whose message has several lines."""
     before = text.pieces[max(0, at - WARNING_LINES) : at]
     after = text.pieces[at + 1 : at + 1 + WARNING_LINES]
-    return any(map(_WARNED.search, before)) and any(map(_WARNS.match, after))
+    return any(map(_WARNS.match, after)) and any(map(_WARNED.search, before))
 
 
-def _rank_in(piece: str, rule: Signature, warned: bool) -> int:
+def _rank_in(text: Text, at: int, rule: Signature) -> int:
     """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
-    tag = piece[:_TAG_CHARS]
-    quiet = warned or (_QUIET.search(tag) is not None and _LOUD.search(tag) is None)
-    return RANKS["warning"] if quiet else rule.rank
+    tag = text.pieces[at][:_TAG_CHARS]
+    quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
+    return RANKS["warning"] if quiet or _is_warned(text, at) else rule.rank

@@ -18,10 +18,15 @@ _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}"
     r"(?:\(\w{1,60}\)|(?: \(see above.{0,20}\)))?(?::|$)"
 )
-_RAISE = re.compile(r"^\s{1,40}raise\s")
+# source code as tracebacks, rich and IPython quote it
+_QUOTED = re.compile(
+    r"^\s{1,40}raise\s|^\s{0,4}[│|]\s{1,4}(?:❱\s)?\s{0,6}\d{1,6}\s[│|]|^-{2,6}> ?\d{1,6}\s"
+)
+_RAISED = re.compile(r"^raise ([A-Za-z_][\w.]{1,200})\((.{0,1000})")
+_LOGGING_ERROR_END = "--- End of logging error"
 _IGNORED = re.compile(
     r"^Exception (?:ignored (?:in|on)|.{1,200}most likely raised during interpreter shutdown)"
-    r"|^Error in (?:atexit|sys\.excepthook)"
+    r"|^--- Logging error|^Error in (?:atexit|sys\.excepthook)"
 )
 _IGNORED_LINE = re.compile(r"^Exception .{1,400} ignored$")
 _RELATIONS = {
@@ -40,8 +45,8 @@ class Traceback:
         Its first and its last piece.
     exception
         The piece that names the exception; -1 where the output ends before it.
-    function, source
-        Function and source line of the innermost frame, or "".
+    function, source, quoted
+        Function and source line of the innermost frame, or "", and the line's piece, or -1.
     relation
         To the traceback before it: ``caused by``, ``raised while handling``, or "".
     """
@@ -51,7 +56,14 @@ class Traceback:
     exception: int = -1
     function: str = ""
     source: str = ""
+    quoted: int = -1
     relation: str = ""
+
+    @property
+    def raised(self) -> str:
+        """The exception that the innermost frame raises, if the output ends before its line."""
+        found = None if self.exception >= 0 else _RAISED.match(self.source)
+        return f"{found.group(1)}: {found.group(2)}" if found else ""
 
 
 class Tracebacks:
@@ -89,8 +101,12 @@ class Tracebacks:
                 self.ignored.update(self._read(at)[1])
             elif _HEADER in line or _FRAME.match(line):
                 block, pieces = self._read(at)
-                self.found.update(dict.fromkeys(pieces, block))
-            elif _RAISE.match(line):
+                after = self._pieces[block.last + 1 : block.last + 2]
+                if after and _LOGGING_ERROR_END in after[0]:
+                    self.ignored.update(pieces)
+                else:
+                    self.found.update(dict.fromkeys(pieces, block))
+            elif _QUOTED.match(line):
                 self.echoed.add(at)
 
     def is_headline(self, at: int) -> bool:
@@ -103,11 +119,13 @@ class Tracebacks:
         block = Traceback(first, first, relation=self._relation(first))
         rank, framed, after_frame = rank_of(self._pieces[first]), False, False
         pieces: list[int] = []
+        head = unprefixed(self._pieces[first])
+        indent = head[: len(head) - len(head.lstrip())] if _HEADER in head else ""
         for at in range(first, min(first + WALK_LINES, len(self._pieces))):
             piece = self._pieces[at]
             if rank_of(piece) != rank:
                 continue  # interleaved output of another rank
-            line = unprefixed(piece)
+            line = unprefixed(piece).removeprefix(indent)
             if at != first and _IGNORED.match(line):
                 break
             if frame := _FRAME.match(line):
@@ -117,7 +135,7 @@ class Tracebacks:
                 pass
             elif framed and (line[:1].isspace() or (after_frame and not _EXCEPTION.match(line))):
                 if after_frame:
-                    block.source = line.strip()
+                    block.source, block.quoted = line.strip(), at
                 after_frame = False
                 self.echoed.add(at)
             elif _EXCEPTION.match(line) and _HEADER not in line:
