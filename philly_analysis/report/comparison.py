@@ -12,6 +12,7 @@ from philly_analysis.report.comparison_figures import plot, single_numbers
 from philly_analysis.report.comparison_groups import (
     COLUMNS,
     KEY,
+    GroupChange,
     UserCount,
     change_of,
     changes_in,
@@ -39,7 +40,7 @@ from philly_analysis.results import (
 from philly_analysis.trace import Trace
 from philly_analysis.workload import CURVES, SCALARS, activity, measures
 
-QUESTION = "What becomes of the jobs under each?"
+QUESTION = "How do completion times and waits change?"
 
 _TIMES = 2.0
 """Ratio from which on a change is given as one."""
@@ -246,7 +247,7 @@ def verdicts(
         chance = "" if is_clear(change) else ", which includes no change"
         interval = "" if np.isnan(change.low) else f" (95 % interval {ends}{chance})"
         yield (
-            f"Under {name} the mean job takes {duration(own)}, "
+            f"Under {name} the mean completion time is {duration(own)}, "
             f"{'as' if size == '0 %' else than} under {names[0]}{interval}."
         )
 
@@ -258,7 +259,7 @@ def group_sentences(result: Result) -> Iterator[str]:
     for name in names:
         own = [c for c in changes if c.trace == name]
         parts = [
-            f"{word} for {', '.join(gang_label(c.group) for c in some)}"
+            f"{word} for {_sizes(some, own)}"
             for word, some in (
                 ("shorter", [c for c in own if c.change.high < 0]),
                 ("longer", [c for c in own if c.change.low > 0]),
@@ -270,8 +271,16 @@ def group_sentences(result: Result) -> Iterator[str]:
             yield f"Under {name} the mean completion time is {'; '.join(parts)}."
         users = dict(result.facts).get(f"{name}_users")
         if users:
-            longer = result.facts[f"{name}_users_longer"]
-            yield f"{longer:,} of {count(int(users), 'user')} take longer than under {base}."
+            longer = int(result.facts[f"{name}_users_longer"] or 0)
+            who = f"{longer:,} of {count(int(users), 'user')}" if longer else "No user"
+            has = "have" if longer > 1 else "has"
+            yield f"{who} {has} a longer mean completion time under {name} than under {base}."
+
+
+def _sizes(some: Sequence[GroupChange], every: Sequence[GroupChange]) -> str:
+    if 1 < len(some) == len(every):
+        return "every gang size"
+    return ", ".join(gang_label(c.group) for c in some)
 
 
 def activity_sentences(result: Result) -> Iterator[str]:
@@ -281,12 +290,12 @@ def activity_sentences(result: Result) -> Iterator[str]:
     allocated = {n: float(single[n, "held_frac"]) for n in names}
     if not any(map(np.isnan, allocated.values())):
         each = ", ".join(f"{share(frac)} under {name}" for name, frac in allocated.items())
-        yield f"Jobs hold {each} of the GPU time."
+        yield each.replace(" under", " of the GPU time is allocated under", 1) + "."
     waiting = result.table[result.table["measure"] == "waiting_gpus"]
     queue = waiting.groupby("trace", sort=False)["value"].mean()
     if len(queue):
         each = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
-        yield f"On average jobs wait for this number of GPUs: {each}."
+        yield f"On average jobs wait for {each.replace(' under', ' GPUs under', 1)}."
 
 
 def _which_jobs(common: int, excluded: Mapping[str, int]) -> str:

@@ -62,7 +62,7 @@ def _cards(result: Result) -> list[Card]:
         ("groups", "Which jobs gain, and which lose?", group_sentences(result), plot_groups),
         (
             "activity",
-            "How full is the cluster, how long the queue?",
+            "How full is the cluster, and how long is the queue?",
             activity_sentences(result),
             plot_activity,
         ),

@@ -89,7 +89,7 @@ def _decompositions(
                 with step(f"{name} on {model}"):
                     result = experiment.compute(source, model, sweep, executor=executor)
                 results[f"{name}-{model}"] = result
-                question = f"{system} on the jobs of “{model}”"
+                question = f"{system} on {_jobs_of(model)}"
                 answer = section(f"{name}-{model}", question, result, result.plot())
                 cards.append(Card(answer.name, question, answer))
                 sections.append(_contrasts(experiment, result, model, sweep.at))
@@ -106,7 +106,7 @@ def _decompositions(
     return results
 
 
-def _contrasts(experiment: "Experiment", result: Result, model: Work, at: float) -> Section:
+def _contrasts(experiment: "Experiment", result: Result, model: str, at: float) -> Section:
     """Return the section that explains an answer: contrasts of one mechanism, free choices."""
     from philly_analysis.experiments import choice_table, contrast_tables, contrasts
 
@@ -117,7 +117,7 @@ def _contrasts(experiment: "Experiment", result: Result, model: Work, at: float)
     explained = replace(result, table=found, sentences=(), facts=(), caveats=())
     return section(
         f"{experiment.name}-{model}-contrasts",
-        f"On the jobs of “{model}”: one mechanism at a time",
+        f"On {_jobs_of(model)}: one mechanism at a time",
         explained,
         experiment.plot(result),
         tables={
@@ -125,6 +125,13 @@ def _contrasts(experiment: "Experiment", result: Result, model: Work, at: float)
             **contrast_tables(found, experiment.usual),
         },
     )
+
+
+def _jobs_of(model: str) -> str:
+    from philly_analysis.experiments import conclusions
+
+    reference = model == conclusions.REFERENCE
+    return "the papers' generator of jobs" if reference else f"the jobs of “{model}”"
 
 
 def _conclusions(

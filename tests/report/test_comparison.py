@@ -252,7 +252,7 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     assert [c.group for c in changes_in(result.table) if c.by == "user"] == ["x", "<i>y</i>"]
     assert list(group_sentences(result)) == [
         "Under after the mean completion time is shorter for 1 GPU; longer for 5-8 GPUs.",
-        "1 of 2 users take longer than under before.",
+        "1 of 2 users has a longer mean completion time under after than under before.",
     ]
     assert list(user_table(result.table)["change"]) == [
         "−50 % (−50 to −50)",
@@ -301,10 +301,8 @@ def test_activity_over_time(result: Result) -> None:
         edges = ax.patches[0].get_data().edges  # type: ignore[attr-defined]
         assert (edges[0], edges[-1]) == pytest.approx((0, 40 / 60 / 24), abs=1e-4)
     allocated_words, waiting_words = activity_sentences(result)
-    assert allocated_words == "Jobs hold 25.0 % under one, 25.0 % under two of the GPU time."
-    assert waiting_words == (
-        "On average jobs wait for this number of GPUs: 0.25 under one, 0.88 under two."
-    )
+    assert allocated_words == ("25.0 % of the GPU time is allocated under one, 25.0 % under two.")
+    assert waiting_words == ("On average jobs wait for 0.25 GPUs under one, 0.88 under two.")
 
 
 def test_the_page_opens_with_three_answers(tmp_path: Path) -> None:
