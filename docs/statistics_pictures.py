@@ -17,7 +17,7 @@ def causes() -> Figure:
         ("fragmentation: scattered", "8 are free, on two servers", (8, 3, 5)),
         ("start-up, or unknown", "a server is free, within quota", (8, 8, 0)),
     )
-    fig, axes = figures.canvas(4, width=10, height=2.1)
+    fig, axes = figures.canvas(2, 2, width=6.5, height=3.8)
     for ax, (name, why, used) in zip(axes, states, strict=True):
         for server, busy in enumerate(used):
             for gpu in range(8):
@@ -30,7 +30,8 @@ def causes() -> Figure:
         ax.set(xlim=(0, 8), ylim=(-2.1, 1.1), xticks=[], yticks=[], xlabel=why)
         ax.grid(visible=False)
         ax.spines[["left", "bottom"]].set_visible(False)
-    axes[0].set_ylabel("servers")
+    for ax in axes[::2]:
+        ax.set_ylabel("servers")
     return fig
 
 
@@ -107,6 +108,44 @@ def rates(months: float = 100) -> Figure:
             ax.plot(events, found.per_unit, "o", color=figures.ACCENT, ms=5)
     ax.set(xlabel="failures", ylabel="failures per server month")
     ax.set_ylim(bottom=0)
+    return fig
+
+
+def percentiles(n: int = 150, share: float = 0.9) -> Figure:
+    """Draw how the interval of a percentile follows from that of a share of the jobs."""
+    rng = np.random.default_rng(4)
+    hours = np.sort(rng.lognormal(1, 1.5, n))
+    half = 1.96 * np.sqrt(share * (1 - share) / n)
+    ends = np.quantile(hours, [share - half, share + half])
+    fig, [ax] = figures.canvas(width=6.5, height=3)
+    ax.step(hours, 100 * np.arange(1, n + 1) / n, where="post", color=figures.ACCENT)
+    ax.axhspan(100 * (share - half), 100 * (share + half), color=figures.CYCLE[1], alpha=0.25)
+    ax.axvspan(*ends, color=figures.CYCLE[2], alpha=0.25)
+    ax.plot(np.quantile(hours, share), 100 * share, "o", color=figures.INK, ms=5)
+    _log_axis(ax, "run time (hours)")
+    figures.percent_axis(ax, "share of jobs")
+    return fig
+
+
+def verdicts() -> Figure:
+    """Draw an interval for each verdict, beside a threshold of 1 and a margin around no effect."""
+    cases = {
+        "holds": (1.9, 1.3, 2.8, figures.CYCLE[0]),
+        "cannot be said": (1.3, 0.8, 2.1, figures.MUTED),
+        "is practically absent": (1.02, 0.93, 1.1, figures.CYCLE[2]),
+        "is reversed": (0.6, 0.45, 0.8, figures.CYCLE[1]),
+    }
+    fig, [ax] = figures.canvas(width=6.5, height=2.2)
+    ax.axvspan(1 / 1.15, 1.15, color=figures.MUTED, alpha=0.25)
+    ax.axvline(1, color=figures.INK, lw=0.9)
+    for y, (effect, low, high, color) in enumerate(cases.values()):
+        ax.plot([low, high], [y, y], color=color, lw=3)
+        ax.plot(effect, y, "o", color=color, ms=7)
+    ax.set_yticks(range(len(cases)), list(cases))
+    ax.set_ylim(len(cases) - 0.5, -0.5)
+    _log_axis(ax, "waits of large gangs, times those of small ones")
+    ax.set_xticks([0.5, 1, 2, 3])
+    ax.minorticks_off()
     return fig
 
 
