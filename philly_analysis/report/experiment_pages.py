@@ -128,9 +128,9 @@ def _contrasts(experiment: "Experiment", result: Result, model: str, at: float) 
 
 
 def _jobs_of(model: str) -> str:
-    from philly_analysis.experiments import conclusions
+    from philly_analysis import experiments
 
-    reference = model == conclusions.REFERENCE
+    reference = model == experiments.conclusions.REFERENCE
     return "the papers' generator of jobs" if reference else f"the jobs of “{model}”"
 
 
