@@ -127,9 +127,10 @@ format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.run ## measure each step at Philly's full size, against a bare scan; reports/bench.svg
+bench: $(VENV)/.run ## measure each step at Philly's full size, against a bare scan and on 1, 2, 4 and all cores; reports/bench.svg
 	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
 	$(BIN)/python -m tests.bench.history
+	$(BIN)/python -m tests.bench.cores --scale $(SCALE)
 	$(BIN)/python -m tests.bench.simulator
 	$(BIN)/python -m tests.bench.signatures
 

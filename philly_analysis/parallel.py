@@ -25,6 +25,12 @@ _TIMEOUT_S = 30
 """How long to wait for a scheduler, and for its first worker."""
 
 
+def cores() -> int:
+    """Return the number of cores that this process may use; a batch job may have few of many."""
+    known = hasattr(os, "sched_getaffinity")  # Windows and macOS have no affinity
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+
+
 class InlineExecutor(Executor):
     """An executor that runs each task in the calling thread, at once."""
 

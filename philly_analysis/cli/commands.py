@@ -2,7 +2,6 @@
 
 import gc
 import inspect
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from philly_analysis import api
 from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.cli.console import Command, print_json, print_table, print_text
 from philly_analysis.errors import OutputError
-from philly_analysis.parallel import processes
+from philly_analysis.parallel import cores, processes
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 
 if TYPE_CHECKING:  # `--help` does not import pandas
@@ -80,7 +79,7 @@ FLAGS = {
 """Options that are named otherwise than the parameter."""
 
 COMMAND_DEFAULTS = {
-    "atlas.workers": min(os.cpu_count() or 1, 4),
+    "atlas.workers": min(cores(), 4),
     "advise.out": "reports/advice",
     "experiment.out": "reports",
     "report.out": "reports",

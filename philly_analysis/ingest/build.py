@@ -20,6 +20,7 @@ from philly_analysis.ingest.tables import ALWAYS, fill_tables
 from philly_analysis.ingest.telemetry import Telemetry
 from philly_analysis.ingest.telemetry.loading import fill_telemetry
 from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.parallel import cores
 from philly_analysis.progress import silence, step
 from philly_analysis.trace import (
     FAILURES,
@@ -68,7 +69,7 @@ def build_trace(
         telemetry = replace(telemetry, files=tuple(store.new_files(telemetry.files)))
     with (
         tempfile.TemporaryDirectory(prefix="ingest-", dir=store.folder) as scratch,
-        duckdb.connect() as con,
+        duckdb.connect(config={"threads": cores()}) as con,
         _plain_errors(raw, out),
     ):
         builder = TraceBuilder(

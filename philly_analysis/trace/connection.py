@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.errors import UnknownNameError
+from philly_analysis.parallel import cores
 from philly_analysis.progress import silence
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.relations import MACROS
@@ -20,7 +21,7 @@ def connect(
     folders: Iterable[Path], scratch: Path, run_policy: RunPolicy
 ) -> duckdb.DuckDBPyConnection:
     """Open a connection that can read some folders only, and spills to another."""
-    con = duckdb.connect()
+    con = duckdb.connect(config={"threads": cores()})
     con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
     con.execute("set temp_directory = $folder", {"folder": str(scratch)})
     con.execute("set preserve_insertion_order = false")

@@ -5,6 +5,7 @@
 
 import gc
 import json
+import os
 import pstats
 import subprocess
 import sys
@@ -101,14 +102,35 @@ def report(_raw: Path, trace: Path, _name: str) -> None:
     app(["report", str(trace), "--out", str(trace.parent / "reports")], standalone_mode=False)
 
 
+def sweep(_raw: Path, _trace: Path, workers: str) -> None:
+    """Simulate eight months of a model under three policies."""
+    from philly_analysis import sweep as run
+
+    policies = ["fifo", "easy", "srtf"]
+    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, workers=int(workers))
+
+
+def atlas(_raw: Path, _trace: Path, given: str) -> None:
+    """Ingest the public traces of a folder and test the findings on them: ``FOLDER+WORKERS``."""
+    from philly_analysis import atlas as run
+
+    folder, _, workers = given.rpartition("+")
+    run(datasets=folder, workers=int(workers))
+
+
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {
-    step.__name__: step for step in (scan, floor, ingest, join, analysis, report)
+    step.__name__: step for step in (scan, floor, ingest, join, analysis, report, sweep, atlas)
 }
 
 
-def measure(step: str, raw: Path, trace: Path, names: Iterable[str] = ("",)) -> list[Cost]:
-    """Run a step for each name in one new process; its start is not counted."""
+def measure(
+    step: str, raw: Path, trace: Path, names: Iterable[str] = ("",), cores: int | None = None
+) -> list[Cost]:
+    """Run a step for each name in one new process, on so many cores; its start is not counted."""
     command = [sys.executable, "-m", "tests.bench.steps", step, str(raw), str(trace), *names]
+    if cores:
+        allowed = ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))
+        command = ["taskset", "--cpu-list", allowed, *command]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     lines = ran.stdout.splitlines()
     return [Cost(**json.loads(line)) for line in lines if line.startswith("{")]

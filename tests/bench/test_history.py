@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.bench import cores
 from tests.bench.costs import Cost, totals
 from tests.bench.history import append, draw
 
@@ -50,3 +51,17 @@ def test_history_grows_and_is_drawn(tmp_path: Path) -> None:
     drawn = draw(history)
     for text in ("plain archive", "hard archive", "aaaaaaa", "bbbbbbb+", "later report"):
         assert f">{text}<" in drawn
+
+
+def test_speed_up_is_over_the_fewest_cores_and_efficiency_per_core() -> None:
+    costs = {
+        1: [Cost("scan", 4, 4, 10), Cost("ingest", 12, 12, 10), Cost("report", 8, 8, 10)],
+        4: [Cost("scan", 1, 4, 10), Cost("ingest", 4, 15, 10), Cost("report", 4, 9, 10)],
+    }
+    rows = cores.table(costs).set_index(["step", "cores"])
+    assert rows.loc[("ingest", 4), "speed_up"] == 3
+    assert rows.loc[("ingest", 4), "efficiency"] == 0.75
+    assert rows.loc[("ingest", 4), "times_scan"] == 4
+    assert rows.loc[("raw files to page", 4), "speed_up"] == 2.5
+    assert rows.loc[("report", 4), "cpu_ratio"] == 1.125
+    assert ">efficiency<" in cores.draw(cores.table(costs))

@@ -1,7 +1,6 @@
 """Stage parsed rows by hour, in memory or on disk, until their hour is complete."""
 
 import math
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain, pairwise
@@ -11,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from philly_analysis.parallel import cores
 from philly_analysis.trace import timestamps_us
 
-THREADS = min(os.cpu_count() or 1, 8)
+THREADS = min(cores(), 8)
 """Threads that parse and write."""
 HOUR_US = 3_600_000_000
 AT = pa.field("sampled_at", pa.timestamp("us"))
