@@ -83,6 +83,24 @@ def conclusions() -> Figure:
     return fig
 
 
+def switch() -> Figure:
+    """Draw predicted and realised gains of backfilling, for the clusters with a card."""
+    table = pd.read_csv(FOLDER / "advice-switch.csv").query("card").iloc[::-1]
+    fig, [ax] = figures.canvas(width=7.2, height=3)
+    rows = range(len(table))
+    ax.hlines(rows, table["low"], table["high"], color=figures.MUTED, lw=3)
+    ax.plot(table["predicted"], rows, "o", color=figures.ACCENT, label="predicted", ms=6)
+    ax.plot(table["realised"], rows, "D", color=figures.CYCLE[1], label="realised", ms=5)
+    ax.axvline(0, color=figures.INK, lw=0.9)
+    ax.set_xscale("symlog", linthresh=1_000)
+    ticks = (-10_000, -1_000, 0, 1_000, 10_000)
+    ax.set_xticks(ticks, [f"{tick:,}".replace("-", "−") for tick in ticks])
+    ax.set_xlabel("hours of waiting saved in a month")
+    ax.set_yticks(rows, [f"load {load:g}" for load in table["load"]])
+    figures.legend(ax, loc="center left", bbox_to_anchor=(1, 0.5))
+    return fig
+
+
 def costs() -> Iterator[str]:
     """Yield tables in Markdown of the last full-size runs in the benchmark's history."""
     history = pd.read_csv(HISTORY, dtype={"commit": str})

@@ -43,6 +43,7 @@ CAPTIONS = {
     "verdicts": ("Intervals and verdicts", "statistics/resampling"),
     "held_out": ("Samples of models beside other real jobs", "checks/models"),
     "coverage": ("Coverage of 90 % intervals for the next window", "checks/variation"),
+    "switch": ("Predicted and realised gains of backfilling", "checks/advice"),
     "conclusions": ("Published gains on the jobs of other clusters", "checks/conclusions"),
     "costs": ("Costs of the benchmark, by commit", "cost"),
 }
@@ -81,6 +82,7 @@ def write(folder: Path, sample: Trace) -> None:
         "held_out": measured.held_out,
         "coverage": measured.coverage,
         "conclusions": measured.conclusions,
+        "switch": measured.switch,
     }
     for name, draw in drawn.items():
         (folder / f"{name}.svg").write_text(figures.svg(draw()), "utf-8")

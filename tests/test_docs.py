@@ -18,7 +18,19 @@ from tests.support.scripts import architecture, pictures
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"
 EXECUTED = {"tutorial", "own-analysis"}
 """Pages whose code draws pictures."""
-TEXT_ONLY = {"extend", "faq", "glossary", "share", "shell", "simulators", "trust", "cluster"}
+TEXT_ONLY = {
+    *(
+        "cluster",
+        "cluster-cost",
+        "extend",
+        "faq",
+        "glossary",
+        "share",
+        "shell",
+        "simulators",
+        "trust",
+    )
+}
 """Pages that describe nothing that one can see."""
 
 
