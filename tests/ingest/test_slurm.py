@@ -203,6 +203,18 @@ def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: I
     assert got.note("attempts held shards").startswith("1 ")
 
 
+def test_gpus_that_do_not_divide_among_their_servers_are_not_shared_out(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    fields = [("7", "3"), ("8", "4")]
+    lines = (
+        record(number, AllocTRES=f"gres/gpu={gpus}", NodeList="n[1-2]") for number, gpus in fields
+    )
+    got = ingested("slurm", write(tmp_path, *lines))
+    placed = got.rows("select job_id, machine_id, gpus from placements order by all")
+    assert placed == [("7", "n1", None), ("7", "n2", None), ("8", "n1", 2), ("8", "n2", 2)]
+
+
 def test_a_listed_server_without_jobs_is_a_machine(tmp_path: Path, ingested: Ingest) -> None:
     files = {"nodes.txt": "NodeName=idle Gres=gpu:2\n", "sacct.txt": f"{HEADER}\n{record('1')}\n"}
     got = ingested("slurm", write_files(tmp_path / "raw", files))
