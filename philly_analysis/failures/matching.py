@@ -22,15 +22,15 @@ _QUIET = re.compile(
 )
 _LOUD = re.compile(
     r"NCCL WARN|WARNING: Open MPI|Traceback \(most|\bERROR\b|\bFATAL\b|\bCRITICAL\b"
-    r"|: [EF] (?:external|tensorflow|xla)/"
+    r"|: [EF] (?:external|tensorflow|xla)/|Error reported to Coordinator"
 )
 _WARNED = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 _WARNS = re.compile(r"^\s{1,8}(?:warnings\.)?warn\(")
 WARNING_LINES = 4
-# the head of a message of several lines, as GROMACS, OpenFOAM and R write it
+# the head of a message of several lines, as GROMACS, OpenFOAM, R, MATLAB and others write it
 _HEADS = re.compile(
     r"(?:\b(?i:(?:fatal|internal) error)\b[^:]{0,30}:(?: \([\w.-]{1,40}\))?"
-    r"|\bERROR:|^Error in .{1,150}\) ?:)\s{0,4}$"
+    r"|\bERROR:|^\s{0,8}Error in .{1,150}\) ?:|^Error using \S{1,80})\s{0,4}$"
 )
 HEADED_LINES = 2
 _TAG_CHARS = 200
@@ -135,7 +135,8 @@ def _is_headed(text: Text, at: int) -> bool:
     """Whether a piece follows a line that only announces an error."""
     before = text.pieces[max(0, at - HEADED_LINES) : at]
     return any(
-        piece.rstrip().endswith((":", ")")) and _HEADS.search(piece[-_TAG_CHARS:])
+        (piece.startswith("Error using ") or piece.rstrip().endswith((":", ")")))
+        and _HEADS.search(piece[-_TAG_CHARS:])
         for piece in before
     )
 
