@@ -283,7 +283,8 @@ def _claims() -> Iterator[str]:
     yield "interval.\n"
     for claim in CLAIMS.values():
         yield f"## {claim.title}\n"
-        yield f"{cell(claim.question)}\n"
+        kind = "an effect" if claim.of_effect else "a level"
+        yield f"A claim of {kind}, which holds {claim.rule}. {cell(claim.question)}\n"
         if claim.margin:
             yield f"Practically absent from {claim.absence}: {cell(claim.margin.reason)}\n"
         yield f"The study: {cell(claim.published.text)} ({cell(claim.published.source)}).\n"

@@ -139,6 +139,11 @@ class Claim:
     caveat: str = ""
     clearance: float | None = None
 
+    @property
+    def of_effect(self) -> bool:
+        """True for a claim of an effect, whose threshold is no effect; False for one of a level."""
+        return self.measure.unit in ("times", "points")
+
     def assumed(self, value: float) -> Estimate:
         """Return a number without an interval, with one as wide as the clearance."""
         if self.clearance is None:
@@ -175,6 +180,13 @@ class Claim:
                 return f"{number(value, signed=True)} points".replace("-", "−")
             case "%":
                 return f"{number(value)} %"
+
+    def format_interval(self, effect: Estimate) -> str:
+        """Format an effect with its interval; empty if there is no effect."""
+        if np.isnan(effect.value):
+            return ""
+        ends = f" [{self.format(effect.low)}, {self.format(effect.high)}]"
+        return self.format(effect.value) + ("" if np.isnan(effect.low) else ends)
 
     def shown(self, finding: "Finding") -> str:
         """Format the effect of an answer, as a limit if it is the lower of two bounds."""

@@ -4,23 +4,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.claim import Finding, Verdict
+from philly_analysis.atlas.claim import Finding
+from philly_analysis.results import count
 
 FEWEST_OTHERS = 2
 """Fewest public clusters that decide a claim for a comparison."""
 
 _SHOWN = 3
-_PREDICATES = {
-    Verdict.HOLDS: "holds",
-    Verdict.REVERSED: "is reversed",
-    Verdict.ABSENT: "is practically absent",
-}
 
 
 def compare_clusters(
     name: str, mine: Mapping[str, Finding], others: Mapping[str, Sequence[Finding]]
 ) -> list[str]:
     """Return three sentences: how far a cluster agrees, where not, and what is extreme.
+
+    Without a claim to compare they are two: that there is none, and why.
 
     Parameters
     ----------
@@ -38,35 +36,44 @@ def compare_clusters(
         usual, n = Counter(f.verdict for f in known).most_common(1)[0]
         same = sum(f.verdict is found.verdict for f in known)
         if found.verdict is not usual and same < n:
-            unlike.append((same / len(known), claim, len(known) - same, len(known)))
+            unlike.append((same / len(known), claim, same, len(known)))
         elif distance := _outside(found, known):
             extreme.append((-distance, claim))
     if not compared:
         return [
             f"{name} cannot be compared with the public clusters: no claim is decided for it and "
-            f"for at least {FEWEST_OTHERS} of them."
+            f"for at least {FEWEST_OTHERS} of them.",
+            _undecided(mine),
         ]
     unlike.sort()
     extreme.sort()
     agrees = compared - len(unlike)
     return [
-        f"{name} decides {compared} claims that public clusters decide as well, and agrees with "
-        f"most of them on {agrees}.",
+        f"{count(compared, 'claim')} {'is' if compared == 1 else 'are'} decided for {name} and for "
+        f"at least {FEWEST_OTHERS} public clusters: its verdict is that of most on {agrees} of "
+        f"{compared}.",
         _unlike(mine, unlike),
         _extreme(mine, others, extreme),
     ]
+
+
+def _undecided(mine: Mapping[str, Finding]) -> str:
+    reasons = Counter(f.brief or "too wide an interval" for f in mine.values() if not f.decided)
+    listed = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(_SHOWN))
+    return f"Most frequent reasons for undecided claims: {listed}." if listed else ""
 
 
 def _unlike(mine: Mapping[str, Finding], unlike: Sequence[tuple[float, str, int, int]]) -> str:
     if not unlike:
         return "No verdict is unlike that of most public clusters."
     parts = [
-        f"“{CLAIMS[claim].title}” {_PREDICATES[mine[claim].verdict]} "
-        f"({_effect(mine[claim])}), unlike on {n} of {total}"
-        for _, claim, n, total in unlike[:_SHOWN]
+        f"“{CLAIMS[claim].title}” {mine[claim].verdict} ({_effect(mine[claim])}), as on "
+        f"{same or 'none'} of {total}"
+        for _, claim, same, total in unlike[:_SHOWN]
     ]
-    more = len(unlike) - len(parts)
-    return f"Unlike most: {'; '.join(parts)}{f'; and {more} more' if more > 0 else ''}."
+    if more := len(unlike) - len(parts):
+        parts.append(f"and {more} more")
+    return f"Unlike most public clusters: {'; '.join(parts)}."
 
 
 def _extreme(
@@ -96,6 +103,4 @@ def _outside(found: Finding, known: Sequence[Finding]) -> float:
 
 
 def _effect(finding: Finding) -> str:
-    text = CLAIMS[finding.claim].format
-    effect = finding.effect
-    return f"{text(effect.value)} [{text(effect.low)}, {text(effect.high)}]"
+    return CLAIMS[finding.claim].format_interval(finding.effect)

@@ -13,6 +13,7 @@ from philly_analysis.atlas.decision import evaluate_claim
 from philly_analysis.atlas.overview import plot
 from philly_analysis.atlas.profile import TraceProfile, describe
 from philly_analysis.atlas.public_clusters import Card, answers_table, cards, from_print
+from philly_analysis.atlas.resampling import Estimate
 from philly_analysis.progress import step
 from philly_analysis.results import Result, count, unique_names
 from philly_analysis.trace import Trace
@@ -159,6 +160,16 @@ class Atlas:
             claim: [self.strongest(claim, other.name) for other in self.public] for claim in CLAIMS
         }
         return compare_clusters(cluster, mine, others)
+
+
+def in_brief(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table for people: the effects with their intervals in units, and the reasons."""
+    claims = [CLAIMS[name] for name in table["claim"]]
+    ends = zip(claims, table["effect"], table["low"], table["high"], strict=True)
+    shown = table[["cluster", "verdict", "holds", "why"]].copy()
+    shown.insert(0, "claim", [claim.title for claim in claims])
+    shown.insert(3, "effect", [claim.format_interval(Estimate(*effect)) for claim, *effect in ends])
+    return shown if len(set(table["cluster"])) > 1 else shown.drop(columns="cluster")
 
 
 def evaluate(

@@ -164,6 +164,12 @@ def _show_findings(results: "Results", given: Given) -> None:
             _show_table(result.table, given)
 
 
+def _show_atlas(result: "Result", given: Given) -> None:
+    from philly_analysis.atlas import in_brief
+
+    _show_result(result, given, None if given.csv or given.as_json else in_brief(result.table))
+
+
 def _show_comparison(result: "Result", given: Given) -> None:
     from philly_analysis.report import side_by_side
 
@@ -233,7 +239,8 @@ def _experimented(results: "Results", given: Given) -> None:
 TABLES: dict[str, Callable[[Any, Given], None]] = {
     **dict.fromkeys(("datasets", "formats", "models", "policies"), _show_table),
     **dict.fromkeys(("published", "query", "sources"), _show_table),
-    **dict.fromkeys(("atlas", "classify"), _show_result),
+    "atlas": _show_atlas,
+    "classify": _show_result,
     "analyses": lambda findings, given: _show_table(findings.df(), given),
     "analyze": _show_findings,
     "compare": _show_comparison,

@@ -1,5 +1,7 @@
 """Check the three sentences that set a cluster beside the public ones."""
 
+from dataclasses import replace
+
 import pytest
 
 from philly_analysis.atlas.claim import Finding, Verdict
@@ -38,9 +40,10 @@ def test_what_is_unlike_and_what_is_extreme() -> None:
         LARGE: public(LARGE, 70, 80),
     }
     assert compare_clusters("ours", mine, others) == [
-        "ours decides 3 claims that public clusters decide as well, and agrees with most of them "
-        "on 2.",
-        "Unlike most: “Most jobs are short” is reversed (2 h [117 min, 2.06 h]), unlike on 2 of 3.",
+        "3 claims are decided for ours and for at least 2 public clusters: its verdict is that of "
+        "most on 2 of 3.",
+        "Unlike most public clusters: “Most jobs are short” is reversed (2 h [117 min, 2.06 h]), "
+        "as on 1 of 3.",
         "The verdict agrees and the effect is beyond all others: “Submissions come in bursts” "
         "(9× [8.50×, 10×]; elsewhere 2× to 8×).",
     ]
@@ -80,8 +83,22 @@ def test_a_comparison_needs_two_public_clusters(n: int) -> None:
     found = compare_clusters(
         "ours", {SHORT: one(SHORT, HOLDS, 70)}, {SHORT: public(SHORT, *values)}
     )
-    assert len(found) == (1 if n == 1 else 3)
-    assert ("cannot be compared" in found[0]) == (n == 1)
+    if n == 1:
+        assert "cannot be compared" in found[0]
+    else:
+        assert found[0].startswith("1 claim is decided") and found[0].endswith("on 1 of 1.")
+        assert len(found) == 3
+
+
+def test_a_comparison_of_nothing_gives_the_reasons() -> None:
+    mine = {
+        SHORT: replace(one(SHORT, UNDECIDED, 1), brief="no run times"),
+        COST: replace(one(COST, UNDECIDED, 1), brief="no run times"),
+        LARGE: one(LARGE, UNDECIDED, 50, 40, 60),
+    }
+    assert compare_clusters("ours", mine, {c: [] for c in mine})[1] == (
+        "Most frequent reasons for undecided claims: no run times (2), too wide an interval (1)."
+    )
 
 
 def test_a_verdict_that_as_many_others_have_is_not_unlike() -> None:

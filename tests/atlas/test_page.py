@@ -16,6 +16,7 @@ from philly_analysis.atlas import drawing
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.atlas.claim import Claim, Verdict
 from philly_analysis.atlas.datasets import known_datasets
+from philly_analysis.atlas.evaluation import evaluate, in_brief
 from philly_analysis.atlas.measure import Unit
 from philly_analysis.atlas.public_clusters import answers_table, shipped_answers
 from philly_analysis.errors import InputError, TraceError
@@ -202,3 +203,16 @@ def test_each_dataset_is_read_by_what_there_is_or_says_why_not() -> None:
             assert (SHIPPED / f"{dataset.map}.toml").is_file()
     read = {d.map for d in known_datasets()} | {"swf"}  # which is a format, and no dataset
     assert {m.stem for m in SHIPPED.glob("*.toml")} <= read
+
+
+def test_the_short_table_has_titles_intervals_and_reasons() -> None:
+    shipped = [f for f in shipped_answers() if f.cluster in ("Philly", "Alibaba openb")]
+    table = evaluate([], shipped=shipped).table
+    some = table[table["claim"] == "starts_out_of_order"]
+    assert in_brief(some).query("cluster == 'Alibaba openb'").to_numpy().tolist() == [
+        [
+            *("Starts out of order are common", "Alibaba openb", "cannot be said"),
+            *("9.50 % [4.03 %, 13.8 %]", "above 10 %", "The interval includes 10 %."),
+        ]
+    ]
+    assert "cluster" not in in_brief(table[table["cluster"] == "Philly"])
