@@ -27,6 +27,7 @@ _POLICIES = ("fifo", "easy", "srtf")
 
 CAPTIONS = {
     "trace": ("What a trace holds: submissions, allocated GPUs, queueing delay", "python"),
+    "gantt": ("Servers through the busiest day, by virtual cluster", "python"),
     "workload": ("A month of jobs, sampled from a model", "fit-a-model"),
     "model": ("A workload model beside the data that it was fitted to", "fit-a-model"),
     "job_size": ("Gang sizes of a model, with 95 % intervals", "models"),
@@ -63,6 +64,7 @@ def write(folder: Path, sample: Trace) -> None:
     runs = {policy: simulate(month, policy, gpus=GPUS) for policy in _POLICIES}
     drawn: dict[str, Callable[[], Figure]] = {
         "trace": sample.plot,
+        "gantt": lambda: sample.gantt(by="vc"),
         "workload": month.plot,
         "model": model.plot,
         "job_size": model.job_size.plot,

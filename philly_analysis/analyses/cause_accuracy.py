@@ -69,8 +69,9 @@ def _sentences(table: pd.DataFrame, facts: list[Fact]) -> list[str]:
     if len(wrong):
         worst = wrong.sort_values("wait_s").iloc[-1]
         sentences.append(
-            f"Most confused: {_LABELS[worst['cause']]}, found as {_LABELS[worst['found']]} in "
-            f"{count(int(worst['waits']), 'wait')} of {duration(float(worst['wait_s']))}."
+            f"Most frequent error: {count(int(worst['waits']), 'wait')} "
+            f"({duration(float(worst['wait_s']))}) with the cause “{_LABELS[worst['cause']]}”, "
+            f"found as “{_LABELS[worst['found']]}”."
         )
     return sentences
 

@@ -39,7 +39,7 @@ def compute(trace: Trace) -> Result:
         ]
         if len(rows) > 1 and top_pct is not None:
             sentences.append(
-                f"The {'top tenth' if many else 'largest one'} of {count(len(rows), word)} used "
+                f"The {'top tenth' if many else 'largest'} of {count(len(rows), word)} used "
                 f"{percent(top_pct)} of the GPU time (Gini coefficient {gpu_h_gini:.2f})."
             )
     [log] = trace.answer("log_totals").df().itertuples(index=False)

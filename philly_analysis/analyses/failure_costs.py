@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
 from philly_analysis.analyses.texts import CAVEATS
-from philly_analysis.results import Fact, Result, count, figures, percent
+from philly_analysis.results import Fact, Result, count, figures, number, percent
 from philly_analysis.trace import Trace
 
 QUESTION = "How much GPU time do failures cost, and what would a pre-run pool save?"
@@ -39,18 +39,18 @@ def compute(trace: Trace) -> Result:
     sentences = []
     if lost:
         sentences = [
-            f"Failed attempts with known output used {lost:,.0f} GPU hours, "
+            f"Failed attempts with known output used {number(lost)} GPU hours, "
             f"{percent(lost_pct or 0)} of all GPU time.",
-            f"A pre-run pool of {float(costs.pool_min):.0f} minutes would have saved {pool:,.1f} "
-            f"GPU hours and cost {costs.cost_gpu_h:,.1f}: a net {'saving' if net > 0 else 'loss'} "
-            f"of {abs(net):,.1f} GPU hours.",
+            f"A pre-run pool of {float(costs.pool_min):.0f} minutes would have saved "
+            f"{number(pool)} GPU hours and cost {number(costs.cost_gpu_h)}"
+            + (f": a net {'saving' if net > 0 else 'loss'} of {number(abs(net))}." if net else "."),
         ]
         never = table.loc[table["retry_never_helped"].fillna(False).astype(bool), "reason"]
         if len(never):
             sentences.append(
                 f"Retries never succeeded after {count(len(never), 'reason')} "
                 f"({', '.join(sorted(never))}); the later attempts of these jobs used "
-                f"{retries:,.0f} GPU hours."
+                f"{number(retries)} GPU hours."
             )
     caveats = (
         f"Pool: every job of more than one GPU first runs {costs.pool_min} min on one. A gang that "

@@ -12,7 +12,16 @@ from philly_analysis.analyses.exclusions import sample_gaps
 from philly_analysis.analyses.gang_sizes import trend
 from philly_analysis.analyses.published import is_philly, notebook_gap
 from philly_analysis.analyses.texts import TRENDS
-from philly_analysis.results import Comparison, Fact, Result, count, figures, gang_label, percent
+from philly_analysis.results import (
+    Comparison,
+    Fact,
+    Result,
+    count,
+    figures,
+    gang_label,
+    number,
+    percent,
+)
 from philly_analysis.study import KILLED, PASS, groups
 from philly_analysis.trace import Trace
 
@@ -44,8 +53,8 @@ def compute(trace: Trace) -> Result:
             Fact("median_pct", total["util_pct"], "median utilisation over GPU-minutes"),
         ]
         sentences = [
-            f"Mean utilisation is {total['mean_pct']:.1f} % over {total['gpu_h']:,.0f} sampled GPU "
-            f"hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of them.",
+            f"Mean utilisation is {total['mean_pct']:.1f} % over {number(total['gpu_h'])} sampled "
+            f"GPU hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of them.",
             _by_size(means),
             size.sentence(**TRENDS["gpu_util"]),
         ]
@@ -75,7 +84,7 @@ def _by_size(means: pd.DataFrame) -> str:
         f"{mean_pct:.1f} % on {count(int(gpus), 'GPU')}"
         for gpus, mean_pct in sorted(zip(sizes["gpus"], sizes["mean_pct"], strict=True))
     )
-    return f"The gang sizes of most GPU time have {each}."
+    return f"Gang sizes with most GPU time: {each}."
 
 
 def _means(rows: pd.DataFrame) -> list[Fact]:

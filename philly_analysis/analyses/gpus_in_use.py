@@ -35,9 +35,8 @@ def compute(trace: Trace) -> Result:
     if len(per_day):
         busiest = pd.Timestamp(str(per_day.idxmax()))
         sentences.append(
-            f"On the median day {per_day.median():,.0f} GPUs are in use, on the busiest "
-            f"({busiest:%Y-%m-%d}) {per_day.max():,.0f}"
-            f"{f' of {capacity:,}' if capacity else ''}."
+            f"GPUs in use: {per_day.median():,.0f} on the median day, {per_day.max():,.0f}"
+            f"{f' of {capacity:,}' if capacity else ''} on the busiest ({busiest:%Y-%m-%d})."
         )
         if len(by_vc) > 1 and largest_pct is not None:
             sentences.append(f"{by_vc.index[0]} uses {percent(largest_pct)} of the GPU time.")

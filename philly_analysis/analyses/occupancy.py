@@ -54,7 +54,7 @@ def compute(trace: Trace) -> Result:
     [gaps] = trace.answer("placement_gaps").df().itertuples(index=False)
     caveats = (
         count_note(gaps.spells, "interval", " with several attempts on a GPU, which counts once."),
-        count_note(log.attempts_endless, "attempt", " of unknown end: their GPUs count as free."),
+        count_note(log.attempts_endless, "attempt", " of unknown end, whose GPUs count as free."),
         count_note(gaps.unused_machines, "machine", " without any job: counted as empty."),
     )
     return Result("occupancy", table, facts, sentences, caveats)

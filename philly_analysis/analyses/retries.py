@@ -40,7 +40,7 @@ def compute(trace: Trace) -> Result:
         ]
         if facts["unsuccessful_all_pct"] is not None:
             sentences += [
-                f"{percent(float(facts['unsuccessful_all_pct']))} of jobs ended unsuccessful.",
+                f"{percent(float(facts['unsuccessful_all_pct']))} of jobs ended unsuccessfully.",
                 failed.sentence(**TRENDS["unsuccessful"]),
             ]
     [log] = trace.answer("log_totals").df().itertuples(index=False)

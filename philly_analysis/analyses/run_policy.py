@@ -53,7 +53,7 @@ def compute(trace: Trace) -> Result:
         totals = middle["total_h"]
         if totals["span"] > 0:
             sentences.append(
-                f"{share(totals['sum'] / totals['span'])} of the total span are in attempts and "
+                f"{share(totals['sum'] / totals['span'])} of the total span is in attempts, and "
                 f"{share(totals['last'] / totals['span'])} in last attempts."
             )
     caveat = "Jobs running at the end of the log are excluded."

@@ -84,14 +84,14 @@ def _sentences(
     sentences = []
     if kind != "user" and len(named[kind]):
         sentences.append(
-            f"The {_WORDS[kind]}s with the largest shares of {number(total)} GPU hours are "
+            f"Largest shares of {number(total)} GPU hours by {_WORDS[kind]}: "
             f"{_top_shares(named[kind], total)}."
         )
         if UNNAMED in sums.index:
             unnamed = share(float(sums["gpu_h"][UNNAMED]) / total)
             sentences[-1] += f" {unnamed} belong to no known {_WORDS[kind]}."
     if len(users):
-        sentences.append(f"The users of most GPU hours are {_top_shares(users, total)}.")
+        sentences.append(f"Users of most GPU hours: {_top_shares(users, total)}.")
     waited = table[(table["waits"] >= _FEWEST) & table["wait_weighted_s"].notna()]
     if len(waited):
         worst = waited.sort_values(["wait_weighted_s", *_KEY]).iloc[-1]
@@ -100,8 +100,8 @@ def _sentences(
             f"{duration(worst['wait_weighted_s'])}: user {worst['user']} in {worst['vc']}, week of "
             f"{worst['week']:%Y-%m-%d} (weeks with at least {_FEWEST} waits)."
         )
-    idle = users.dropna(subset=["idle_gpu_h"]).nlargest(3, "idle_gpu_h")
-    if len(idle) and idle["idle_gpu_h"].sum() > 0:
+    idle = users[users["idle_gpu_h"] > 0].nlargest(3, "idle_gpu_h")
+    if len(idle):
         listed = ", ".join(
             f"{name} ({number(idle_h)} of {number(sampled_h)} sampled, {share(idle_h / sampled_h)})"
             for name, sampled_h, idle_h in idle[_IDLE].itertuples(name=None)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.results import Fact, Result, duration, figures
+from philly_analysis.results import Fact, Result, duration, figures, number
 from philly_analysis.trace import Trace
 
 QUESTION = "How do waits change from day to day?"
@@ -26,7 +26,7 @@ def compute(trace: Trace) -> Result:
         sentences = [
             f"The 90th percentile of waits is {duration(float(median))} on the median day and "
             f"{duration(float(highest))} on the worst.",
-            f"Most waiting began on {worst_day}: {worst_gpu_h:,.0f} GPU hours.",
+            f"Most waiting began on {worst_day}: {number(float(worst_gpu_h))} GPU hours.",
         ]
     facts = (
         Fact("days", len(table), "days on which a wait began"),

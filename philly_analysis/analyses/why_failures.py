@@ -104,7 +104,7 @@ def _by_status(trace: Trace) -> Result:
         "why_failures",
         table,
         [*facts, *trend.facts()],
-        (f"{share(failed.frac)} of {count(len(jobs), 'job')} ended unsuccessful.", f"{lost}."),
+        (f"{share(failed.frac)} of {count(len(jobs), 'job')} ended unsuccessfully.", f"{lost}."),
         ["Without the output of failed attempts their reasons are unknown."],
         verdict=Verdict(
             "Unsuccessful",

@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.texts import CAVEATS
-from philly_analysis.results import Fact, Result, figures
+from philly_analysis.results import Fact, Result, count, figures, number
 from philly_analysis.trace import Trace
 from philly_analysis.workload import account
 
@@ -32,7 +32,9 @@ def compute(trace: Trace) -> Result:
     reasons = pl.DataFrame(
         out.sort_values(["jobs", "why"], ascending=[False, True])[["why", "jobs", "gpu_h"]]
     )
-    complete = f"The workload is all {jobs:,} jobs, {gpu_h:,.0f} GPU hours." if jobs else ""
+    complete = ""
+    if jobs:
+        complete = f"The workload is every job: {count(jobs, 'job')}, {number(gpu_h)} GPU hours."
     facts = (
         Fact("jobs", jobs, "jobs in the workload"),
         Fact("gpu_h", gpu_h, "their GPU hours"),

@@ -7,7 +7,7 @@
 with reasons as (
   select
     'attempt' as what,
-    'its start or end is not known' as reason,
+    'start or end not known' as reason,
     count(*) as n
   from (
     select distinct
@@ -21,7 +21,7 @@ with reasons as (
   union all
   select
     'attempt' as what,
-    'it is not known which GPUs of a shared server it held' as reason,
+    'not known which GPUs of a shared server it held' as reason,
     count(*) as n
   from (
     select distinct
@@ -34,21 +34,21 @@ with reasons as (
   union all
   select
     'attempt' as what,
-    'no GPU of it was sampled while it ran' as reason,
+    'no GPU sampled during the run' as reason,
     count(*) as n
   from attempt_use
   where minutes = 0 and shared_gpus = 0
   union all
   select
     'placement' as what,
-    'another attempt held the same GPU meanwhile: ambiguous' as reason,
+    'ambiguous, as another attempt held the same GPU' as reason,
     count(*) as n
   from placed_gpus
   where attribution = 'gpu_shared'
   union all
   select
     'GPU-minute' as what,
-    'offline: the server reported and the GPU did not' as reason,
+    'offline (the server reported, the GPU did not)' as reason,
     coalesce(round(sum(offline_min)), 0) as n
   from attempt_use
   union all
@@ -60,7 +60,7 @@ with reasons as (
   union all
   select
     'server' as what,
-    'sampled, and no attempt ever held its GPUs' as reason,
+    'sampled, but its GPUs were never allocated' as reason,
     count(*) as n
   from (
     select distinct s.machine_id
@@ -71,7 +71,7 @@ with reasons as (
   union all
   select
     'server' as what,
-    'held by attempts, and never sampled' as reason,
+    'allocated, but never sampled' as reason,
     count(*) as n
   from (
     select distinct p.machine_id

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.results import count
+from philly_analysis.results import count, number
 from philly_analysis.study import RunPolicy
 from philly_analysis.workload.job import AttemptSpec, JobSpec
 from philly_analysis.workload.workload import Workload
@@ -114,10 +114,11 @@ def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tu
         return ()
     all_h = gpu_h + float(left_out["gpu_h"].sum())
     sentences = [
-        f"The workload is {jobs:,} of {jobs + out:,} jobs, {gpu_h:,.0f} of {all_h:,.0f} GPU hours."
+        f"The workload is {jobs:,} of {jobs + out:,} jobs, {number(gpu_h)} of {number(all_h)} GPU "
+        "hours."
     ]
     sentences += [
-        f"{count(n, 'job')} excluded ({hours:,.0f} GPU hours): {reason}."
+        f"{count(n, 'job')} excluded ({number(hours)} GPU hours): {reason}."
         for reason, n, hours in left_out.iter_rows()
     ]
     if running:

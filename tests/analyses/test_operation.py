@@ -74,7 +74,7 @@ def test_gpus_in_use_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
         "largest_vc_pct": pytest.approx(100 * 12 / 22),
     }
     assert result.sentences[0] == (
-        "On the median day 6 GPUs are in use, on the busiest (2017-10-04) 12 of 16."
+        "GPUs in use: 6 on the median day, 12 of 16 on the busiest (2017-10-04)."
     )
     assert result.sentences[1] == "x uses 54.5 % of the GPU time."
 

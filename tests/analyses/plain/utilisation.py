@@ -206,14 +206,14 @@ def gpu_use_gaps(t: Rows) -> Out:
     ambiguous = sum(p.attribution == "gpu_shared" for p in t.placed_gpus)
     offline = round(sum(u.offline_min for u in t.attempt_use))
     for what, reason, n in (
-        ("attempt", "its start or end is not known", untimed),
-        ("attempt", "it is not known which GPUs of a shared server it held", len(unindexed)),
-        ("attempt", "no GPU of it was sampled while it ran", unsampled),
-        ("placement", "another attempt held the same GPU meanwhile: ambiguous", ambiguous),
-        ("GPU-minute", "offline: the server reported and the GPU did not", offline),
+        ("attempt", "start or end not known", untimed),
+        ("attempt", "not known which GPUs of a shared server it held", len(unindexed)),
+        ("attempt", "no GPU sampled during the run", unsampled),
+        ("placement", "ambiguous, as another attempt held the same GPU", ambiguous),
+        ("GPU-minute", "offline (the server reported, the GPU did not)", offline),
         ("GPU-minute", "never sampled", round(lost)),
-        ("server", "sampled, and no attempt ever held its GPUs", len(seen - used)),
-        ("server", "held by attempts, and never sampled", len(used - seen)),
+        ("server", "sampled, but its GPUs were never allocated", len(seen - used)),
+        ("server", "allocated, but never sampled", len(used - seen)),
     ):
         if n:
             yield what, reason, n
