@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from philly_analysis import failures
@@ -61,12 +62,16 @@ def test_levels(text: str, level: str) -> None:
     assert 0.3 < found.confidence < 1
 
 
-def test_confidence_is_the_rule_of_succession_of_its_group() -> None:
-    assert confidence_of("signature", "root") == pytest.approx(196 / 203)
+def test_confidence_is_the_rule_of_succession_of_verdicts_at_first_sight() -> None:
+    seen = pd.read_csv(Path(__file__).with_name("first_sight.csv"), keep_default_na=False)
+    tenable = seen["label"] + "; " + seen["also_tenable"]
+    seen["right"] = [f in t.split("; ") for f, t in zip(seen["found"], tenable, strict=True)]
+    counted = seen.groupby("rests_on")["right"].agg(["size", "sum"])
     path = Path(failures.__file__).with_name("confidence.toml")
     groups = tomllib.loads(path.read_text("utf-8"))["group"]
-    assert sum(group["verdicts"] for group in groups) == 410
+    assert len(groups) == len(counted)
     for group in groups:
+        assert [group["verdicts"], group["right"]] == counted.loc[group["name"]].to_list()
         for role in group["roles"] or ["ending"]:
             expected = (group["right"] + 1) / (group["verdicts"] + 2)
             assert confidence_of(group["level"], role) == pytest.approx(expected)
