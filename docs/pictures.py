@@ -18,6 +18,8 @@ from PIL import Image
 
 from philly_analysis import Trace, advise, analyze, compare, load_model, simulate, sweep
 from philly_analysis.atlas import evaluate, shipped_answers
+from philly_analysis.atlas.overview import PHONE
+from philly_analysis.atlas.overview import plot as plot_atlas
 from philly_analysis.results import figures
 from tests.bench import history
 
@@ -100,8 +102,10 @@ def write_readme(folder: Path, page: Path, sample: Trace) -> None:
     page
         The sample's report, whose first screen Chromium draws.
     """
+    atlas = evaluate([], shipped=shipped_answers())
     drawn = {
-        "atlas": evaluate([], shipped=shipped_answers()).result().plot(),
+        "atlas": atlas.result().plot(),
+        "atlas-phone": plot_atlas(atlas.table, atlas.result(), PHONE),
         "conclusions": measured.conclusions(),
         "delay": analyze(sample, "queueing_delay").plot(),
     }

@@ -1,5 +1,6 @@
 """Define a claim: one finding of the study as a question to any trace."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -188,11 +189,22 @@ class Claim:
         ends = f" [{self.format(effect.low)}, {self.format(effect.high)}]"
         return self.format(effect.value) + ("" if np.isnan(effect.low) else ends)
 
-    def shown(self, finding: "Finding") -> str:
-        """Format the effect of an answer, as a limit if it is the lower of two bounds."""
+    def shown(self, finding: "Finding", *, short: bool = False) -> str:
+        """Format the effect of an answer, as a limit if it is the lower of two bounds.
+
+        Parameters
+        ----------
+        short
+            True for two significant digits of a long text.
+        """
         effect = finding.effect
         limit = finding.kind == BOUNDS and effect.value == effect.low < effect.high
-        return f"{'≥ ' if limit else ''}{self.format(effect.value)}"
+        text = self.format(effect.value)
+        text = text.replace("points", "pt") if short else text
+        if short and len(text) > 5 and (digits := re.search(r"\d+\.\d+", text)):
+            value = float(digits[0])
+            text = text.replace(digits[0], f"{value:.0f}" if value >= 9.95 else f"{value:.2g}")
+        return f"{'≥ ' if limit else ''}{text}"
 
     @property
     def rule(self) -> str:

@@ -101,12 +101,12 @@ def cell(claim: Claim, finding: Finding) -> str:
     """Draw the effect of an answer and its interval in a cell of the matrix.
 
     The colour is that of the text around it, the shape of the marker is that of the verdict:
-    a disc, a cross, a diamond. A marker that is not filled rests on aggregates, a small one on a
-    printed number.
+    a disc, a cross, a diamond, a square. A marker that is not filled rests on aggregates, a small
+    one on a printed number.
     """
     at, low, high = (_CELL_W / 2 * (1 + 0.84 * position(claim, v)) for v in astuple(finding.effect))
     y = _CELL_H / 2
-    r = 2.4 if finding.evidence is Evidence.PRINTED else 3.6
+    r = (2.4 if finding.evidence is Evidence.PRINTED else 3.6) - 0.6 * (not finding.decided)
     interval = "" if np.isnan(low) else f"M{low:.1f} {y:g}H{high:.1f}"
     look = 'fill="currentColor"' if finding.evidence is Evidence.ROWS else 'class="hollow"'
     match finding.verdict:
@@ -116,12 +116,14 @@ def cell(claim: Claim, finding: Finding) -> str:
         case Verdict.ABSENT:
             shape = f"M{at:.1f} {y - r - 1:g}l{r + 1:g} {r + 1:g}l{-r - 1:g} {r + 1:g}"
             shape += f"l{-r - 1:g} {-r - 1:g}z"
-        case _:
+        case Verdict.UNDECIDED:
+            shape = f"M{at - r:.1f} {y - r:g}h{2 * r:g}v{2 * r:g}h{-2 * r:g}z"
+        case Verdict.HOLDS:
             shape = (
                 f"M{at - r:.1f} {y:g}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0z"
             )
     return (
-        f'<svg width="{_CELL_W}" height="{_CELL_H}" aria-hidden="true" stroke="currentColor">'
+        f'<svg viewBox="0 0 {_CELL_W} {_CELL_H}" aria-hidden="true" stroke="currentColor">'
         f'<path class="zero" d="M{_CELL_W / 2:g} 0V{_CELL_H}"/>'
         f'<path d="{interval}" stroke-width="1.6"/><path d="{shape}" {look}/></svg>'
     )

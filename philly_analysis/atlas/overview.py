@@ -1,6 +1,7 @@
 """Draw the answers of an atlas as one figure: claims by clusters, on a common scale."""
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
@@ -18,15 +19,41 @@ from philly_analysis.atlas.profile import missing_data
 from philly_analysis.results import Result
 from philly_analysis.results.figures import INK, MUTED, SOFT, canvas, empty, literal
 
-_MARKERS = {Verdict.HOLDS: "o", Verdict.REVERSED: "X", Verdict.ABSENT: "D", Verdict.UNDECIDED: "o"}
+_MARKERS = {Verdict.HOLDS: "o", Verdict.REVERSED: "X", Verdict.ABSENT: "D", Verdict.UNDECIDED: "s"}
 _WASHES = {Verdict.HOLDS: "#e3eef7", Verdict.REVERSED: "#fbeadd", Verdict.ABSENT: "#e2f2f0"}
 _SIZES = {Evidence.ROWS: 5.2, Evidence.AGGREGATES: 5.2, Evidence.PRINTED: 3.4}
-_CELL = 0.34
-_ROW, _COLUMN, _LABELS, _EDGES = 0.245, 0.31, 2.5, 1.75
-"""Inches of a row, a column, the labels of the rows, and of what is above and below the rows."""
+_CELL, _FONT = 0.34, 7.5
 
 
-def plot(table: pd.DataFrame, result: Result) -> Figure:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes of the figure in inches, of its markers as a factor, and of its texts.
+
+    Attributes
+    ----------
+    edges
+        Height of what is above and below the rows.
+    letters
+        Letters of a claim in a line.
+    turned
+        Degrees by which the names of clusters are turned.
+    """
+
+    row: float = 0.245
+    column: float = 0.31
+    labels: float = 2.5
+    edges: float = 1.75
+    markers: float = 1
+    letters: int = 80
+    turned: int = 55
+    legend: int = 4
+
+
+PHONE = Layout(0.26, 0.135, 1.45, 2.4, 0.6, 27, 90, 2)
+"""Layout for a screen of 390 pixels, on which 100 pixels are an inch."""
+
+
+def plot(table: pd.DataFrame, result: Result, layout: Layout = Layout()) -> Figure:
     """Draw a cell per claim and cluster: the effect, to the right of the line where it holds.
 
     Parameters
@@ -41,23 +68,25 @@ def plot(table: pd.DataFrame, result: Result) -> Figure:
     mine = [name for name in clusters if name in set(result.table["cluster"])]
     if len(mine) < len(clusters) and result.table["cluster"].nunique() < len(clusters):
         clusters = mine + [name for name in clusters if name not in mine]
-    width = max(_LABELS + _COLUMN * len(clusters), 6.4)
-    fig, [ax] = canvas(width=width, height=_EDGES + _ROW * len(claims))
+    width = layout.labels + layout.column * max(len(clusters), 12)
+    fig, [ax] = canvas(width=width, height=layout.edges + layout.row * len(claims))
     for row in known.to_dict("records"):
         at = clusters.index(row["cluster"]), claims.index(row["claim"])
-        _cell(ax, CLAIMS[row["claim"]], row, at)
+        _cell(ax, CLAIMS[row["claim"]], row, at, layout.markers)
     ax.set_xlim(-0.5, len(clusters) - 0.5)
     ax.set_ylim(len(claims) - 0.5, -0.5)
     names = [literal(str(name)) for name in clusters]
-    ax.set_xticks(
-        range(len(clusters)), names, fontsize=7.5, rotation=55, ha="left", rotation_mode="anchor"
-    )
-    ax.set_yticks(range(len(claims)), [CLAIMS[name].title for name in claims], fontsize=7.5)
+    turned: dict[str, Any] = {"rotation": layout.turned, "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(clusters)), names, fontsize=_FONT, ha="left", va="center", **turned)
+    titles = [fill(CLAIMS[name].title, layout.letters) for name in claims]
+    ax.set_yticks(range(len(claims)), titles, fontsize=_FONT, linespacing=0.95)
     ax.tick_params(length=0, labeltop=True, labelbottom=False, top=False)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    fig.legend(handles=_legend(known), loc="outside lower center", ncols=4, fontsize=7.5)
-    ax.set_xlabel(_caption(known, set(claims), width), fontsize=7.5, color=SOFT, x=0.2)
+    handles, columns = _legend(known), layout.legend
+    fig.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=_FONT)
+    middle = 0.5 - layout.labels / 2 / (width - layout.labels)
+    ax.set_xlabel(_caption(known, set(claims), width), fontsize=_FONT, color=SOFT, x=middle)
     return fig
 
 
@@ -68,7 +97,9 @@ def order(known: pd.DataFrame, by: str) -> list[str]:
     return list(counts.sort_values(["sum", "size"], ascending=False, kind="stable").index)
 
 
-def _cell(ax: Axes, claim: Claim, row: Mapping[Hashable, Any], at: tuple[int, int]) -> None:
+def _cell(
+    ax: Axes, claim: Claim, row: Mapping[Hashable, Any], at: tuple[int, int], scale: float
+) -> None:
     verdict, evidence = Verdict(row["verdict"]), Evidence(row["evidence"])
     color = COLORS[verdict.word]
     x, y = at
@@ -79,7 +110,7 @@ def _cell(ax: Axes, claim: Claim, row: Mapping[Hashable, Any], at: tuple[int, in
     if not np.isnan(low):
         ax.plot([x + low, x + high], [y] * 2, color=color, lw=1.3, solid_capstyle="round")
     face = color if evidence is Evidence.ROWS else "white"
-    size = _SIZES[evidence] - 1.2 * (verdict is Verdict.ABSENT)
+    size = scale * (_SIZES[evidence] - 1.2 * (verdict in {Verdict.ABSENT, Verdict.UNDECIDED}))
     ax.plot(x + value, y, _MARKERS[verdict], color=color, mfc=face, ms=size, mew=0.9)
 
 

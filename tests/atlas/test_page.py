@@ -18,6 +18,7 @@ from philly_analysis.atlas.claim import Claim, Verdict
 from philly_analysis.atlas.datasets import known_datasets
 from philly_analysis.atlas.evaluation import evaluate, in_brief
 from philly_analysis.atlas.measure import Unit
+from philly_analysis.atlas.overview import PHONE, plot
 from philly_analysis.atlas.public_clusters import answers_table, shipped_answers
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.source_registry import SOURCES
@@ -203,6 +204,16 @@ def test_each_dataset_is_read_by_what_there_is_or_says_why_not() -> None:
             assert (SHIPPED / f"{dataset.map}.toml").is_file()
     read = {d.map for d in known_datasets()} | {"swf"}  # which is a format, and no dataset
     assert {m.stem for m in SHIPPED.glob("*.toml")} <= read
+
+
+def test_the_picture_for_a_phone_is_as_wide_as_one() -> None:
+    atlas = evaluate([], shipped=shipped_answers())
+    figure = plot(atlas.table, atlas.result(), PHONE)
+    assert figure.get_figwidth() < 4.1  # of 390 pixels, 96 for an inch
+    [ax] = figure.axes
+    assert {label.get_fontsize() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())} == {
+        7.5
+    }
 
 
 def test_the_short_table_has_titles_intervals_and_reasons() -> None:
