@@ -78,8 +78,8 @@ def _maximum_likelihood(
         first = start / [1, unit] if start is not None else np.array(guess(sample.values / unit))
 
         def loss(u: Floats) -> tuple[float, Floats]:
-            shape, scale = np.exp(u)
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"):  # steps of a search may overflow
+                shape, scale = np.exp(u)
                 terms = np.array([term.sum() for term in log_pdf(ended, shape, scale)])
                 if running.size:
                     terms += [term.sum() for term in log_sf(running, shape, scale)]

@@ -1,5 +1,6 @@
 """Advise a cluster, and write the page: three cards, the frontier, the evidence, what to type."""
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _TYPED = 4
 """Settings on a card; the table at the end has all."""
+
+_OPTION = re.compile(r"(--\S+)")
 
 _LEDE = (
     "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
@@ -107,8 +110,10 @@ def _linked(typed: pd.DataFrame) -> pd.DataFrame:
 
 
 def _code(text: str) -> Markup:
-    """Return what to type as code."""
-    return Markup("<code>{}</code>").format(text)
+    """Return what to type as code, in which no line ends within an option."""
+    option = Markup('<span class="option">{}</span>')
+    parts = (option.format(part) if at % 2 else part for at, part in enumerate(_OPTION.split(text)))
+    return Markup("<code>{}</code>").format(Markup("").join(parts))
 
 
 def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:
