@@ -1,7 +1,7 @@
 """Test the study's findings on many traces, and write the page of all clusters side by side."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,7 @@ def atlas_of(
         aggregates: list[Finding] = []
         if datasets is not None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder()))
-            made, absent = _ingest_datasets(Path(datasets), Path(scratch), jobs)
+            made, absent = _ingest_datasets(Path(datasets), Path(scratch), jobs, failures)
             sources += [stack.enter_context(Trace(path)) for _, path in made]
             clusters = {dataset.name: dataset.cluster or dataset.name for dataset, _ in made}
             aggregates = list(from_aggregates(Path(datasets)))
@@ -108,16 +108,24 @@ def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], d
 
 
 def _ingest_datasets(
-    folder: Path, scratch: Path, jobs: int
+    folder: Path, scratch: Path, jobs: int, failures: Mapping[str, str]
 ) -> tuple[list[tuple[Dataset, Path]], list[tuple[str, str]]]:
-    """Ingest the public traces in a folder; return their traces, and reasons for the others."""
+    """Ingest the public traces in a folder; return their traces, and reasons for the others.
+
+    Parameters
+    ----------
+    failures
+        Why traces could not be fetched: an unverified copy of one is not ingested.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: give that of the public traces.")
     why: dict[Dataset, str] = {}
     tasks: list[tuple[Dataset, Path, Path]] = []
     for dataset in known_datasets():
         raw = dataset.find(folder)
-        if not raw.exists():
+        if dataset.fetch in failures:
+            why[dataset] = failures[dataset.fetch]
+        elif not raw.exists():
             why[dataset] = f"There is no {dataset.folder}."
         elif dataset.why:
             why[dataset] = dataset.why

@@ -354,5 +354,8 @@ def test_a_dataset_that_cannot_be_fetched_leaves_the_others(
     [warning] = result.warnings
     assert warning.startswith("Not fetched: acme. ")
     assert set(result.table["cluster"]) == {"Microsoft ITP"}
+    (tmp_path / "itp-2021" / "raw-traces.tar.gz").write_bytes(b"changed")
+    with pytest.raises(InputError, match="not the file that was published"):
+        atlas("itp-2021", fetch=True, datasets=tmp_path)
     with pytest.raises(UnknownNameError, match="Did you mean 'acme'"):
         atlas("acmee", fetch=True, datasets=tmp_path)
