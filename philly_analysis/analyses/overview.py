@@ -127,8 +127,10 @@ def _flags(trace: Trace) -> list[str]:
 
 def plot(result: Result) -> Figure:
     """Draw submissions, GPUs in use and samples over the days."""
-    panels = [("jobs", "jobs submitted\nper day"), ("gpus_in_use", "GPUs in use,\nmean of the day")]
     table = result.table.assign(gpus_in_use=result.table["gpu_h"] / 24)
+    panels = [("jobs", "jobs submitted\nper day")]
+    if table["gpu_h"].sum() > 0:  # not of a log without starts
+        panels.append(("gpus_in_use", "GPUs in use,\nmean of the day"))
     panels += [
         (name, f"{name.split('_')[0].replace('gpu', 'GPU')} samples\nper day")
         for name in _SAMPLED

@@ -49,11 +49,12 @@ def _submissions(ax: Axes, answer: Answer, since: date) -> None:
 
 
 def _allocated(ax: Axes, answer: Answer, since: date, gpus: int | None) -> None:
-    figures.title(ax, "GPUs allocated, daily mean")
     days = answer("vc_days").aggregate("day, sum(gpu_h) as gpu_h").df()
     if days.empty:
+        figures.title(ax, "GPUs allocated: the starts of attempts are not known")
         ax.set_axis_off()
         return
+    figures.title(ax, "GPUs allocated, daily mean")
     days = days[days["day"] >= pd.Timestamp(since)]
     figures.daily_columns(ax, days["day"], days["gpu_h"] / 24, color=figures.SOFT)
     if gpus is not None:
