@@ -16,13 +16,14 @@ def share_of(
     part: str,
     total: str,
     counted: str,
-    gangs: Sequence[str] = GANGS,
+    groups: Sequence[str] = GANGS,
     *,
+    by: str = "gang",
     counts: str | None = None,
     scale: float = 100,
     among: Sequence[str] | None = None,
 ) -> Measure:
-    """Measure one sum over another, in percent, with a bar per gang bucket.
+    """Measure one sum over another, in percent, with a bar per group of rows.
 
     Parameters
     ----------
@@ -30,8 +31,8 @@ def share_of(
         Columns of the numerator and the denominator.
     counted
         Name of the observations.
-    gangs
-        Gang buckets of the bars.
+    groups, by
+        Groups of the bars, and their column.
     counts
         Column of the number of observations; None: `total`.
     among
@@ -44,9 +45,9 @@ def share_of(
             rows = rows.where(rows["gang"].isin(among), 0)
         return scale * ratio(r.sums(rows[part]), r.sums(rows[total]))
 
-    groups = count_by(of, "gang", (counted, among)) if among else count(of, counted)
-    panel = bars(part, total, "gang", {g: g for g in gangs}, counts=of, scale=scale)
-    return Measure(statistic, groups, panel, "bars", "%")
+    observed = count_by(of, "gang", (counted, among)) if among else count(of, counted)
+    panel = bars(part, total, by, {group: group for group in groups}, counts=of, scale=scale)
+    return Measure(statistic, observed, panel, "bars", "%")
 
 
 def share_in(

@@ -1,17 +1,32 @@
 -- How many jobs with a retry pass in the end?
--- One row per (user, day, gang) of jobs on GPUs with at least two attempts and a known end.
+-- One row per (user, day, ended) of jobs on GPUs with at least two attempts and a known end.
 --   user    who submitted it
 --   day     day of its submission, UTC
---   gang    gang-size bucket
+--   ended   how its first attempt ended: failed; server, which failed; moved: preempted, requeued,
+--           migrated or resized; other, or not known
 --   jobs    jobs
 --   passed  of these, jobs that passed
+with firsts as (
+  select
+    job_id,
+    arg_min(coalesce(end_reason, 'other'), attempt) as ended
+  from attempts
+  group by job_id
+)
+
 select
-  "user",
-  submitted_at::date as day,
-  gang_bucket(gpus) as gang,
+  runs.user,
+  runs.submitted_at::date as day,
+  case
+    when firsts.ended in ('failed', 'out_of_memory') then 'failed'
+    when firsts.ended = 'node_failure' then 'server'
+    when firsts.ended in ('preempted', 'requeued', 'migrated', 'resized') then 'moved'
+    else 'other'
+  end as ended,
   count(*) as jobs,
-  count(*) filter (where passed(status)) as passed
-from job_runs
-where attempts > 1 and status is not null and gpus > 0
+  count(*) filter (where passed(runs.status)) as passed
+from job_runs as runs
+inner join firsts using (job_id)
+where runs.attempts > 1 and runs.status is not null and runs.gpus > 0
 group by all
 order by all

@@ -66,10 +66,19 @@ def most_jobs_wait_little(t: Rows) -> Out:
     return ((w.since_at.date(), w.wait_s - w.held_s) for w in t.trusted_waits if w.first)
 
 
+ENDED = {
+    **dict.fromkeys(("failed", "out_of_memory"), "failed"),
+    "node_failure": "server",
+    **dict.fromkeys(("preempted", "requeued", "migrated", "resized"), "moved"),
+}
+
+
 def retries_help(t: Rows) -> Out:
     known = (r for r in t.job_runs if r.attempts > 1 and r.status and r.gpus)
+    attempts = sorted(t.attempts, key=lambda a: a.attempt, reverse=True)
+    first = {a.job_id: ENDED.get(a.end_reason, "other") for a in attempts}
     return py.tally(
-        ((r.user, r.submitted_at.date(), py.bucket(r.gpus), 1, r.status == "Pass") for r in known),
+        ((r.user, r.submitted_at.date(), first[r.job_id], 1, r.status == "Pass") for r in known),
         2,
     )
 
