@@ -16,7 +16,7 @@ from markupsafe import Markup
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
 from philly_analysis.report.sections import Card, Chapter
-from philly_analysis.results import NOT_KNOWN, bind_units, number, write_csv
+from philly_analysis.results import NOT_KNOWN, bind_units, number, reproducible, write_csv
 from philly_analysis.trace import MACROS, with_dependencies
 
 PAGE = "report.html"
@@ -118,6 +118,7 @@ def template(name: str) -> jinja2.Template:
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
     env.filters |= {"cell": _cell, "kinds": _kinds}
+    env.filters |= {"exact": lambda v: reproducible(v) if isinstance(v, float) else v}
     env.globals |= {"script": _SCRIPT, "policy": _policy}
     return env.get_template(name)
 

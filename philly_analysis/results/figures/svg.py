@@ -42,9 +42,11 @@ def svg(fig: Figure) -> str:
     root = f'<svg font-family="DejaVu Sans, sans-serif"{_attributes(rule)}'
     text = _STYLED.sub(lambda m: m[1] + _attributes(m[2]), _RULE.sub("", text))
     text = add_hover_data(_POSITIONS.sub(_rounded, text.replace("<svg", root, 1)), fig)
-    # two figures of one page may contain a mark of the same id
-    own = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return _MARK.sub(rf"\g<1>{own}-\g<2>", text)
+    # matplotlib's ids depend on the last digits of sums; two figures of a page may have the same
+    numbers: dict[str, str] = {}
+    plain = _MARK.sub(lambda m: m[1] + numbers.setdefault(m[2], f"m{len(numbers)}"), text)
+    own = hashlib.sha256(plain.encode()).hexdigest()[:8]
+    return _MARK.sub(lambda m: f"{m[1]}{own}-{numbers[m[2]]}", text)
 
 
 def _attributes(style: str) -> str:
