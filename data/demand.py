@@ -83,7 +83,8 @@ def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
     )
     folded_s = (pl.col("submitted_at") - pl.lit(monday)).dt.total_seconds() % (weeks * 7 * DAY_S)
     pool = (
-        workload.attempts.join(workload.jobs.select("job_id", "vc", "submitted_at"), on="job_id")
+        workload.attempts.pl()
+        .join(workload.jobs.pl().select("job_id", "vc", "submitted_at"), on="job_id")
         .select(
             "vc",
             "gpus",

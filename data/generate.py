@@ -93,7 +93,7 @@ def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
     large = [m.machine_id for m in machines if m.gpus == 8]
     out.mkdir(parents=True)
     (out / "SYNTHETIC.md").write_text(synthetic(plan, compress), "utf-8")
-    workload.virtual_clusters.select("vc", "gpus").write_csv(out / "quotas.csv")
+    workload.virtual_clusters.pl().select("vc", "gpus").write_csv(out / "quotas.csv")
     truth.write_parquet(out / "truth.parquet", compression_level=19)
     for name, text in files.items():
         if name == "cluster_machine_list":

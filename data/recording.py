@@ -79,7 +79,7 @@ def record(
         The trace; and why each attempt waited: see `_truth`.
     """
     run = Workload.from_trace(simulated)
-    attempts = _attempts(run.attempts, start_ups_s, plan, rng)
+    attempts = _attempts(run.attempts.pl(), start_ups_s, plan, rng)
     snapshot = pl.lit(plan.at(plan.end_s))
     ends = attempts.group_by("job_id").agg(last=pl.col("ended_at").fill_null(snapshot).max())
     logged = (
@@ -101,7 +101,7 @@ def record(
         {
             "jobs": logged,
             "attempts": attempts.drop("start_up_s"),
-            "placements": run.placements.join(attempts, on=key, how="semi"),
+            "placements": run.placements.pl().join(attempts, on=key, how="semi"),
             "machines": pl.DataFrame(_listed(sizes)),
             "gpu_samples": _gpu_rows(samples, list(sizes), at, rng),
             "host_samples": _host_rows(samples, sizes, at, rng),
@@ -266,9 +266,10 @@ def _cpu(
     key = ["job_id", "attempt"]
     second = (pl.col("started_at", "ended_at") - plan.at(0)).dt.total_seconds()
     held = (
-        run.placements.group_by(*key, "machine_id")
+        run.placements.pl()
+        .group_by(*key, "machine_id")
         .len()
-        .join(run.attempts.with_columns(second), on=key)
+        .join(run.attempts.pl().with_columns(second), on=key)
         .filter((pl.col("started_at") < plan.end_s) & (pl.col("ended_at") > 0))
         .sort(*key, "machine_id")
     )

@@ -955,7 +955,7 @@ def sample(
 @suggest_arguments
 def export(
     workload: Work,
-    format: str,  # noqa: A002 - the word of the command line
+    format: str | Path,  # noqa: A002 - the word of the command line
     file: Path | str | None = None,
     *,
     jobs: int | None = None,
@@ -1050,6 +1050,8 @@ def export(
     )
     from philly_analysis.models import one_workload
 
+    if isinstance(format, Path) or "." in format:  # the file first, or alone: its suffix tells
+        format, file = str(file or Path(format).suffix.removeprefix(".")), format  # noqa: A001
     drawn = one_workload(workload, jobs=jobs, gpus=gpus, seed=seed)
     return write(drawn, format, _folder_for(file, format), options)
 
@@ -1272,8 +1274,8 @@ def sweep(
     policies: Sequence[str] | str,
     out: Path | str | None = None,
     *,
-    loads: Sequence[float] = (),
-    seeds: int = 1,
+    loads: Sequence[float] | float = (),
+    seeds: int | Sequence[int] = 1,
     knobs: Sequence[tuple[str, str]] = (),
     jobs: int = 2_000,
     gpus: int | None = None,
@@ -1306,7 +1308,7 @@ def sweep(
     loads
         Offered load, to which submissions are rescaled in time.
     seeds
-        Workloads drawn from each model; from 3 there are intervals.
+        Workloads drawn from each model; from 3 there are intervals. Or their seeds.
     knobs
         A knob of the policies that have it; repeat for several values. ``policy.knob`` sets that
         of one policy.

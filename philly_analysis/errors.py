@@ -3,9 +3,10 @@
 import inspect
 import tomllib
 from abc import ABCMeta
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, KeysView, ValuesView
 from difflib import get_close_matches
-from functools import cache, update_wrapper, wraps
+from functools import cache, partial, update_wrapper, wraps
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
@@ -45,7 +46,10 @@ class UnknownNameError(PhillyError):
         names = sorted(map(str, known))
         self._arguments = kind, word, names
         close = get_close_matches(word, names, n=1) or get_close_matches(word.lower(), names, n=1)
+        close = close or [name for name in names if word and word.lower() in name.lower()]
         hint = f" Did you mean {close[0]!r}?" if close else ""
+        if instead := familiar_names(kind, "instead").get(word):
+            hint = f" Use {instead}."
         options = f" There are: {', '.join(names)}." if names else " There are none."
         if close and len(names) > _MOST_LISTED:
             options = ""
@@ -70,9 +74,10 @@ def familiar_names(owner: str, kind: Literal["works", "instead"]) -> dict[str, s
     Parameters
     ----------
     kind
-        ``works``: names to accept, and the name here; ``DataFrame``: all names of a pandas frame,
-        and the method here that returns the frame. ``instead``: names that are absent, and the
-        call that does it.
+        ``works``: names to accept, and the name here, the call of a method (``plot()``), or a
+        function that takes the object (``philly_analysis.fit``); ``DataFrame``: all names of a
+        pandas frame, and the method here that returns the frame. ``instead``: names that are
+        absent, and the call that does it.
     """
     return _tables().get(owner, {}).get(kind, {})
 
@@ -115,11 +120,20 @@ def _familiar_attribute(owner: object, name: str) -> Any:
     for kind in _class_names(owner):
         works = familiar_names(kind, "works")
         if same := works.get(name):
-            return getattr(owner, same)
+            return _same_as(owner, same)
         of_frame = "DataFrame" in works and name not in familiar_names(kind, "instead")
         if of_frame and not isinstance(owner, type) and is_of_frames(name):
             return getattr(getattr(owner, works["DataFrame"])(), name)
     raise no_attribute(owner, name)
+
+
+def _same_as(owner: object, same: str) -> Any:
+    """Return an attribute; of ``name()`` what it returns, of ``module.function`` its method."""
+    module, _, function = same.rpartition(".")
+    if module:
+        return partial(getattr(import_module(module), function), owner)
+    found = getattr(owner, same.removesuffix("()"))
+    return found() if same.endswith("()") else found
 
 
 def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttributeError:
@@ -170,6 +184,12 @@ class ArgumentError(PhillyError, TypeError):
     """A call has an argument that the function does not take, or lacks one."""
 
 
+_GIVEN_BY_NAME = frozenset({"format", "source"})
+"""Arguments between objects that users give by name: ``ingest(raw, out, source="slurm")``."""
+
+_BY_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
 def _check_arguments(function: Callable[..., object]) -> Callable[..., object]:
     """Return the function with errors that name the nearest argument.
 
@@ -188,26 +208,31 @@ def _check_arguments(function: Callable[..., object]) -> Callable[..., object]:
                 reason = error
             else:
                 raise  # the arguments are right: the error is of the function's own
-        parameters = signature.parameters.items()
+        parameters = signature.parameters
         known = [
             n
-            for n, p in parameters
+            for n, p in parameters.items()
             if n != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         unknown = [name for name in kwargs if name not in known]
-        same = {name: familiar_names("arguments", "works").get(name) for name in unknown}
-        renamed = {n: s for n, s in same.items() if s in known and s not in kwargs}
-        if renamed:
-            return checked(*args, **{renamed.get(n) or n: v for n, v in kwargs.items()})
+        works = familiar_names("arguments", "works")
+        same = {n: [s for s in works.get(n, "").split() if s in known] for n in unknown}
+        if renamed := {n: s[0] for n, s in same.items() if s and s[0] not in kwargs}:
+            return checked(*args, **{renamed.get(n, n): v for n, v in kwargs.items()})
+        others = [n for n in parameters if n not in kwargs]
+        if kwargs.keys() & _GIVEN_BY_NAME.intersection([*parameters][: len(args)]):
+            return checked(**dict(zip(others, args, strict=False)), **kwargs)
         owner, _, call = function.__qualname__.removesuffix(".__init__").rpartition(".")
         hints = [hint for name in unknown if (hint := _near_argument(name, known))]
-        instead = familiar_names(owner or "philly_analysis", "instead").get(f"{call}()")
-        if hints:
+        instead = familiar_names(owner or "philly_analysis", "instead")
+        calls = [instead[key] for n in unknown if (key := f"{call}({n})") in instead]
+        if calls:
+            hint = f"Use {calls[0]}."
+        elif hints:
             hint = f"Did you mean {', '.join(hints)}?"
-        elif instead:
-            hint = f"Use {instead}."
         else:
-            hint = f"It takes: {', '.join(known) or 'nothing'}."
+            taken = (n if parameters[n].kind is not _BY_KEYWORD else f"{n}=…" for n in known)
+            hint = f"Use {instead.get(f'{call}()', '') or call + '(' + ', '.join(taken) + ')'}."
         raise ArgumentError(f"{call}(): {reason}. {hint}") from None
 
     return checked
@@ -225,10 +250,31 @@ class CheckedFunction:
     def __init__(self, function: Callable[..., object]) -> None:
         update_wrapper(self, function)
         self._function = _check_arguments(function)
+        self._parameters = inspect.signature(function).parameters
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Call the function, or raise an ArgumentError."""
-        return self._function(*args, **kwargs)
+        """Call the function, or raise an ArgumentError.
+
+        Ranges, iterators, arrays and columns are taken as lists, and numbers of NumPy as Python's.
+        """
+        plain = {name: _plain(value) for name, value in kwargs.items()}
+        values = [_plain(value) for value in args]
+        positional = [n for n, p in self._parameters.items() if p.kind < p.VAR_POSITIONAL]
+        for name, value in [*zip(positional, values, strict=False), *plain.items()]:
+            self._check_kind(name, value)
+        return self._function(*values, **plain)
+
+    def _check_kind(self, name: str, value: object) -> None:
+        """Raise an ArgumentError for a list of what is one value, or text for a number."""
+        if name not in self._parameters:
+            return
+        kind, call = str(self._parameters[name].annotation), self.__name__
+        instead = familiar_names("philly_analysis", "instead").get(f"{call}({name})")
+        if isinstance(value, list | tuple) and "Sequence" not in kind and "Iterable" not in kind:
+            use = instead or f"[{call}(…, {name}=one) for one in …]"
+            raise ArgumentError(f"{call}(): {name} is one value, not several. Use {use}.")
+        if isinstance(value, str) and kind.startswith(("int", "float")):
+            raise ArgumentError(f"{call}(): {name} is a number. Use {name}=1, not {value!r}.")
 
     def __get__(self, owner: object, kind: type | None = None) -> object:
         return self  # with this, ``inspect`` and ``help`` take it for a function
@@ -241,6 +287,18 @@ class CheckedFunction:
 
     def __reduce__(self) -> str:
         return self.__qualname__  # pickled by name, as functions are
+
+
+def _plain(value: object) -> object:
+    """Return a range, an iterator, an array or a column as a list, and a number as Python's."""
+    if isinstance(value, SuggestsNames):
+        return value
+    to_list = getattr(type(value), "tolist", None) or getattr(type(value), "to_list", None)
+    if to_list is not None:
+        return to_list(value)
+    if isinstance(value, range | Iterator | KeysView | ValuesView) and not hasattr(value, "read"):
+        return list(value)
+    return value
 
 
 def suggest_arguments(function: Callable[_Options, _Returned]) -> Callable[_Options, _Returned]:
@@ -258,7 +316,7 @@ def suggest_arguments(function: Callable[_Options, _Returned]) -> Callable[_Opti
 
 def _near_argument(name: str, known: list[str]) -> str | None:
     same = familiar_names("arguments", "instead").get(name)
-    if same in known:
+    if same and same.partition("=")[0] in known:
         return same
     return next(iter(get_close_matches(name, known, 1)), None)
 

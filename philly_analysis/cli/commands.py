@@ -191,7 +191,7 @@ def _fitted(model: "WorkloadModel", given: Given) -> None:
 
 def _sampled(workload: "Workload", given: Given) -> None:
     _notes(workload.notes)
-    print_text(f"{workload.jobs.height:,} jobs written to {given.out}")
+    print_text(f"{len(workload.jobs):,} jobs written to {given.out}")
 
 
 def _exported(exported: "Exported", given: Given) -> None:

@@ -95,7 +95,7 @@ def plan_runs(
     policy_names: Sequence[str],
     *,
     loads: Sequence[float] = (),
-    seeds: int = 1,
+    seeds: int | Sequence[int] = 1,
     knobs: Sequence[tuple[str, str]] = (),
     jobs: int = DRAWN_JOBS,
     assumed: Assumed = DEFAULTS,
@@ -118,7 +118,8 @@ def plan_runs(
         There is nothing to run, a knob does not accept a value, or a recorded trace, which is one
         workload, has several seeds.
     """
-    if not works or not policy_names or seeds < 1:
+    draws = range(seeds) if isinstance(seeds, int) else seeds
+    if not works or not policy_names or not draws:
         raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
     if isinstance(assumed.outages, str | Path) and (file := Path(assumed.outages)).is_file():
         # workers may have another working directory
@@ -143,10 +144,10 @@ def plan_runs(
     found: list[Run] = []
     for workload in map(_stored, works):
         recorded = (Path(workload) / MANIFEST).is_file()
-        if recorded and seeds > 1:
+        if recorded and len(draws) > 1:
             raise SimulationError(
-                f"{workload} is a recorded trace: {seeds} seeds would give the same jobs. Fit a "
-                "model to it (`philly fit`) and sweep that for intervals."
+                f"{workload} is a recorded trace: {len(draws)} seeds would give the "
+                "same jobs. For intervals, sweep a model fitted to it."
             )
         common = assumed
         if not recorded and assumed.gpus is None and assumed.machines is None:
@@ -158,7 +159,7 @@ def plan_runs(
         found += [
             Run(workload, name, chosen, load, seed, jobs, common)
             for load in loads or (None,)
-            for seed in range(seeds)
+            for seed in draws
             for name, chosen in arms
         ]
     return found

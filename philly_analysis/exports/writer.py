@@ -61,7 +61,7 @@ def export(
     codec = chosen.codecs[dialect.name]
     if not isinstance(workload, Workload):
         workload = Workload.from_trace(workload)
-    if not workload.jobs.height:
+    if not len(workload.jobs):
         raise ExportError(f"{workload.name} has no jobs: there is nothing to export.")
     request = prepare(workload, dialect, options)
     file = Path(file)
@@ -81,7 +81,7 @@ def export(
         if not options.partial:
             _refuse(request, accepted)
         timed, estimates = dialect.timed, request.estimates
-        records = (request if timed else request.workload).jobs.height
+        records = len((request if timed else request.workload).jobs)
         published = [read_profiles(dialect.profiles).source] if dialect.profiles else []
         result = Exported(
             workload=workload.name,
@@ -94,7 +94,7 @@ def export(
             jobs_read=accepted.jobs,
             gpu_h_read=None if accepted.gpu_s is None else accepted.gpu_s / 3600,
             read_by=dialect.rules,
-            jobs_asked=(request.runnable if timed else workload).jobs.height,
+            jobs_asked=len((request.runnable if timed else workload).jobs),
             gpu_h_asked=request.runnable.gpu_s / 3600,
             left_out=request.demand.reasons if timed else {},
             account=request.demand.account() if timed else (),

@@ -5,6 +5,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
+from io import TextIOBase
 from itertools import tee
 from pathlib import Path
 
@@ -135,6 +136,8 @@ def classify(
     InputError
         A file is missing or cannot be opened, or a folder is a trace and `suggest` is false.
     """
+    if isinstance(outputs, TextIOBase):
+        outputs = [outputs.read() + "\n"]
     each = [outputs] if isinstance(outputs, str | Path) else list(outputs)
     if suggest:
         return _suggest(each)

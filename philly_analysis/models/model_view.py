@@ -167,7 +167,7 @@ def _described(model: Parts) -> dict[str, str]:
         "failures": f"{len(reasons)} reasons, {reasons[0].reason} first" if reasons else unknown,
         "locality": f"{len(model.locality.gangs)} gang sizes" if model.locality else unknown,
         "utilisation": f"mean {model.utilisation().mean():.0f} %" if model.utilisation else unknown,
-        "cluster": f"{model.gpus:,} GPUs" if model.gpus else unknown,
+        "cluster": f"{model.cluster_gpus:,} GPUs" if model.cluster_gpus else unknown,
         "other periods": _variation(model),
     }
 

@@ -62,6 +62,6 @@ class Parts:
     variation: Variation | None = None
 
     @property
-    def gpus(self) -> int | None:
+    def cluster_gpus(self) -> int | None:
         """GPUs of the cluster; None if its servers are unknown."""
         return sum(s.gpus * s.machines for s in self.servers) or None

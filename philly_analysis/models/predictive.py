@@ -145,7 +145,7 @@ def _gang_sizes(
     """Return the period's gang sizes, and the factor on the jobs of each virtual cluster."""
     overall = model.gang_size.overall
     classes, shares = gang_class(overall.sizes), np.asarray(overall.shares)
-    largest = model.gpus or max(_TYPICAL_GANGS)
+    largest = model.cluster_gpus or max(_TYPICAL_GANGS)
     class_sd = variation.class_deviation(model.arrivals.hours / 24, model.arrivals.daily_change)
     noise = effects.scale * class_sd * rng.standard_normal(len(GANGS))
     each = variation.unseen_class_jobs.value / max(overall.n, 1) * growth * np.exp(noise)

@@ -70,7 +70,7 @@ def sample_workload(
     if start.weekday() or start.time() != datetime.min.time():
         raise ModelError(f"a sample starts on a Monday 00:00, not at {start}")
     at_rate = partial(draw_jobs, model, gpus=gpus, seed=seed, **size)
-    target = gpus or model.gpus or 0
+    target = gpus or model.cluster_gpus or 0
     if offered is None:
         made, rng = at_rate(load=load)
     else:
@@ -135,7 +135,9 @@ def draw_jobs(
     if variation not in VARIATIONS:
         raise UnknownNameError("variation", variation, VARIATIONS)
     rng = np.random.default_rng(seed)
-    scale = gpus / model.gpus if gpus and model.gpus and not (jobs and days) else 1.0
+    scale = (
+        gpus / model.cluster_gpus if gpus and model.cluster_gpus and not (jobs and days) else 1.0
+    )
     size = SampleSize(jobs, days, load * scale)
     check_sample_size(jobs, days, load * scale)
     if model.variation is None or variation == "none":
@@ -277,7 +279,7 @@ def _attempts(
 def _machines(model: Parts, gpus: int | None) -> pl.DataFrame:
     """Return servers of the fitted cluster's sizes, up to a number of GPUs."""
     servers = model.servers or ((Servers(SERVER_GPUS, 1),) if gpus else ())
-    share = gpus / (model.gpus or SERVER_GPUS) if gpus else 1
+    share = gpus / (model.cluster_gpus or SERVER_GPUS) if gpus else 1
     sizes: list[int] = []
     for size in sorted(servers, key=lambda s: -s.gpus):
         sizes += [size.gpus] * int(size.machines * share)

@@ -57,8 +57,8 @@ def _rows(model: Parts) -> Iterator[Row]:
     yield number("users", "", "correlation of crowds and run times", users.load_correlation)
     for status, share in model.status.shares().items() if model.status else ():
         yield number("endings", status, "share", share)
-    if model.gpus:
-        yield number("cluster", "", "size", model.gpus, "GPUs")
+    if model.cluster_gpus:
+        yield number("cluster", "", "size", model.cluster_gpus, "GPUs")
     for field in fields(model.variation) if model.variation else ():
         value = getattr(model.variation, field.name)
         if isinstance(value, Estimate):

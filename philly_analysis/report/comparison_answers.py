@@ -8,6 +8,7 @@ from typing import cast
 
 import pandas as pd
 
+from philly_analysis.errors import TraceError
 from philly_analysis.report.comparison import (
     activity_sentences,
     compare_traces,
@@ -20,6 +21,7 @@ from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, Section, section
 from philly_analysis.results import NOT_KNOWN, Result
+from philly_analysis.simulator import POLICIES
 from philly_analysis.trace import TABLES, TraceLike, open_trace
 
 
@@ -37,6 +39,9 @@ def comparison_page(
             given += one.values()
         else:
             given += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
+    named = [one for one in given if isinstance(one, str) and one in POLICIES]
+    if named and not Path(named[0]).exists():
+        raise TraceError(f"{named[0]} is a policy, not a trace. Use sweep(work, {named}).")
     with ExitStack() as stack:
         sources = [stack.enter_context(open_trace(trace)) for trace in given]
         result = compare_traces(sources, names)

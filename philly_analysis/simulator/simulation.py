@@ -225,7 +225,7 @@ def simulate(
     if not estimates.exact:
         specs = estimates.apply(specs, np.random.default_rng([seed, *b"estimates"]))
     # estimating quotas reads the whole log, so it is done only if they are used
-    need_quotas = policy.quotas or workload.virtual_clusters.height
+    need_quotas = policy.quotas or len(workload.virtual_clusters)
     quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
     pools, excluded = assign_to_pools(workload, specs, servers)
     if excluded and not pools:

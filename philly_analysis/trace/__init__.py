@@ -11,7 +11,7 @@ from philly_analysis.trace.checksums import (
 from philly_analysis.trace.columns import Column, Table, TextKind
 from philly_analysis.trace.connection import MEMORY_LIMIT, escape_glob
 from philly_analysis.trace.folder import replaced_error
-from philly_analysis.trace.in_memory import Frames
+from philly_analysis.trace.in_memory import Frame, Frames
 from philly_analysis.trace.integrity import verify
 from philly_analysis.trace.manifest import (
     DUPLICATES,

@@ -62,5 +62,7 @@ def escape_glob(path: Path) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message."""
-    return str(error).split("\n", 1)[0]
+    """Return the first line of an error's message, and the names that DuckDB suggests."""
+    first, *others = str(error).split("\n")
+    near = (line for line in others if line.startswith(("Candidate", "Did you mean")))
+    return " ".join([first, *near])

@@ -62,6 +62,11 @@ def write_frames(frames: Frames) -> Path:
         return frames.to_trace(scratch_folder() / "workload")
     if isinstance(frames, Mapping):
         if unknown := frames.keys() - TABLES.keys():
+            if not all(hasattr(of, "__arrow_c_stream__") for of in frames.values()):
+                raise TraceError(
+                    "these are several traces. Use compare(traces), or {name: analyze(trace, …) "
+                    "for name, trace in traces.items()}."
+                )
             raise UnknownNameError("table", min(unknown), TABLES)
         tables = {name: _read(frame) for name, frame in frames.items()}
     else:

@@ -1,44 +1,63 @@
-"""Give the rows of a table or query: a lazy relation of DuckDB with the methods of pandas."""
+"""Give the rows of a table or query, with the methods of DuckDB, pandas and polars."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import isroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import duckdb
 
-from philly_analysis.errors import SuggestsNames, familiar_names, is_of_frames
+from philly_analysis.errors import (
+    NoAttributeError,
+    QueryError,
+    SuggestsNames,
+    UnknownNameError,
+    familiar_names,
+)
+from philly_analysis.trace.connection import first_line
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-_OF_BOTH = ("aggregate", "dtypes", "filter", "join", "select", "shape")
-"""Attributes that a DataFrame has, too, and that are those of the relation nevertheless."""
+_LAZY = ("aggregate", "dtypes", "filter", "join", "select", "shape")
+"""Attributes that DataFrames have, too, and that are those of the relation nevertheless."""
 
 _AGGREGATES = ("count", "max", "mean", "median", "min", "mode", "product", "std", "sum", "var")
 """Methods of both: of the relation with an expression (``max("gpus")``), else of the DataFrame."""
+
+
+class Names(list[str], SuggestsNames):
+    """Names of columns: a list that also answers to ``tolist``."""
 
 
 class Rows(SuggestsNames):
     """The rows of a table, relation or query, read when they are needed.
 
     It has the methods of :class:`duckdb.DuckDBPyRelation` (``filter``, ``limit``, ``order``), which
-    return further rows where they return a relation, and those of a :class:`pandas.DataFrame` of
-    all rows (``groupby``, ``iloc``, ``merge``). A column is a :class:`pandas.Series`:
+    return further rows where they return a relation, and those of a DataFrame of all rows, of
+    pandas (``groupby``, ``iloc``, ``merge``) or polars (``with_columns``, ``height``). A call that
+    one library does not take is passed to the next. A column is a :class:`pandas.Series`:
     ``rows["gpus"]``, ``rows.gpus``.
 
     Parameters
     ----------
-    relation
-        The relation that is read.
+    rows
+        The relation that is read, or a frame of polars.
     """
 
-    __slots__ = ("relation",)
+    __slots__ = ("_rows",)
 
-    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
-        self.relation = relation
+    def __init__(self, rows: "duckdb.DuckDBPyRelation | pl.DataFrame") -> None:
+        self._rows = rows
+
+    @property
+    def relation(self) -> duckdb.DuckDBPyRelation:
+        """The relation that is read."""
+        if not isinstance(self._rows, duckdb.DuckDBPyRelation):
+            return duckdb.connect().from_arrow(self._rows)
+        return self._rows
 
     def df(self) -> "pd.DataFrame":
         """Return all rows as a pandas DataFrame."""
@@ -47,8 +66,10 @@ class Rows(SuggestsNames):
 
     def pl(self) -> "pl.DataFrame":
         """Return all rows as a polars DataFrame."""
-        found: pl.DataFrame = self.relation.pl()
-        return found
+        if isinstance(self._rows, duckdb.DuckDBPyRelation):
+            found: pl.DataFrame = self._rows.pl()
+            return found
+        return self._rows
 
     def to_arrow_table(self) -> "pa.Table":
         """Return all rows as a pyarrow Table."""
@@ -69,39 +90,58 @@ class Rows(SuggestsNames):
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""
-        return self.relation.columns
+        return Names(self._rows.columns)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a column as a Series, or what pandas returns for the key."""
+        """Return a column as a Series, or what pandas returns for the key.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such column.
+        """
         if isinstance(key, str) and key in self.columns:
             return self.relation.select(duckdb.ColumnExpression(key)).df()[key]
-        return self.df()[key]
+        try:
+            return self.df()[key]
+        except KeyError:
+            raise UnknownNameError("column", str(key), self.columns) from None
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the relation, a column, or the attribute of the DataFrame."""
-        if name in _AGGREGATES:
-            return self._aggregate(name)
+        """Return the attribute of the relation, a column, or the attribute of a DataFrame."""
         if same := familiar_names("Rows", "works").get(name):
             return getattr(self, same)
-        of_frame = is_of_frames(name)
-        if name in _OF_BOTH or (hasattr(duckdb.DuckDBPyRelation, name) and not of_frame):
-            return _returning_rows(getattr(self.relation, name), lambda rows: rows.relation)
-        if name in self.columns:
+        owners = [] if name.startswith("_") else _owners(name)
+        if name in self.columns and _relation not in owners[:1]:
             return self[name]
-        if of_frame:
-            return _returning_rows(getattr(self.df(), name), Rows.df)
-        return super().__getattr__(name)  # type: ignore[misc]
+        if not owners:
+            return super().__getattr__(name)  # type: ignore[misc]
+        found = getattr(owners[0](self), name)
+        return wraps(found)(self._method(name)) if isroutine(found) else found
 
-    def _aggregate(self, name: str) -> Any:
+    def _method(self, name: str) -> Callable[..., Any]:
+        """Return a method that converts rows among its arguments, and returns rows."""
+
         def method(*args: Any, **kwargs: Any) -> Any:
-            if not (args and isinstance(args[0], str)):
-                return getattr(self.df(), name)(*args, **kwargs)
-            return Rows(getattr(self.relation, name)(*args, **kwargs))
+            lazy = name in _AGGREGATES and bool(args) and isinstance(args[0], str)
+            refused: list[Exception] = []
+            for owner in _owners(name, lazy=lazy):
+                plain = [owner(a) if isinstance(a, Rows) else a for a in args]
+                named = {k: owner(a) if isinstance(a, Rows) else a for k, a in kwargs.items()}
+                try:
+                    made = getattr(owner(self), name)(*plain, **named)
+                except (TypeError, duckdb.InvalidInputException) as error:
+                    refused.append(error)
+                except duckdb.Error as error:
+                    raise QueryError(first_line(error)) from None
+                else:
+                    return Rows(made) if isinstance(made, duckdb.DuckDBPyRelation) else made
+            raise QueryError(f"{name}(): {first_line(refused[0])}") from refused[0]
 
         return method
 
     def __len__(self) -> int:
-        return len(self.relation)
+        return len(self._rows)
 
     def __bool__(self) -> bool:
         return True
@@ -121,24 +161,31 @@ class Rows(SuggestsNames):
     def _repr_html_(self) -> str:
         return str(self.relation.limit(20).df().to_html(index=False, border=0))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.pl(),)  # a copy, and what another process gets
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise NoAttributeError("Rows are no array: pandas would lose the names. Use .df().")
+
     def __arrow_c_stream__(self, schema: object = None) -> object:
-        return self.relation.__arrow_c_stream__(schema)
+        return self._rows.__arrow_c_stream__(schema)
 
     def __dataframe__(self, *args: Any, **kwargs: Any) -> Any:
         frame: Any = self.df()
         return frame.__dataframe__(*args, **kwargs)
 
 
-def _returning_rows(found: Any, convert: Callable[[Rows], object]) -> Any:
-    """Return an attribute; a method converts rows among its arguments, and returns rows."""
-    if not isroutine(found):
-        return found
+def _relation(rows: Rows) -> duckdb.DuckDBPyRelation:
+    return rows.relation
 
-    @wraps(found)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        plain = [convert(a) if isinstance(a, Rows) else a for a in args]
-        named = {k: convert(a) if isinstance(a, Rows) else a for k, a in kwargs.items()}
-        made = found(*plain, **named)
-        return Rows(made) if isinstance(made, duckdb.DuckDBPyRelation) else made
 
-    return method
+def _owners(name: str, *, lazy: bool = False) -> list[Callable[[Rows], Any]]:
+    """Return the conversions of rows to objects that have an attribute, the best one first."""
+    import pandas as pd
+    import polars as pl
+
+    lazy = lazy or name in _LAZY or not hasattr(pd.DataFrame, name)
+    pandas = (pd.DataFrame, Rows.df)
+    others = [(duckdb.DuckDBPyRelation, _relation), (pl.DataFrame, Rows.pl)]
+    owners = [*others, pandas] if lazy else [pandas, *others]
+    return [convert for kind, convert in owners if hasattr(kind, name)]

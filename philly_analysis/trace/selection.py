@@ -20,6 +20,7 @@ from philly_analysis.trace.writer import create_trace, table_file, write_manifes
 
 _CRITERION = "selection"
 _BATCH_ROWS = 100_000
+_SHOWN = 12
 Sql = Callable[..., Rows]
 
 
@@ -103,7 +104,9 @@ class Selection:
         except duckdb.Error as error:
             raise QueryError(f"jobs {self.description}: {first_line(error)}") from None
         if not names:
-            raise TraceError(f"{manifest.name} has no job {self.description}: select others.")
+            raise TraceError(
+                f"{manifest.name} has no job {self.description}. Its jobs {self._present(sql)}."
+            )
         before = manifest.sample
         how = (
             f"Only the {len(names):,} of {manifest.rows.get(JOBS.name, 0):,} jobs "
@@ -125,6 +128,15 @@ class Selection:
             rows = {t: _write(folder, t, self._rows(sql, t, names)) for t in sorted(tables)}
             write_manifest(folder, made, rows)
         return out
+
+    def _present(self, sql: Sql) -> str:
+        """Return what jobs there are, by the columns of the condition."""
+        of = [c for c in self.values if c in JOBS.column_names]
+        if of:
+            found = sql(f'select distinct "{of[0]}" from jobs limit {_SHOWN}').fetchall()
+            return f"have {of[0]} {', '.join(sorted(str(value) for (value,) in found))}"
+        first, last = sql("select min(submitted_at), max(submitted_at) from jobs").fetchall()[0]
+        return f"were submitted from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
 
     def _rows(self, sql: Sql, table: str, names: list[str]) -> Rows:
         columns = TABLES[table].column_names

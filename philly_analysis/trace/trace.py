@@ -22,7 +22,7 @@ from philly_analysis.trace.connection import connect, first_line, keep_with, par
 from philly_analysis.trace.description import describe, dictionary
 from philly_analysis.trace.folder import TraceFolder
 from philly_analysis.trace.in_memory import Frames
-from philly_analysis.trace.manifest import DERIVED
+from philly_analysis.trace.manifest import DERIVED, MANIFEST
 from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.quotas import Quotas
 from philly_analysis.trace.relations import relations, tables_read
@@ -30,6 +30,7 @@ from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.selection import Selection
 from philly_analysis.trace.views import Views
+from philly_analysis.trace.writer import create_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +150,7 @@ class Trace(SuggestsNames):
     @overload
     def __getitem__(self, key: "slice | list[str] | pd.Series[bool]") -> "pd.DataFrame": ...
     def __getitem__(self, key: Any) -> Any:
-        """Return a table or relation by its name; of another key, what :meth:`df` returns for it.
+        """Return a table or relation by its name; of other keys, what :meth:`df` has for them.
 
         Raises
         ------
@@ -158,7 +159,13 @@ class Trace(SuggestsNames):
         MissingTableError
             The trace lacks the table, or one that the relation needs.
         """
-        return Rows(self.answer(key)) if isinstance(key, str) else self.df()[key]
+        if not isinstance(key, str):
+            return self.df()[key]
+        if key not in TABLES.keys() | relations().keys() and self.has("job_records"):
+            records = Rows(self.answer("job_records"))
+            if key in records:
+                return records[key]
+        return Rows(self.answer(key))
 
     def df(self) -> "pd.DataFrame":
         """Return one row per job, with its attempts' first start, last end and run time.
@@ -367,6 +374,26 @@ class Trace(SuggestsNames):
             No job meets it.
         """
         return self._select(Selection.where(condition, values))
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Copy the trace to a folder, so that one of this session is kept.
+
+        Parameters
+        ----------
+        force
+            Replace an existing trace.
+
+        Raises
+        ------
+        TraceError
+            The folder exists or cannot be written.
+        """
+        self._folder.check(self.manifest.files)
+        with create_trace(folder, force=force) as out:
+            for file in (*self.manifest.every_file, MANIFEST):
+                (out / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.path / file, out / file)
+        return Path(folder)
 
     def _select(self, selection: Selection) -> "Trace":
         return Trace(

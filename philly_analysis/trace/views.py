@@ -20,6 +20,14 @@ OPTIONAL = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
 """Relations that have a table's rows, or none if the trace lacks the table."""
 
 
+class TableNames(frozenset[str]):
+    """Names of tables; called, as in other libraries, a list of them in order."""
+
+    def __call__(self) -> list[str]:
+        """Return the names in order."""
+        return sorted(self)
+
+
 class Views:
     """The views of an open trace.
 
@@ -41,7 +49,7 @@ class Views:
         """
         files = folder.manifest.files
         self._folder, self._materializer = folder, materializer
-        self.tables = frozenset(TABLES.keys() & files.keys())
+        self.tables: frozenset[str] = TableNames(TABLES.keys() & files.keys())
         present = {name for name in (*self.tables, REJECTS.name) if name in files}
         for name in present:
             materializer.table(name).create_view(name)

@@ -154,7 +154,7 @@ def demand_of(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -
         There is no such run policy.
     """
     recorded = workload.answer("workload_jobs", run_policy=run_policy)
-    requested = workload.jobs.select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")
+    requested = workload.jobs.pl().select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")
     since_first = pl.col("submitted_at") - pl.col("submitted_at").min()
     jobs = (
         recorded.filter(pl.col("left_out").is_null())

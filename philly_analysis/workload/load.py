@@ -113,15 +113,14 @@ def rescale_arrivals(workload: Workload, factor: float) -> Workload:
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     since_us = (pl.col("submitted_at") - origin).dt.total_microseconds()
     to_s = (since_us / 1e6 * factor).round().cast(pl.Int64)
-    jobs = workload.jobs.with_columns(
+    jobs = workload.jobs.pl().with_columns(
         shift=pl.duration(seconds=to_s) - pl.duration(microseconds=since_us)
     )
     key = ["job_id", "attempt"]
     ran = workload.answer("attempt_runs").filter("running").select(*key, ran_s="run_s")
     attempts = (
-        workload.attempts.join(
-            jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left"
-        )
+        workload.attempts.pl()
+        .join(jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left")
         .join(ran, on=key, how="left", maintain_order="left")
         .with_columns(pl.col("started_at", "ended_at") + pl.col("shift"))
         .with_columns(run_s=pl.coalesce("run_s", "ran_s"))
@@ -133,6 +132,6 @@ def rescale_arrivals(workload: Workload, factor: float) -> Workload:
             "shift"
         ),
         attempts=attempts,
-        placements=workload.placements.clear(),
+        placements=workload.placements.pl().clear(),
         trace=None,
     )

@@ -18,11 +18,11 @@ def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
     capacity
         GPUs of the cluster that the quotas are for.
     """
-    if workload.virtual_clusters.height:
-        table = workload.virtual_clusters
+    if len(workload.virtual_clusters):
+        table = workload.virtual_clusters.pl()
         return dict(zip(table["vc"], table["gpus"], strict=True)), "Quotas are the workload's own."
     found = workload.answer("vc_quotas").filter(pl.col("method") == ESTIMATE).sort("vc")
-    own = int(workload.machines["gpus"].sum())
+    own = int(workload.machines.pl()["gpus"].sum())
     factor = capacity / own if own else 1.0
     return (
         {vc: max(1, int(gpus * factor)) for _, vc, gpus in found.iter_rows()},

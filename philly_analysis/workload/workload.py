@@ -19,7 +19,9 @@ from philly_analysis.trace import (
     MACHINES,
     PLACEMENTS,
     VIRTUAL_CLUSTERS,
+    Frame,
     Manifest,
+    Rows,
     Table,
     Trace,
     TraceLike,
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    class _RowsField:
+        """Tell type checkers that any frame is stored as Rows."""
+
+        def __get__(self, workload: object, kind: object = None) -> Rows: ...
+        def __set__(self, workload: object, value: Frame) -> None: ...
+
+
+_NO_ROWS: Any = None
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
 
 
@@ -40,6 +50,10 @@ def _empty(table: Table) -> pl.DataFrame:
     frame = pl.from_arrow(table.arrow.empty_table())
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table, not an array, went in
     return frame
+
+
+def _polars(frame: Frame) -> pl.DataFrame:
+    return frame.pl() if isinstance(frame, Rows) else pl.DataFrame(frame)
 
 
 def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
@@ -62,7 +76,7 @@ def _interned(word: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Workload(SuggestsNames):
-    """Jobs, their attempts, and machines, as frames with the columns of the schema's tables.
+    """Jobs, their attempts, and machines, with the columns of the schema's tables.
 
     A sampled workload is the trace of an infinite cluster without waits: each attempt starts when
     its job is submitted or the previous attempt ends.
@@ -70,8 +84,8 @@ class Workload(SuggestsNames):
     Attributes
     ----------
     jobs, attempts, machines, placements, virtual_clusters
-        Frames with the columns of the tables of these names; the last three may be empty.
-        Missing nullable columns are added as nulls.
+        Rows of the tables of these names, as those of a trace, from frames of pandas, polars or
+        Arrow; by default they are empty. Missing nullable columns are added as nulls.
     synthetic
         True unless every row was recorded on a real cluster.
     notes
@@ -86,11 +100,11 @@ class Workload(SuggestsNames):
     """
 
     name: str
-    jobs: pl.DataFrame
-    attempts: pl.DataFrame
-    machines: pl.DataFrame = field(default_factory=lambda: _empty(MACHINES))
-    placements: pl.DataFrame = field(default_factory=lambda: _empty(PLACEMENTS))
-    virtual_clusters: pl.DataFrame = field(default_factory=lambda: _empty(VIRTUAL_CLUSTERS))
+    jobs: "_RowsField" = _NO_ROWS
+    attempts: "_RowsField" = _NO_ROWS
+    machines: "_RowsField" = _NO_ROWS
+    placements: "_RowsField" = _NO_ROWS
+    virtual_clusters: "_RowsField" = _NO_ROWS
     synthetic: bool = True
     notes: tuple[str, ...] = ()
     trace: Path | None = None
@@ -100,7 +114,9 @@ class Workload(SuggestsNames):
 
     def __post_init__(self) -> None:
         for table in _TABLES:
-            object.__setattr__(self, table.name, _completed(getattr(self, table.name), table))
+            given = getattr(self, table.name)
+            frame = _empty(table) if given is None else _polars(given)
+            object.__setattr__(self, table.name, Rows(_completed(frame, table)))
 
     @classmethod
     def from_trace(cls, trace: TraceLike) -> Self:
@@ -164,10 +180,10 @@ class Workload(SuggestsNames):
     @property
     def gpus(self) -> int:
         """Number of GPUs of the machines; 0 without machines."""
-        return int(self.machines["gpus"].sum())
+        return int(self.machines.pl()["gpus"].sum())
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the frame of a table, as ``workload.jobs`` does, or what :meth:`df` has for a key.
+        """Return the rows of a table, as ``workload.jobs`` does, or what :meth:`df` has for a key.
 
         Raises
         ------
@@ -175,7 +191,7 @@ class Workload(SuggestsNames):
             There is no such table or column.
         """
         if isinstance(key, str) and key in self.frames:
-            return self.frames[key]
+            return getattr(self, key)
         jobs = self.df()
         try:
             return jobs[key]
@@ -192,7 +208,7 @@ class Workload(SuggestsNames):
 
     def __repr__(self) -> str:
         cluster = f"{self.gpus:,} GPUs" if self.gpus else "no machines"
-        submitted = self.jobs["submitted_at"]
+        submitted = self.jobs.pl()["submitted_at"]
         return (
             f"Workload({self.name!r}: {len(self):,} jobs submitted from {submitted.min()!s} to "
             f"{submitted.max()!s}, "
@@ -210,7 +226,7 @@ class Workload(SuggestsNames):
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
         """The frames by name of their table."""
-        return {t.name: getattr(self, t.name) for t in _TABLES}
+        return {t.name: getattr(self, t.name).pl() for t in _TABLES}
 
     def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
         """Return one relation of the package, computed on this workload."""
@@ -255,7 +271,8 @@ class Workload(SuggestsNames):
         stay_of = self._stays() if stays else {}
         since_origin = pl.col("submitted_at") - pl.lit(self.origin_at, pl.Datetime("us"))
         jobs = (
-            self.jobs.with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
+            self.jobs.pl()
+            .with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
             .join(included.select("job_id", "censored"), on="job_id")
             .join(runs, on="job_id")
             .sort("submit_s", "job_id")
@@ -289,7 +306,8 @@ class Workload(SuggestsNames):
         ran = self.answer("attempt_runs").filter(pl.col("until_at") >= pl.col("started_at"))
         # a share of unknown size makes the placement unknown
         shares = (
-            self.placements.with_columns(
+            self.placements.pl()
+            .with_columns(
                 pl.when(pl.col("gpu").is_not_null()).then(1).otherwise("gpus").alias("gpus")
             )
             .sort("container", "machine_id", "gpu", nulls_last=True)
@@ -319,5 +337,5 @@ class Workload(SuggestsNames):
 
     def servers(self) -> list[Machine]:
         """Return the machines, by identifier."""
-        ordered = self.machines.select(RECORDED).sort("machine_id")
+        ordered = self.machines.pl().select(RECORDED).sort("machine_id")
         return [Machine(**row) for row in ordered.iter_rows(named=True)]

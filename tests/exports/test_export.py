@@ -115,7 +115,7 @@ def test_a_load_changes_submissions_only(name: str, exported: Exporter) -> None:
 
 def test_rescaled_arrivals_keep_the_run_times_of_running_jobs(exported: Exporter) -> None:
     # d has no end: as the log ends (e, at 8,300 s) it has run 8,270 s
-    open_end = TINY.attempts.with_columns(
+    open_end = TINY.attempts.pl().with_columns(
         ended_at=pl.when(pl.col("job_id") != "d").then("ended_at")
     )
     gpu_s = GPU_S + 8 * (8_270 - 36_000)
@@ -168,8 +168,8 @@ def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_pat
             "gpus": [1, 1, 1],
         }
     )
-    jobs = TINY.jobs.with_columns(pl.col("submitted_at").dt.cast_time_unit("us"))
-    attempts = TINY.attempts.filter(~pl.col("job_id").is_in(["d", "e"]))
+    jobs = TINY.jobs.pl().with_columns(pl.col("submitted_at").dt.cast_time_unit("us"))
+    attempts = TINY.attempts.pl().filter(~pl.col("job_id").is_in(["d", "e"]))
     attempts = pl.concat([attempts, missing], how="diagonal_relaxed").with_columns(
         ended_at=pl.when(pl.col("job_id") != "c").then("ended_at")
     )
@@ -185,10 +185,11 @@ def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_pat
 
 
 VIOLATIONS = tomllib.loads(Path(__file__).with_name("violations.toml").read_text("utf-8"))
-NO_ATTEMPTS = replace(TINY, attempts=TINY.attempts.clear())
-NO_JOBS = replace(NO_ATTEMPTS, jobs=TINY.jobs.clear())
+NO_ATTEMPTS = replace(TINY, attempts=TINY.attempts.pl().clear())
+NO_JOBS = replace(NO_ATTEMPTS, jobs=TINY.jobs.pl().clear())
 UNKNOWN_SIZES, GANGS_OF_3 = (
-    replace(TINY, jobs=TINY.jobs.with_columns(gpus=pl.lit(gpus, pl.Int32))) for gpus in (None, 3)
+    replace(TINY, jobs=TINY.jobs.pl().with_columns(gpus=pl.lit(gpus, pl.Int32)))
+    for gpus in (None, 3)
 )
 REFUSED: list[tuple[Workload, str, dict[str, Any], str]] = [
     (NO_JOBS, "philly", {}, "tiny has no jobs"),
@@ -229,7 +230,7 @@ def test_invalid_requests_are_refused(
 
 
 def test_a_load_needs_a_span(exported: Exporter) -> None:
-    at_once = replace(TINY, jobs=TINY.jobs.with_columns(submitted_at=pl.lit(at(0))))
+    at_once = replace(TINY, jobs=TINY.jobs.pl().with_columns(submitted_at=pl.lit(at(0))))
     with pytest.raises(WorkloadError, match="no jobs have two different submission times"):
         exported("swf", workload=at_once, load=0.5)
     done = exported("swf", workload=at_once)
@@ -242,7 +243,7 @@ def test_exports_are_replaced_atomically(exported: Exporter) -> None:
     before = (exported.out / "cluster_log.csv").read_bytes()
     with pytest.raises(ExportError, match="out exists"):
         exported("helios")
-    later = TINY.jobs.with_columns(pl.col("submitted_at") + timedelta(days=1))
+    later = TINY.jobs.pl().with_columns(pl.col("submitted_at") + timedelta(days=1))
     exported("helios", workload=replace(TINY, jobs=later), force=True)
     assert (exported.out / "cluster_log.csv").read_bytes() != before
     assert sorted(p.name for p in exported.out.parent.iterdir()) == ["out", "out.json"]
@@ -379,7 +380,7 @@ def test_estimates_by_kind(kind: str, exported: Exporter) -> None:
 
 
 def test_batsim_runs_take_a_millisecond_at_least(exported: Exporter) -> None:
-    instant = TINY.attempts.with_columns(
+    instant = TINY.attempts.pl().with_columns(
         ended_at=pl.when(pl.col("job_id") == "a").then("started_at").otherwise("ended_at")
     )
     done = exported("batsim", "v5", replace(TINY, attempts=instant))
@@ -397,8 +398,8 @@ def test_an_excluded_early_job_moves_no_clock(exported: Exporter) -> None:
     )
     with_one = replace(
         TINY,
-        jobs=pl.concat([TINY.jobs, early], how="diagonal_relaxed"),
-        attempts=pl.concat([TINY.attempts, run], how="diagonal_relaxed"),
+        jobs=pl.concat([TINY.jobs.pl(), early], how="diagonal_relaxed"),
+        attempts=pl.concat([TINY.attempts.pl(), run], how="diagonal_relaxed"),
     )
     done = exported("swf", workload=with_one, gpus=100)
     assert done.offered_load == pytest.approx(GPU_S / (100 * SPAN_S))

@@ -84,8 +84,8 @@ def test_a_synthetic_workload_is_placed_without_conflicts(tmp_path: Path) -> Non
     ingest("philly", tmp_path / "raw", tmp_path / "trace")
     with Trace(tmp_path / "trace") as trace:
         for table, key, column, given in (
-            ("jobs", ["job_id"], "submitted_at", TINY.jobs),
-            ("attempts", ["job_id", "attempt"], "started_at", TINY.attempts),
+            ("jobs", ["job_id"], "submitted_at", TINY.jobs.pl()),
+            ("attempts", ["job_id", "attempt"], "started_at", TINY.attempts.pl()),
         ):
             rows = trace.answer(table).pl().sort(key)
             assert rows[column].to_list() == given[column].to_list()
@@ -106,7 +106,7 @@ def test_a_synthetic_workload_is_placed_without_conflicts(tmp_path: Path) -> Non
 
 def test_added_servers_have_new_names(tmp_path: Path) -> None:
     known = pl.DataFrame({"machine_id": ["m3", "rack"], "gpus": [8, 4]})
-    partly = Workload("partly", TINY.jobs, TINY.attempts, machines=known)
+    partly = Workload("partly", TINY.jobs.pl(), TINY.attempts.pl(), machines=known)
     export(partly, "philly", tmp_path / "raw")
     listed = lines(tmp_path / "raw" / "cluster_machine_list")[1:]
     names = [line.split(",")[0] for line in listed]
@@ -117,7 +117,7 @@ def test_notes_list_what_is_not_carried(tmp_path: Path) -> None:
     jobs = pl.DataFrame(
         {"job_id": ["x"], "gpus": [4], "submitted_at": [datetime(2017, 10, 3, 7, 0, 0, 400_000)]}
     )
-    done = export(Workload("half", jobs, TINY.attempts.clear()), "philly", tmp_path / "raw")
+    done = export(Workload("half", jobs, TINY.attempts.pl().clear()), "philly", tmp_path / "raw")
     assert "gang sizes of 1 jobs that have no attempt" in done.not_carried
     assert any("rounded to whole seconds" in s for s in done.not_carried)
     assert done.offered_load is None

@@ -51,13 +51,13 @@ def test_any_valid_trace_is_exported_or_refused(
             assert sorted(p.name for p in folder.glob(f"*{name}-{dialect}*")) == []
         else:
             assert validate(file, name, dialect=dialect, throughputs=path) == []
-            assert done.jobs + sum(done.left_out.values()) == workload.jobs.height
+            assert done.jobs + sum(done.left_out.values()) == len(workload.jobs)
 
 
 @pytest.mark.parametrize(("name", "dialect"), DIALECTS)
 def test_any_name_is_valid_in_every_format(name: str, dialect: str, exported: Exporter) -> None:
     odd = pl.Series(HOSTILE)
-    at = TINY.jobs["submitted_at"][0]
+    at = TINY.jobs.pl()["submitted_at"][0]
     hostile = Workload(
         name='a\tb,c\n"d"',
         jobs=pl.DataFrame({"job_id": odd, "vc": odd, "user": odd}).with_columns(
@@ -89,7 +89,7 @@ def test_plain_names_can_be_decoded(names: list[str]) -> None:
     ],
 )
 def test_the_same_seed_gives_the_same_bytes(name: str, dialect: str, exported: Exporter) -> None:
-    shuffled = replace(TINY, jobs=TINY.jobs.reverse(), attempts=TINY.attempts.reverse())
+    shuffled = replace(TINY, jobs=TINY.jobs.pl().reverse(), attempts=TINY.attempts.pl().reverse())
     found = []
     for workload in (TINY, shuffled):
         exported(name, dialect, workload, seed=3, gpus=24, partial=True, force=True)

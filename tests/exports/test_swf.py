@@ -69,14 +69,14 @@ def test_a_round_trip_keeps_the_records(tmp_path: Path) -> None:
         attempts=frame.select("job_id", "started_at", "ended_at", "gpus", attempt=pl.lit(1)),
     )
     for column in ("submitted_at", "gpus", "status", "vc"):
-        assert again.jobs[column].to_list() == TINY.jobs[column].to_list()
+        assert again.jobs.pl()[column].to_list() == TINY.jobs.pl()[column].to_list()
     export(again, "swf", tmp_path / "two.swf", gpus=16)
     assert (tmp_path / "two.swf").read_bytes() == (tmp_path / "one.swf").read_bytes()
 
 
 def test_memory_per_processor_and_starts_before_submission(exported: Exporter) -> None:
-    early = TINY.attempts.with_columns(pl.col("started_at") - pl.duration(seconds=7))
-    jobs = TINY.jobs.with_columns(mem_gb=pl.Series([None, 3.0, 1.0, 4.0, 6.0]))
+    early = TINY.attempts.pl().with_columns(pl.col("started_at") - pl.duration(seconds=7))
+    jobs = TINY.jobs.pl().with_columns(mem_gb=pl.Series([None, 3.0, 1.0, 4.0, 6.0]))
     done = exported("swf", workload=Workload("early", jobs, early))
     records = read_swf(exported.out)[2]
     assert [r[2] for r in records] == [-1, -1, 3, 3, 93]

@@ -46,27 +46,27 @@ def test_without_variation_all_seeds_have_the_fitted_period() -> None:
     for seed in (1, 2):
         a = MODEL.sample(days=10, seed=seed, variation="none")
         b = fitted.sample(days=10, seed=seed)
-        assert a.jobs.equals(b.jobs) and a.attempts.equals(b.attempts)
+        assert a.jobs.pl().equals(b.jobs.pl()) and a.attempts.pl().equals(b.attempts.pl())
     with pytest.raises(UnknownNameError, match="month"):
         MODEL.sample(days=10, variation="year")
 
 
 def test_each_seed_is_another_period() -> None:
     drawn = [MODEL.sample(days=14, seed=seed) for seed in range(12)]
-    counts = [work.jobs.height for work in drawn]
+    counts = [len(work.jobs) for work in drawn]
     assert max(counts) > 1.5 * min(counts)
     expected = 14 * 24 * MODEL.arrivals.rate
     assert expected / 2 < np.median(counts) < 2 * expected
-    assert MODEL.sample(days=14, seed=3).jobs.equals(drawn[3].jobs)
+    assert MODEL.sample(days=14, seed=3).jobs.pl().equals(drawn[3].jobs.pl())
     # a seed is the same period at any load
-    twice = MODEL.sample(days=14, seed=3, load=2).jobs
+    twice = MODEL.sample(days=14, seed=3, load=2).jobs.pl()
     assert twice.height == pytest.approx(2 * counts[3], rel=0.02)
-    assert twice["gpus"].mean() == pytest.approx(drawn[3].jobs["gpus"].mean(), rel=0.05)
+    assert twice["gpus"].mean() == pytest.approx(drawn[3].jobs.pl()["gpus"].mean(), rel=0.05)
 
 
 def test_samples_of_many_periods_have_the_given_jobs_and_days() -> None:
-    assert MODEL.sample(jobs=12_345, seed=1).jobs.height == 12_345
-    both = MODEL.sample(jobs=9_000, days=100, seed=1).jobs
+    assert len(MODEL.sample(jobs=12_345, seed=1).jobs) == 12_345
+    both = MODEL.sample(jobs=9_000, days=100, seed=1).jobs.pl()
     at_s = both["submitted_at"].dt.epoch("s").to_numpy()
     assert at_s.size == 9_000 and (np.diff(at_s) >= 0).all()
     day = (at_s - at_s[0]) // 86_400
@@ -202,7 +202,7 @@ def test_unobserved_gang_classes_occur_but_fit_the_cluster() -> None:
     small = WorkloadModel.fit(replace(DATA, jobs=jobs), family="empirical")
     largest = [max(next(small.periods(s)).gang_size.overall.sizes) for s in range(5)]
     assert largest == [16] * 5
-    assert (small.sample(jobs=200, gpus=4, seed=1).jobs["gpus"] <= 4).all()
+    assert (small.sample(jobs=200, gpus=4, seed=1).jobs.pl()["gpus"] <= 4).all()
     for period in itertools.islice(small.periods(1), 3):
         assert sum(period.gang_size.overall.shares) == pytest.approx(1)
 

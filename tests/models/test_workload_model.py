@@ -35,9 +35,9 @@ def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> N
 
 def test_attempts_are_successive_and_have_the_run_time() -> None:
     sample = MODEL.sample(jobs=1_000, seed=3)
-    attempts = sample.attempts.sort("job_id", "attempt")
+    attempts = sample.attempts.pl().sort("job_id", "attempt")
     first = attempts.group_by("job_id", maintain_order=True).first()
-    jobs = sample.jobs.sort("job_id")
+    jobs = sample.jobs.pl().sort("job_id")
     assert (first["started_at"] == jobs["submitted_at"]).all()
     gap = attempts.select(
         same=pl.col("job_id") == pl.col("job_id").shift(1),
@@ -55,7 +55,7 @@ def test_attempts_are_successive_and_have_the_run_time() -> None:
 
 def test_virtual_clusters_have_the_fitted_run_times() -> None:
     runs = MODEL.sample(jobs=5_000, seed=2, variation="none")
-    frame = Jobs.of_workload(runs).frame.assign(vc=runs.jobs["vc"].to_numpy())
+    frame = Jobs.of_workload(runs).frame.assign(vc=runs.jobs.pl()["vc"].to_numpy())
     real = JOBS.groupby("vc")["run_s"].median()
     ours = frame.groupby("vc")["run_s"].median()
     np.testing.assert_allclose(ours, real, rtol=0.1)
@@ -67,12 +67,12 @@ def test_the_cluster_and_the_start_are_those_given() -> None:
     assert small.machines["gpus"].sum() == 8
     assert MODEL.sample(jobs=10, gpus=20).machines["gpus"].to_list() == [8, 8, 4]
     assert MODEL.sample(jobs=10, gpus=1).machines["gpus"].to_list() == [1]
-    later = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs["submitted_at"]
+    later = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs.pl()["submitted_at"]
     assert (later >= datetime(2024, 1, 1)).all()
 
 
 def test_a_sample_of_no_given_size_spans_28_days() -> None:
-    submitted = MODEL.sample(start=datetime(2024, 1, 1)).jobs["submitted_at"]
+    submitted = MODEL.sample(start=datetime(2024, 1, 1)).jobs.pl()["submitted_at"]
     days = set(submitted.dt.date() - date(2024, 1, 1))
     assert days <= {timedelta(days=d) for d in range(28)} and timedelta(days=27) in days
 
@@ -117,7 +117,7 @@ def test_saving_and_loading(tmp_path: Path) -> None:
 def test_every_shipped_model_can_be_sampled_and_plotted(name: str) -> None:
     model = load_model(name)
     work = model.sample(jobs=400, seed=0)
-    assert work.jobs.height == 400
+    assert len(work.jobs) == 400
     html = model._repr_html_()
     assert model.name in html and all(s.split("<")[0][:20] in html for s in model.cannot_know[:1])
     assert model.cannot_know and model.sources
@@ -128,7 +128,7 @@ def test_the_example_of_the_readme() -> None:
     model = load_model("philly")
     assert 0.015 < float(model.gang_size.pmf(8)) < 0.025
     assert model.duration(gpus=8).ppf(0.9) > 86_400
-    assert model.sample(jobs=10_000, seed=1).jobs.height == 10_000
+    assert len(model.sample(jobs=10_000, seed=1).jobs) == 10_000
     assert model.failures and model.utilisation and model.locality
     assert model.failures.shares()["CPU out of memory"] == pytest.approx(12_076 / 39_776)
     assert model.utilisation(8, status="Pass").mean() == pytest.approx(49.9, abs=2)
@@ -146,7 +146,7 @@ def test_the_literature_model_is_the_published_distribution() -> None:
 
 @pytest.mark.slow
 def test_a_million_jobs_are_sampled() -> None:
-    assert load_model("philly").sample(jobs=1_000_000, seed=1).jobs.height == 1_000_000
+    assert load_model("philly").sample(jobs=1_000_000, seed=1).jobs.pl().height == 1_000_000
 
 
 def test_a_summary_has_units_and_intervals() -> None:

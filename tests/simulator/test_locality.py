@@ -163,9 +163,9 @@ def test_a_recorded_spread_slows_a_job_once(tmp_path: Path) -> None:
     """A gang that took 117 s on two servers takes 100 s on one, whatever had no length."""
     took_s = round(100 * 114.8 / 98.0, 6)
     load = workload(2)
-    begin = load.jobs["submitted_at"][0]
+    begin = load.jobs.pl()["submitted_at"][0]
     end = begin + timedelta(microseconds=round(took_s * 1e6))
-    jobs = load.jobs.with_columns(submitted_at=begin, gpus=pl.Series([2, 1]))
+    jobs = load.jobs.pl().with_columns(submitted_at=begin, gpus=pl.Series([2, 1]))
     held = [("j0", "m0", 0), ("j0", "m1", 0), ("j1", "m0", 1)]
     spread = Workload(
         name="two",

@@ -35,8 +35,8 @@ def _pool(name: str, seed: int) -> Workload:
     renamed = [pl.format(f"{name}-{{}}", "job_id").alias("job_id")]
     return replace(
         load,
-        jobs=load.jobs.with_columns(*renamed, pl.format(f"{name}-{{}}", "vc").alias("vc")),
-        attempts=load.attempts.with_columns(*renamed),
+        jobs=load.jobs.pl().with_columns(*renamed, pl.format(f"{name}-{{}}", "vc").alias("vc")),
+        attempts=load.attempts.pl().with_columns(*renamed),
         machines=machine_rows(own),
     )
 
@@ -49,9 +49,9 @@ def test_two_pools_run_as_each_alone(policy: str) -> None:
     a, b = _pool("a", 3), _pool("b", 4)
     both = replace(
         a,
-        jobs=pl.concat([a.jobs, b.jobs]),
-        attempts=pl.concat([a.attempts, b.attempts]),
-        machines=pl.concat([a.machines, b.machines]),
+        jobs=pl.concat([a.jobs.pl(), b.jobs.pl()]),
+        attempts=pl.concat([a.attempts.pl(), b.attempts.pl()]),
+        machines=pl.concat([a.machines.pl(), b.machines.pl()]),
     )
     specs = list(both.specs())
     pools, left_out = assign_to_pools(both, specs, both.servers())
@@ -113,7 +113,7 @@ def test_no_job_is_dealt_to_a_machine_that_may_not_serve_it(
     machines = sorted(some, key=lambda m: m.machine_id)
     load = workload(len(asks))
     pools, models, gangs = zip(*asks, strict=True)
-    jobs = load.jobs.with_columns(
+    jobs = load.jobs.pl().with_columns(
         pool=pl.Series(pools, dtype=pl.String),
         gpu_model=pl.Series(models, dtype=pl.String),
         gpus=pl.Series(gangs, dtype=pl.Int32),
@@ -143,7 +143,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
     load = workload(6)
     models = ["v100", "v100", "a100", None, None, "h100"]
     gpus = [8, 8, 4, 4, 4, 1]
-    jobs = load.jobs.with_columns(
+    jobs = load.jobs.pl().with_columns(
         gpu_model=pl.Series(models, dtype=pl.String), gpus=pl.Series(gpus, dtype=pl.Int32)
     )
     machines = fleet("1x8=v100,1x8=a100")
@@ -153,7 +153,7 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
         notes = " ".join(trace.manifest.notes)
     assert where == {"j0": "m0", "j1": "m0", "j2": "m1", "j3": "m1", "j4": "m1"}
     assert "2 pools" in notes and "1 job excluded" in notes
-    typed = replace(load, jobs=load.jobs.head(3))
+    typed = replace(load, jobs=load.jobs.pl().head(3))
     with pytest.raises(SimulationError, match="None of 3 jobs fits in an eligible pool"):
         simulate(typed, "fifo", tmp_path / "none", machines=fleet("2x8=tpu"))
     simulate(load, "fifo", tmp_path / "any", machines=fleet("2x8"))  # machines that say nothing

@@ -62,7 +62,7 @@ def test_what_a_job_says_stays_as_it_is(specs: list[JobSpec]) -> None:
 def test_recorded_cpus_and_memory_are_kept_without_a_job_type(tmp_path: Path) -> None:
     load = workload(60)
     some = pl.int_range(pl.len()) % 3 > 0
-    asked = load.jobs.with_columns(
+    asked = load.jobs.pl().with_columns(
         cpus=pl.when(some).then(2.0 * pl.col("gpus")), mem_gb=pl.when(some).then(30.0)
     )
     out = simulate(replace(load, jobs=asked), "synergy", tmp_path / "out", machines=MACHINES)
@@ -100,7 +100,7 @@ def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Pa
     load, servers = workload(120), fleet("3x8:24:500")
     busy_pct = {f"j{i}": (i % 9 + 1) / 0.3 for i in range(120)}
     out = simulate(
-        replace(load, jobs=load.jobs.with_columns(job_type=pl.lit("m5"))),
+        replace(load, jobs=load.jobs.pl().with_columns(job_type=pl.lit("m5"))),
         policy,
         tmp_path / "out",
         machines=servers,

@@ -86,7 +86,7 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
         runs = trace.answer("job_runs").pl()
         assert runs["last_ended_at"].null_count() == 0
         assert (
-            runs.join(load.jobs, on="job_id")
+            runs.join(load.jobs.pl(), on="job_id")
             .filter(pl.col("status") != pl.col("status_right"))
             .is_empty()
         )
@@ -166,7 +166,7 @@ def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
 
 def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> None:
     load = workload(30)
-    attempts = load.attempts.filter(pl.col("job_id") != "j7")
+    attempts = load.attempts.pl().filter(pl.col("job_id") != "j7")
     out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", machines=MACHINES)
     manifest = json.loads((out / "manifest.json").read_text())
     assert any(note.startswith("The workload is 29 of 30 jobs") for note in manifest["notes"])
@@ -176,7 +176,7 @@ def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> Non
 
 def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) -> None:
     load, out = workload(20), tmp_path / "out"
-    empty = replace(load, attempts=load.attempts.clear())
+    empty = replace(load, attempts=load.attempts.pl().clear())
     refused: list[tuple[Workload, str, dict[str, Any], type[PhillyError], str]] = [
         (load, "fifi", {}, UnknownNameError, r"no policy named 'fifi'.*'fifo'.*srtf"),
         (load, "philly", {"knobs": {"hold": 3}}, UnknownNameError, r"named 'hold'.*hold_s"),

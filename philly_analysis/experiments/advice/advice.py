@@ -110,7 +110,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         dict(recorded.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
         _start_up_s(trace),
         executor,
-        quotas=workload.virtual_clusters.height > 0,
+        quotas=len(workload.virtual_clusters) > 0,
         cache=trace,
     )
     withheld = _why_withheld(trace, baseline)

@@ -43,7 +43,7 @@ def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) 
     An attempt of unknown size takes its job's gang, unless other attempts of the job are placed:
     then the log knew its details, and it had none.
     """
-    jobs = workload.jobs.select("job_id", "submitted_at", gang="gpus")
+    jobs = workload.jobs.pl().select("job_id", "submitted_at", gang="gpus")
     known_jobs = placed.select("job_id").unique().with_columns(placed=pl.lit(True))
     first = pl.coalesce("started_at", "submitted_at")
     last = pl.concat([attempts["started_at"], attempts["ended_at"], jobs["submitted_at"]]).max()
@@ -103,7 +103,8 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
         .agg("attempts")
     )
     return (
-        workload.jobs.sort("submitted_at", "job_id")
+        workload.jobs.pl()
+        .sort("submitted_at", "job_id")
         .join(by_job, on="job_id", how="left", maintain_order="left")
         .select(
             entry=pl.struct(
@@ -122,7 +123,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
 
 def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
     """Return the lines of the machine list: as its trace's list had them, if there was one."""
-    machines = workload.machines
+    machines = workload.machines.pl()
     if machines["gpus_listed"].is_not_null().any():
         machines = machines.filter(pl.col("gpus_listed").is_not_null())
     listed = machines.select(
@@ -145,7 +146,9 @@ def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
 
 def _first_free(workload: Workload) -> int:
     """Return a number above that of every machine called m<number>."""
-    names = pl.concat([workload.machines["machine_id"], workload.placements["machine_id"]])
+    names = pl.concat(
+        [workload.machines.pl()["machine_id"], workload.placements.pl()["machine_id"]]
+    )
     numbers = names.str.extract(r"^m(\d{1,9})$").cast(pl.Int64)
     largest = numbers.max()
     return 0 if largest is None else int(largest) + 1  # type: ignore[arg-type]
@@ -153,9 +156,9 @@ def _first_free(workload: Workload) -> int:
 
 def _write(request: Request, folder: Path) -> Notes:
     workload = request.workload
-    attempts = workload.attempts
+    attempts = workload.attempts.pl()
     # an entry of the log names its GPUs: where the trace does not, they are packed anew
-    placements = workload.placements.filter(pl.col("gpu").is_not_null())
+    placements = workload.placements.pl().filter(pl.col("gpu").is_not_null())
     unplaced = _unplaced(workload, attempts, placements)
     invented = place(unplaced, _first_free(workload))
     details = pl.concat([_details(placements), invented], how="vertical_relaxed")
@@ -167,17 +170,17 @@ def _write(request: Request, folder: Path) -> Notes:
     if machines.height:
         request.dialect.layouts[MACHINE_LIST].write(machines, folder / MACHINE_LIST)
     lost = list(write_samples(workload, folder, request.dialect.layouts))
-    times = (workload.jobs["submitted_at"], attempts["started_at"], attempts["ended_at"])
+    times = (workload.jobs.pl()["submitted_at"], attempts["started_at"], attempts["ended_at"])
     if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
         lost.append("fractions of a second: times are rounded to whole seconds")
     position = pl.col("attempt").rank("dense").over("job_id")
     if moved := attempts.filter(pl.col("attempt") != position)["job_id"].n_unique():
         lost.append(f"numbers of attempts of {moved:,} jobs that lack an earlier one: they move up")
-    alone = workload.jobs.join(attempts, on="job_id", how="anti")
+    alone = workload.jobs.pl().join(attempts, on="job_id", how="anti")
     if gangs := int(alone["gpus"].is_not_null().sum()):
         lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
     assumed = []
-    if unknown := workload.jobs["status"].null_count():
+    if unknown := workload.jobs.pl()["status"].null_count():
         assumed.append(f"status of {unknown:,} jobs: {PASS}")
     if unplaced.height:
         servers = invented["machine_id"].n_unique()
@@ -185,7 +188,7 @@ def _write(request: Request, folder: Path) -> Notes:
             f"placements of {unplaced.height:,} attempts whose GPUs are not known: packed on "
             f"{servers:,} made-up servers of 8 GPUs, no GPU held twice at once"
         )
-    if workload.machines.height and workload.machines["gpus_listed"].is_null().all():
+    if len(workload.machines) and workload.machines.pl()["gpus_listed"].is_null().all():
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
     return Notes(tuple(assumed), tuple(lost))
 
@@ -244,7 +247,7 @@ def _validate(dialect: Dialect, folder: Path, _: Path | None) -> list[str]:
 
 
 def _accepted(request: Request, _: Path) -> Accepted:
-    return Accepted(request.workload.jobs.height, None)
+    return Accepted(len(request.workload.jobs), None)
 
 
 PHILLY = read_format("philly", philly=Codec(_write, _accepted, _validate))

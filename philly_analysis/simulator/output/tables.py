@@ -66,7 +66,8 @@ def tables(
     known = pl.when(pl.col("end_reason").is_not_null()).then(status)
     cut = limited & pl.col("recorded_end").ne_missing("time_limit")
     jobs = (
-        workload.jobs.drop("status", "job_type", "cpus", "mem_gb", strict=False)
+        workload.jobs.pl()
+        .drop("status", "job_type", "cpus", "mem_gb", strict=False)
         .join(completed, on="job_id", maintain_order="left")
         .join(last, on="job_id", maintain_order="left")
         .with_columns(
@@ -101,12 +102,12 @@ def tables(
             {"vc": list(quotas), "gpus": list(quotas.values())},
             schema={"vc": pl.String, "gpus": pl.Int32},
         )
-    elif workload.virtual_clusters.height:
-        tables["virtual_clusters"] = workload.virtual_clusters
+    elif len(workload.virtual_clusters):
+        tables["virtual_clusters"] = workload.virtual_clusters.pl()
     return tables
 
 
 def _machines(workload: Workload, servers: Sequence[Machine]) -> pl.DataFrame:
     known = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
-    listed = workload.machines.select("machine_id", *known)
+    listed = workload.machines.pl().select("machine_id", *known)
     return machine_rows(servers).join(listed, on="machine_id", how="left")

@@ -74,7 +74,7 @@ def normalise_run_times(
         The jobs, and sentences on the change. The jobs of a what-if are unchanged, because its
         trace has the work done.
     """
-    if workload.attempts["work_s"].count():
+    if workload.attempts.pl()["work_s"].count():
         return list(specs), ()
     mean = _mean_speeds(workload, specs, speed)
     attempts = sum(len(spec.attempts) for spec in specs)

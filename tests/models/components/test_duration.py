@@ -210,5 +210,7 @@ def test_running_jobs_count_in_samples(known: bool) -> None:
     work = WorkloadModel.fit(observed(jobs), family="empirical").sample(
         jobs=20_000, seed=1, variation="none"
     )
-    sampled = (work.attempts["ended_at"] - work.attempts["started_at"]).dt.total_seconds().sum()
+    sampled = (
+        (work.attempts.pl()["ended_at"] - work.attempts.pl()["started_at"]).dt.total_seconds().sum()
+    )
     assert sampled / 20_000 == pytest.approx(run_s.mean(), rel=0.1)

@@ -65,10 +65,10 @@ def test_the_target_is_raised_by_the_shortfall() -> None:
 def test_sampled_periods_have_the_fitted_correlation() -> None:
     model: WorkloadModel = replace(MODEL, users=replace(MODEL.users, load_correlation=-0.5))
     again = model.sample(days=20, seed=1, variation="none")
-    assert again.attempts.equals(MODEL.sample(days=20, seed=1, variation="none").attempts)
+    assert again.attempts.pl().equals(MODEL.sample(days=20, seed=1, variation="none").attempts.pl())
     work = model.sample(days=20, seed=1)
-    at_s = work.jobs["submitted_at"].dt.epoch("s").to_numpy().astype(float)
-    last = work.attempts.group_by("job_id", maintain_order=True).last()["ended_at"]
-    run_s = (last - work.jobs["submitted_at"]).dt.total_seconds().to_numpy()
+    at_s = work.jobs.pl()["submitted_at"].dt.epoch("s").to_numpy().astype(float)
+    last = work.attempts.pl().group_by("job_id", maintain_order=True).last()["ended_at"]
+    run_s = (last - work.jobs.pl()["submitted_at"]).dt.total_seconds().to_numpy()
     ranks = (rankdata(run_s) - 0.5) / run_s.size
     assert load_correlation(at_s, norm.ppf(ranks)) == pytest.approx(-0.5, abs=0.05)
