@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, ValuesView
 from difflib import get_close_matches
 from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
@@ -48,8 +49,9 @@ class UnknownNameError(PhillyError):
         close = get_close_matches(word, names, n=1) or get_close_matches(word.lower(), names, n=1)
         close = close or [name for name in names if word and word.lower() in name.lower()]
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        if instead := familiar_names(kind, "instead").get(word):
-            hint = f" Use {instead}."
+        instead = familiar_names(kind, "instead")
+        if use := instead.get(word, "" if close else instead.get("*", "")):
+            hint = f" Use {use}."
         options = f" There are: {', '.join(names)}." if names else " There are none."
         if close and len(names) > _MOST_LISTED:
             options = ""
@@ -74,7 +76,7 @@ def familiar_names(owner: str, kind: Literal["works", "instead"]) -> dict[str, s
     Parameters
     ----------
     kind
-        ``works``: names to accept, and the name here, the call of a method (``plot()``), or a
+        ``works``: names to accept, and the name here, a call (``plot()``), a path (``a.b``), or a
         function that takes the object (``philly_analysis.fit``); ``DataFrame``: all names of a
         pandas frame, and the method here that returns the frame. ``instead``: names that are
         absent, and the call that does it.
@@ -128,11 +130,11 @@ def _familiar_attribute(owner: object, name: str) -> Any:
 
 
 def _same_as(owner: object, same: str) -> Any:
-    """Return an attribute; of ``name()`` what it returns, of ``module.function`` its method."""
-    module, _, function = same.rpartition(".")
-    if module:
-        return partial(getattr(import_module(module), function), owner)
-    found = getattr(owner, same.removesuffix("()"))
+    """Return an attribute, what ``name()`` returns, or a function of the package as a method."""
+    package, _, function = same.partition(".")
+    if package == __package__:
+        return partial(getattr(import_module(package), function), owner)
+    found = attrgetter(same.removesuffix("()"))(owner)
     return found() if same.endswith("()") else found
 
 

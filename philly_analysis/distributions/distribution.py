@@ -1,6 +1,6 @@
 """A fitted distribution with the interface of a frozen SciPy distribution and its fit quality."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 EMPIRICAL = "empirical"
 OBSERVED_LEVELS = tuple(i / 100 for i in range(1, 100))
 EMPIRICAL_PARAMETERS = ("body", "tail_shape", "tail_scale")
-
-# Gauss-Legendre points and weights in cells of the probabilities below 1/2
-_EDGES = np.concatenate((np.geomspace(1e-14, 1e-2, 25), np.linspace(0.01, 0.5, 50)[1:]))
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_LEVELS = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * (_POINTS + 1) / 2).ravel()
-_LEVEL_WEIGHTS = (np.diff(_EDGES)[:, None] * _WEIGHTS / 2).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +204,6 @@ class Distribution(FittedDistribution):
         critical = special.stdtrit(np.maximum(np.asarray(n) - 1, 1), 1 - outside)
         half = critical * np.sqrt(p * (1 - p) / n)
         return self.ppf(np.maximum(p - half, 0)), self.ppf(np.minimum(p + half, 1))
-
-    def expect(self, func: Callable[[Floats], ArrayLike] = np.positive) -> float:
-        """Return the mean of a function, which takes arrays, of the value; by default its own.
-
-        By Gauss-Legendre quadrature over the probability, in cells ever finer towards 0 and 1.
-        """
-        return float(
-            np.dot(_LEVEL_WEIGHTS, func(self.ppf(_LEVELS)))
-            + np.dot(_LEVEL_WEIGHTS, func(self.isf(_LEVELS)))
-        )
 
     def fit_summary(self) -> "pd.DataFrame":
         """Return the parameters with their intervals, and the goodness of fit.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.frozen import Continuous, PositiveDistribution, probabilities
-from philly_analysis.errors import SuggestsNames
+from philly_analysis.errors import ArgumentError, SuggestsNames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,6 +100,11 @@ class FittedDistribution(PositiveDistribution, SuggestsNames):
             Axes to draw into; None: a new figure.
         **line
             Passed to ``Axes.plot``: ``label``, ``color`` and others.
+
+        Raises
+        ------
+        ArgumentError
+            A line has no such property.
         """
         from philly_analysis.results import figures
 
@@ -109,7 +114,10 @@ class FittedDistribution(PositiveDistribution, SuggestsNames):
         low, high = (float(self.ppf(q)) for q in _ENDS)
         x = np.geomspace(max(low, 1e-3), high, _POINTS)
         label = line.pop("label", f"model  n={self.n:,}" if new else None)
-        [drawn] = ax.plot(x, 100 * self.cdf(x), label=label, **line)
+        try:
+            [drawn] = ax.plot(x, 100 * self.cdf(x), label=label, **line)
+        except AttributeError as error:
+            raise ArgumentError(f"plot(): {error}. Use ax.set(…) for properties of axes.") from None
         seen = np.asarray(self.observed)
         levels = np.arange(1, seen.size + 1)
         label = "data" if new else None

@@ -130,13 +130,14 @@ class Rows(SuggestsNames):
                 named = {k: owner(a) if isinstance(a, Rows) else a for k, a in kwargs.items()}
                 try:
                     made = getattr(owner(self), name)(*plain, **named)
-                except (TypeError, duckdb.InvalidInputException) as error:
+                except Exception as error:  # noqa: BLE001 - of any library; the first one is raised
                     refused.append(error)
-                except duckdb.Error as error:
-                    raise QueryError(first_line(error)) from None
                 else:
                     return Rows(made) if isinstance(made, duckdb.DuckDBPyRelation) else made
-            raise QueryError(f"{name}(): {first_line(refused[0])}") from refused[0]
+            [first, *_] = refused
+            if isinstance(first, KeyError):
+                raise UnknownNameError("column", str(first.args[0]), self.columns) from first
+            raise QueryError(f"{name}(): {first_line(first)}") from first
 
         return method
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -130,6 +130,9 @@ class Trace(SuggestsNames):
                 ) from error
         finally:
             self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Trace, run_policy=self.run_policy), (self.path,)  # opened by who unpickles
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{t} {self.manifest.rows.get(t, 0):,}" for t in sorted(self.tables))

@@ -26,6 +26,7 @@ from philly_analysis.trace import (
     Trace,
     TraceLike,
     evaluate,
+    relations,
     write_trace,
 )
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
@@ -96,7 +97,7 @@ class Workload(SuggestsNames):
     Raises
     ------
     WorkloadError
-        A frame lacks a required column of its table, or has one that is not in it.
+        There are no jobs, or a frame lacks a required column of its table, or has an unknown one.
     """
 
     name: str
@@ -113,6 +114,8 @@ class Workload(SuggestsNames):
     )
 
     def __post_init__(self) -> None:
+        if self.jobs is _NO_ROWS:
+            raise WorkloadError("there are no jobs. Use Workload.from_trace(jobs), of a frame.")
         for table in _TABLES:
             given = getattr(self, table.name)
             frame = _empty(table) if given is None else _polars(given)
@@ -181,6 +184,14 @@ class Workload(SuggestsNames):
     def gpus(self) -> int:
         """Number of GPUs of the machines; 0 without machines."""
         return int(self.machines.pl()["gpus"].sum())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what a trace of these jobs has under the name: ``users``, ``where``."""
+            if name.startswith("_") or name not in vars(Trace).keys() | relations().keys():
+                return super(Workload, self).__getattr__(name)
+            return getattr(Trace(self), name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the rows of a table, as ``workload.jobs`` does, or what :meth:`df` has for a key.

@@ -240,7 +240,10 @@ class Duration(FittedDistribution):
             }
             return PooledDistribution(parts, self._jobs(vc or ANY, status or ANY))
         if not isinstance(cast("object", gpus), Real) or gpus < 1:
-            raise ModelError(f"a gang has at least one GPU, a number, not {gpus!r}")
+            raise ModelError(
+                f"a gang has at least one GPU, a number, not {gpus!r}. "
+                "Use [duration(gpus=one) for one in (1, 8)] for several."
+            )
         if status is not None and status not in STATUSES:
             raise UnknownNameError("status", status, STATUSES)
         if hour is not None and hour not in range(24):
