@@ -981,7 +981,7 @@ def export(
     workload
         Folder of a trace. Or an open trace, tables in memory, a workload; or a model with `jobs`.
     format
-        Name of a format; :func:`formats` lists them.
+        Name of a format; :func:`formats` lists them. Or the file, whose suffix is the name.
     file
         File or folder to write; by default in a folder of this session.
     jobs

@@ -111,7 +111,7 @@ EXPLAINED = {
     "trace.wait": "Did you mean waits",
     "trace.between('now', 'then')": "timestamp",
     "trace.where(team='a')": "no column of jobs named 'team'",
-    "trace.where(vc='nobody')": "no job with vc “nobody”. Its jobs have vc v0",
+    "trace.where(vc='nobody')": "no job with vc “nobody”. Its jobs have vc v0, v1",
     "trace.between('2030-01-01')": "Its jobs were submitted from 2017-10",
     "philly.analyze([path, path], 'run_time')": r"Use compare\(traces, findings=",
     "philly.compare(path, ['fifo', 'srtf'])": r"Use sweep\(work, \['fifo', 'srtf'\]\)",

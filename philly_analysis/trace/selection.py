@@ -133,8 +133,8 @@ class Selection:
         """Return what jobs there are, by the columns of the condition."""
         of = [c for c in self.values if c in JOBS.column_names]
         if of:
-            found = sql(f'select distinct "{of[0]}" from jobs limit {_SHOWN}').fetchall()
-            return f"have {of[0]} {', '.join(sorted(str(value) for (value,) in found))}"
+            found = sql(f'select distinct "{of[0]}" from jobs order by all limit {_SHOWN}')
+            return f"have {of[0]} {', '.join(str(value) for (value,) in found.fetchall())}"
         first, last = sql("select min(submitted_at), max(submitted_at) from jobs").fetchall()[0]
         return f"were submitted from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
 
