@@ -19,6 +19,9 @@ _Returned = TypeVar("_Returned")
 _MOST_LISTED = 40
 """Most known names in an error that has a nearest one."""
 
+_LEAST_ALIKE = 0.75
+"""Similarity from which on an attribute is suggested for another: of ``wait`` and ``waits``."""
+
 
 class PhillyError(Exception):
     """Base of all errors: the message has the request, the cause, and a remedy."""
@@ -155,7 +158,7 @@ def no_attribute(owner: object, name: str, known: Iterable[str] = ()) -> NoAttri
     for kind in reversed(kinds):
         instead |= familiar_names(kind, "instead")
     public = [n for n in (known or dir(owner)) if not n.startswith("_")]
-    near = get_close_matches(name, public, 3)
+    near = get_close_matches(name, public, 3, cutoff=_LEAST_ALIKE)
     if name in instead:
         hint = f"Use {instead[name]}."
     elif "DataFrame" in instead and is_of_frames(name):

@@ -50,6 +50,9 @@ class PooledDistribution(FittedDistribution):
             ),
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parts, self.weights)
+
     @property
     def n(self) -> int:
         """Number of values fitted to."""

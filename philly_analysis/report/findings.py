@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.published import has_philly_layout
-from philly_analysis.errors import UnknownNameError
+from philly_analysis.errors import SuggestsNames, UnknownNameError
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.results import Result
 from philly_analysis.trace import Trace, is_selected
@@ -106,7 +106,7 @@ OF_ALL_JOBS = frozenset(
 """Analyses that need all jobs of the cluster, and so do not run on a subset of a trace."""
 
 
-class Findings(list[str]):
+class Findings(list[str], SuggestsNames):
     """Names of findings; ``.df()`` has their questions, chapters and needs."""
 
     def df(self) -> pd.DataFrame:

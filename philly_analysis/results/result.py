@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from philly_analysis.errors import (
     OutputError,
     SuggestsNames,
     UnknownNameError,
-    no_attribute,
 )
 from philly_analysis.results.escaping import csv_text
 from philly_analysis.results.formatting import quantity, unit_of
@@ -46,7 +45,7 @@ _PAGE_STYLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(SuggestsNames):
     """One headline number: its name with the unit (``median_wait_s``), value and meaning."""
 
     name: str
@@ -72,7 +71,7 @@ class Fact:
         return unit_of(self.name)
 
 
-class Facts(tuple[Fact, ...]):
+class Facts(tuple[Fact, ...], SuggestsNames):
     """Facts by position, name or attribute: ``facts.median_wait_s`` is a value.
 
     ``dict(facts)`` has all values by name, ``facts.df()`` names, values, units and meanings.
@@ -84,7 +83,7 @@ class Facts(tuple[Fact, ...]):
         """Return the value of a fact."""
         if name in self.keys():
             return self[name]
-        raise no_attribute(self, name, [*self.keys(), "keys", "values", "items", "df"])
+        return cast("Value", super().__getattr__(name))  # type: ignore[misc]
 
     def keys(self) -> list[str]:
         """Return the names."""
@@ -424,6 +423,9 @@ class Results(dict[str, Result], SuggestsNames):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self]
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise UnknownNameError("result", str(name), self)
 
     def df(self) -> pd.DataFrame:
         """Return the facts of all results as a table: result, name, value, unit, meaning."""

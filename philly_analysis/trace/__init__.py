@@ -31,7 +31,6 @@ from philly_analysis.trace.relations import (
     MACROS,
     Relation,
     macro_connection,
-    relations,
     tables_read,
     with_dependencies,
 )

@@ -162,11 +162,10 @@ class Trace(SuggestsNames):
         MissingTableError
             The trace lacks the table, or one that the relation needs.
         """
-        if not isinstance(key, str):
-            return self.df()[key]
-        if key not in TABLES.keys() | relations().keys() and self.has("job_records"):
+        is_relation = isinstance(key, str) and key in TABLES.keys() | relations().keys()
+        if not is_relation and self.has("job_records"):
             records = Rows(self.answer("job_records"))
-            if key in records:
+            if not isinstance(key, str) or key in records:
                 return records[key]
         return Rows(self.answer(key))
 
@@ -193,6 +192,11 @@ class Trace(SuggestsNames):
 
     def __bool__(self) -> bool:
         return True
+
+    @classmethod
+    def has_name(cls, name: str) -> bool:
+        """Return whether traces have an attribute of this name, or a relation."""
+        return name in vars(cls) or name in relations()
 
     def keys(self) -> list[str]:
         """Return the names of the tables, as ``trace.relations`` does of all relations."""

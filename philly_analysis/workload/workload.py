@@ -26,7 +26,6 @@ from philly_analysis.trace import (
     Trace,
     TraceLike,
     evaluate,
-    relations,
     write_trace,
 )
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
@@ -189,9 +188,9 @@ class Workload(SuggestsNames):
 
         def __getattr__(self, name: str) -> Any:
             """Return what a trace of these jobs has under the name: ``users``, ``where``."""
-            if name.startswith("_") or name not in vars(Trace).keys() | relations().keys():
-                return super(Workload, self).__getattr__(name)
-            return getattr(Trace(self), name)
+            if not name.startswith("_") and Trace.has_name(name):
+                return getattr(Trace(self), name)
+            return super(Workload, self).__getattr__(name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the rows of a table, as ``workload.jobs`` does, or what :meth:`df` has for a key.
