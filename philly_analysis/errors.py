@@ -3,7 +3,7 @@
 import inspect
 import tomllib
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Iterator, KeysView, ValuesView
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, ValuesView
 from difflib import get_close_matches
 from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
@@ -208,10 +208,11 @@ def _check_arguments(function: Callable[..., object]) -> Callable[..., object]:
         except TypeError:
             signature = inspect.signature(function)
             try:
-                signature.bind(*args, **kwargs)
+                given = signature.bind(*args, **kwargs).arguments
             except TypeError as error:
                 reason = error
             else:
+                _check_numbers(function, signature, given)
                 raise  # the arguments are right: the error is of the function's own
         parameters = signature.parameters
         known = [
@@ -243,6 +244,19 @@ def _check_arguments(function: Callable[..., object]) -> Callable[..., object]:
     return checked
 
 
+def _check_numbers(
+    function: Callable[..., object], signature: inspect.Signature, given: Mapping[str, object]
+) -> None:
+    """Raise an ArgumentError for text that is given for a number."""
+    for name, value in given.items():
+        kind = signature.parameters[name].annotation
+        kind = kind if isinstance(kind, str) else str(getattr(kind, "__name__", kind))
+        if isinstance(value, str) and kind.startswith(("int", "float")):
+            raise ArgumentError(
+                f"{function.__name__}(): {name} is a number. Use {name}=1, not {value!r}."
+            ) from None
+
+
 class CheckedFunction:
     """A function of the package whose errors name the call for an absent attribute or item.
 
@@ -262,24 +276,21 @@ class CheckedFunction:
 
         Ranges, iterators, arrays and columns are taken as lists, and numbers of NumPy as Python's.
         """
-        plain = {name: _plain(value) for name, value in kwargs.items()}
-        values = [_plain(value) for value in args]
+        named = {name: plain(value) for name, value in kwargs.items()}
+        values = [plain(value) for value in args]
         positional = [n for n, p in self._parameters.items() if p.kind < p.VAR_POSITIONAL]
-        for name, value in [*zip(positional, values, strict=False), *plain.items()]:
-            self._check_kind(name, value)
-        return self._function(*values, **plain)
+        for name, value in [*zip(positional, values, strict=False), *named.items()]:
+            self._check_several(name, value)
+        return self._function(*values, **named)
 
-    def _check_kind(self, name: str, value: object) -> None:
-        """Raise an ArgumentError for a list of what is one value, or text for a number."""
-        if name not in self._parameters:
-            return
-        kind, call = str(self._parameters[name].annotation), self.__name__
-        instead = familiar_names("philly_analysis", "instead").get(f"{call}({name})")
+    def _check_several(self, name: str, value: object) -> None:
+        """Raise an ArgumentError for a list of what is one value."""
+        kind = str(self._parameters[name].annotation) if name in self._parameters else "Sequence"
         if isinstance(value, list | tuple) and "Sequence" not in kind and "Iterable" not in kind:
+            call = self.__name__
+            instead = familiar_names("philly_analysis", "instead").get(f"{call}({name})")
             use = instead or f"[{call}(…, {name}=one) for one in …]"
             raise ArgumentError(f"{call}(): {name} is one value, not several. Use {use}.")
-        if isinstance(value, str) and kind.startswith(("int", "float")):
-            raise ArgumentError(f"{call}(): {name} is a number. Use {name}=1, not {value!r}.")
 
     def __get__(self, owner: object, kind: type | None = None) -> object:
         return self  # with this, ``inspect`` and ``help`` take it for a function
@@ -294,7 +305,7 @@ class CheckedFunction:
         return self.__qualname__  # pickled by name, as functions are
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """Return a range, an iterator, an array or a column as a list, and a number as Python's."""
     if isinstance(value, SuggestsNames):
         return value

@@ -45,7 +45,7 @@ class SampleOptions(TypedDict, total=False):
     load: float
     gpus: int | None
     offered: float | None
-    start: datetime
+    start: datetime | str
     variation: str
 
 
@@ -152,7 +152,7 @@ class WorkloadModel(Parts, SuggestsNames):
         offered: float | None = None,
         seed: int | np.random.Generator = 0,
         seeds: Iterable[int] | None = None,
-        start: datetime = MONDAY,
+        start: datetime | str = MONDAY,
         variation: str = "month",
     ) -> Workload | Ensemble:
         """Draw a workload: the trace of an infinite cluster without waits.
@@ -182,7 +182,7 @@ class WorkloadModel(Parts, SuggestsNames):
         seeds
             Several seeds: return an :class:`Ensemble` with a period for each.
         start
-            A Monday 00:00 UTC.
+            A Monday 00:00 UTC: ``"2024-01-01"``, or a datetime.
         variation
             ``month``: each seed is another period; ``none``: each is the fitted one.
 
@@ -202,7 +202,7 @@ class WorkloadModel(Parts, SuggestsNames):
             "load": load,
             "gpus": gpus,
             "offered": offered,
-            "start": start,
+            "start": datetime.fromisoformat(start) if isinstance(start, str) else start,
             "variation": variation,
         }
         if seeds is not None:

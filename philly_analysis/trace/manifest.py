@@ -223,6 +223,11 @@ class Manifest:
 
 def not_a_trace(place: object) -> TraceError:
     """Return the error for a folder or address without a manifest."""
+    if isinstance(place, Path) and place.is_file():
+        return TraceError(
+            f"{place} is a file, not a trace. Use ingest(SOURCE, RAW, OUT), for a table of jobs "
+            "with the source table."
+        )
     return TraceError(
         f"{place} is not a trace: it has no {MANIFEST}. Make one with ingest(SOURCE, RAW, OUT)."
     )

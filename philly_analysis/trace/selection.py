@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.atomic import scratch_folder
-from philly_analysis.errors import QueryError, TraceError, UnknownNameError
+from philly_analysis.errors import QueryError, TraceError, UnknownNameError, plain
 from philly_analysis.trace.connection import first_line
 from philly_analysis.trace.manifest import Manifest, Sample
 from philly_analysis.trace.rows import Rows
@@ -75,7 +75,8 @@ class Selection:
         for column, value in columns.items():
             if column not in JOBS.column_names:
                 raise UnknownNameError("column of jobs", column, JOBS.column_names)
-            options = value if isinstance(value, list | tuple | set | frozenset) else [value]
+            several = plain(value)
+            options = several if isinstance(several, list | tuple | set | frozenset) else [several]
             values[column] = sorted(str(option) for option in options if option is not None)
             known = f'"{column}"::varchar in (select unnest(${column}))'
             conditions.append(f'({known} or "{column}" is null)' if None in options else known)
