@@ -94,9 +94,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
         There are fewer than two traces.
     """
     if len(traces) < 2:
-        raise TraceError(
-            f"{len(traces)} trace given, where two or more are compared. Use compare(trace, other)."
-        )
+        raise TraceError(f"{len(traces)} trace given, not at least two. Use compare(trace, other).")
     names = list(names) or trace_names(traces)
     reads: dict[str, None] = {}
     completions: list[pd.DataFrame] = []
