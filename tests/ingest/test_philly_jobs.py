@@ -20,6 +20,7 @@ def test_a_plain_job(made: Ingest) -> None:
     ]
     assert got.rows("select machine_id, gpus, gpus_listed from machines") == [("m1", 2, None)]
     assert got.trace.tables == {"jobs", "attempts", "placements", "machines"}
+    assert not [note for note in got.manifest.notes if "flagged" in note]
 
 
 def test_none_as_text_is_unknown(made: Ingest) -> None:

@@ -11,6 +11,7 @@ from philly_analysis.errors import ModelError
 from philly_analysis.models import load_model
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation import calibration, philly_like
+from philly_analysis.models.validation.baselines import lublin_feitelson
 from philly_analysis.models.validation.calibration import (
     REAL_PART,
     WORKLOAD_MODEL,
@@ -23,6 +24,19 @@ from philly_analysis.models.validation.splits import SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import DATA, JOBS, observed
 from tests.support.facts import number
+
+
+def test_the_older_model_makes_run_times_longer_with_the_gang_as_fitted() -> None:
+    rng = np.random.default_rng(1)
+    gpus = 2 ** rng.integers(0, 5, 4_000)
+    is_short = rng.random(gpus.size) < 0.9 - 0.05 * gpus
+    run_s = np.where(is_short, rng.lognormal(3, 0.4, gpus.size), rng.lognormal(9, 0.4, gpus.size))
+    at = np.sort(rng.uniform(0, 30 * 86_400, gpus.size))
+    jobs = pd.DataFrame({"submitted_s": at, "gpus": gpus, "run_s": run_s})
+    drawn = lublin_feitelson(jobs, 30 * 86_400)(20_000, np.random.default_rng(2))
+    for size in (1, 4, 16):
+        long = (drawn.loc[drawn["gpus"] == size, "run_s"] > 400).mean()
+        assert long == pytest.approx(0.1 + 0.05 * size, abs=0.05), size
 
 
 def test_distances_by_hand() -> None:
