@@ -7,7 +7,7 @@ reasons by chance.
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.results import Fact, Result, figures, percent
+from philly_analysis.results import Fact, Result, count, figures, percent
 from philly_analysis.trace import Trace
 
 QUESTION = "Do the same jobs and users fail repeatedly for the same reason?"
@@ -34,12 +34,12 @@ def compute(trace: Trace) -> Result:
     sentences = []
     if per_job and per_user:
         sentences.append(
-            f"Over the {f'{len(top)} ' if len(top) > 1 else ''}most frequent "
-            f"{'reasons' if len(top) > 1 else 'reason'}, the same reason occurs "
-            f"{per_job:.1f} times per affected job and {per_user:.1f} times per affected user."
+            f"Over the {count(len(top), 'most frequent reason').removeprefix('1 ')}, the same "
+            f"reason occurs {per_job:.1f} times per affected job and {per_user:.1f} times per "
+            "affected user."
         )
         known = top.dropna(subset=["trials_per_user", "top_user_pct"])
-        if len(known):
+        if len(known) and known["trials_per_user"].max() > 1:
             worst = known.sort_values(["trials_per_user", "reason"]).iloc[-1]
             sentences.append(
                 f"{worst['reason']} recurs most for the same user: "
