@@ -18,6 +18,10 @@ _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}"
     r"(?:\(\w{1,60}\)|(?: \(see above.{0,20}\)))?(?::|$)"
 )
+# an exception that lost its place at the left margin, as pasted output does
+_CLASS = re.compile(
+    r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|$)"
+)
 # source code as tracebacks, rich and IPython quote it
 _QUOTED = re.compile(
     r"^\s{1,40}raise\s|^\s{0,4}[│|]\s{1,4}(?:❱\s)?\s{0,6}\d{1,6}\s[│|]|^-{2,6}> ?\d{1,6}\s"
@@ -133,6 +137,10 @@ class Tracebacks:
                 block.function, block.source = frame.group(1) or "", ""
             elif at == first or (_HEADER in line and not framed):
                 pass
+            elif framed and not after_frame and _CLASS.match(line.strip()):
+                block.exception = at
+                pieces.append(at)
+                break
             elif framed and (line[:1].isspace() or (after_frame and not _EXCEPTION.match(line))):
                 if after_frame:
                     block.source, block.quoted = line.strip(), at

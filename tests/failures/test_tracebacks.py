@@ -50,6 +50,11 @@ def test_an_exception_raised_while_handling_another() -> None:
     assert read(text).found[10].relation == "raised while handling"
 
 
+def test_an_exception_that_is_indented_ends_the_traceback() -> None:
+    found = read(CHAINED.replace("KeyError: 'x'", "    MemoryError")).found[0]
+    assert (found.exception, found.last) == (3, 3)
+
+
 def test_a_traceback_without_its_end_names_no_exception() -> None:
     found = read(CHAINED.split("KeyError: ")[0] + "step 1 loss 0.3\n")
     assert found.found[0].exception == -1
