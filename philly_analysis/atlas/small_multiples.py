@@ -16,7 +16,7 @@ SYMBOLS = {
     Verdict.HOLDS: "●",
     Verdict.REVERSED: "✕",
     Verdict.ABSENT: "≈",
-    Verdict.UNDECIDED: "?",
+    Verdict.UNDECIDED: "■",
 }
 """A symbol per verdict, so that it does not depend on colour alone."""
 
