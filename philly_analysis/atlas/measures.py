@@ -145,8 +145,7 @@ def median_of_bins(value: str, weight: str, counted: str) -> Measure:
     counted
         Name of the observations, which are the weights.
     """
-    quarters = {"0": (-1, 0), "1–25": (0, 25), "26–50": (25, 50), "51–75": (50, 75)}
-    quarters["76–100"] = (75, 100)
+    quarters = {"0": (-1, 0)} | {f"≤ {end}": (end - 25, end) for end in (25, 50, 75, 100)}
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
         return median(r, rows[value], rows[weight])

@@ -27,16 +27,20 @@ _CELL, _FONT = 0.34, 7.5
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sizes of the figure in inches, of its markers as a factor, and of its texts.
+    """Sizes of the figure.
 
     Attributes
     ----------
-    edges
-        Height of what is above and below the rows.
+    row, column, labels, edges
+        Inches of a row, a column, the labels of the rows, and of what is above and below the rows.
+    markers
+        Factor of the markers' size.
     letters
         Letters of a claim in a line.
     turned
         Degrees by which the names of clusters are turned.
+    legend
+        Columns of the legend.
     """
 
     row: float = 0.245
