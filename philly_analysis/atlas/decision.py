@@ -64,8 +64,8 @@ def decide(undecided: Finding, claim: Claim, rows: pd.DataFrame, block: str = ""
     if why := _too_few(claim, rows, r):
         return replace(undecided, counts=counts, why=why, brief="too few rows")
     effect = r.estimate(claim.measure.statistic(rows, r))
-    if claim.measure.most is not None and effect.low == effect.low:
-        effect = replace(effect, high=claim.measure.most)
+    if claim.measure.upper and effect.low == effect.low:
+        effect = replace(effect, high=max(effect.high, claim.measure.upper(rows, r)))
     verdict = claim.verdict(effect)
     return replace(
         undecided,

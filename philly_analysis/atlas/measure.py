@@ -36,10 +36,9 @@ class Measure:
         Unit of the effect.
     events
         Events in each group, for a ratio of two shares.
-    most
-        Upper bound of the effect where the bootstrap does not find one: it is then the upper end
-        of the interval. No sample has heavier rows than the heaviest observed, so a share of the
-        top is underestimated and hardly ever overestimated.
+    upper
+        Least upper end of the interval, where that of the bootstrap is too low: no sample has
+        heavier rows than the heaviest observed.
     """
 
     statistic: Statistic
@@ -48,7 +47,7 @@ class Measure:
     shape: Shape
     unit: Unit
     events: Counts | None = None
-    most: float | None = None
+    upper: Callable[[pd.DataFrame, Resampling], float] | None = None
 
 
 def bars(

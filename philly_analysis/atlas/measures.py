@@ -1,6 +1,7 @@
 """Measure shares, ratios, medians and concentrations from the rows of a claim."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,7 @@ def share_in(
     labels: Mapping[str, object] = _GANGS,
     *,
     counted: str,
+    unseen: Literal["nothing", "a block", "any"] = "nothing",
 ) -> Measure:
     """Measure the share of a sum in some groups of rows, in percent, with a bar per group.
 
@@ -70,13 +72,22 @@ def share_in(
         Groups of the bars by label.
     counted
         Column of the number of observations, which is also their name.
+    unseen
+        What the numerator may lack: a block as heavy as the heaviest, or any number of them.
     """
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
         return 100 * ratio(r.sums(rows[part].where(rows[by].isin(values), 0)), r.sums(rows[part]))
 
+    def upper(rows: pd.DataFrame, r: Resampling) -> float:
+        if unseen == "any":
+            return 100.0
+        heaviest = np.bincount(r.codes, rows[part]).max() if unseen == "a block" else 0.0
+        inside = rows[part][rows[by].isin(values)].sum()
+        return float(100 * (inside + heaviest) / (rows[part].sum() + heaviest))
+
     panel = parts(part, by, labels, counts=counted)
-    return Measure(statistic, count(counted, counted), panel, "bars", "%")
+    return Measure(statistic, count(counted, counted), panel, "bars", "%", upper=upper)
 
 
 def ratio_of_shares(
@@ -203,7 +214,7 @@ def top_tenth_of(value: str, counted: str) -> Measure:
         at = np.interp(x / 100 * len(v), np.arange(len(v) + 1), upto)
         return pd.DataFrame({"x": x, "y": 100 * at / max(upto[-1], 1e-300), "n": len(v)})
 
-    return Measure(statistic, count(None, counted), panel, "shares", "%", most=100)
+    return Measure(statistic, count(None, counted), panel, "shares", "%", upper=lambda _, r: 100)
 
 
 def cost_ratio() -> Measure:

@@ -1,15 +1,18 @@
-"""Count false verdicts of the claims of an effect on simulated clusters with and without it."""
+"""Count false verdicts on simulated clusters with and without an effect, and at a threshold."""
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.claim import Verdict
-from philly_analysis.atlas.resampling import resampling
+from philly_analysis.atlas.claim import Claim, Finding, Verdict
+from philly_analysis.atlas.decision import decide
+from philly_analysis.atlas.resampling import Resampling
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +37,7 @@ def users(rng: np.random.Generator, n: int, effect: int) -> pd.DataFrame:
         {
             "user": user,
             "gang": np.where(large, ">8", "1"),
+            "length": np.where(x > np.exp(6.2), "longer", "a day"),
             "jobs": 1,
             "failed": hit.astype(int),
             "status": np.where(hit, "Failed", "Pass"),
@@ -103,6 +107,15 @@ ROWS: dict[str, Callable[[np.random.Generator, int, int], pd.DataFrame]] = {
 }
 
 
+def verdicts(
+    claim: Claim, blocks: int, made: Callable[[np.random.Generator], pd.DataFrame]
+) -> Counter[Verdict]:
+    """Count the verdicts of a claim on simulated clusters."""
+    claim = replace(claim, measure=replace(claim.measure, panel=lambda rows: rows))
+    rng, undecided = np.random.default_rng(blocks), Finding(claim.name, "t", Verdict.UNDECIDED)
+    return Counter(decide(undecided, claim, made(rng)).verdict for _ in range(CLUSTERS[blocks]))
+
+
 @pytest.mark.parametrize("effect", [0, 1])
 @pytest.mark.parametrize("blocks", CLUSTERS)
 @pytest.mark.parametrize("name", [c.name for c in CLAIMS.values() if c.of_effect])
@@ -110,11 +123,40 @@ def test_each_verdict_is_wrong_in_at_most_one_of_twenty_clusters(
     name: str, blocks: int, effect: int
 ) -> None:
     claim = CLAIMS[name]
-    rng, found = np.random.default_rng(blocks), Counter[Verdict]()
-    for _ in range(CLUSTERS[blocks]):
-        rows = ROWS.get(name, users)(rng, blocks, effect)
-        r = resampling(rows, of_users=claim.of_users)
-        found[claim.verdict(r.estimate(claim.measure.statistic(rows, r)))] += 1
+    made = ROWS.get(name, users)
+    found = verdicts(claim, blocks, lambda rng: made(rng, blocks, effect))
     right = Verdict.HOLDS if effect else Verdict.ABSENT
     wrong = set(Verdict) - {right, Verdict.UNDECIDED}
     assert all(found[verdict] <= 0.05 * CLUSTERS[blocks] for verdict in wrong), found
+
+
+LEVELS = (
+    *("killed_jobs_cost_much", "gpu_time_is_in_large_gangs", "long_jobs_use_most"),
+    *("most_jobs_use_one_gpu", "jobs_are_short"),
+)
+
+
+def ended(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Jobs of which a part is killed, without an effect."""
+    rows = users(rng, n, 0)
+    return rows.assign(status=np.where(rows["failed"], "Killed", "Pass"))
+
+
+@cache
+def world() -> pd.DataFrame:
+    """Return the jobs of so many users that their shares are the true ones."""
+    return ended(np.random.default_rng(0), 40_000)
+
+
+@pytest.mark.parametrize("blocks", CLUSTERS)
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_level_at_its_threshold_is_decided_falsely_in_at_most_one_of_twenty_clusters(
+    name: str, blocks: int
+) -> None:
+    claim, rows = CLAIMS[name], world()
+    whole = Resampling("users", np.zeros(len(rows), np.int64), np.ones((1, 1)))
+    at = replace(claim, threshold=float(claim.measure.statistic(rows, whole)[0]))
+    found = verdicts(at, blocks, lambda rng: ended(rng, blocks))
+    assert all(found[v] <= 0.05 * CLUSTERS[blocks] for v in (Verdict.HOLDS, Verdict.REVERSED)), (
+        found
+    )
