@@ -14,7 +14,22 @@ import pytest
 
 import philly_analysis as philly
 
-SLOW = ("philly.report(", "philly.sweep(", "philly.analyze(trace)", "philly.ingest(")
+SLOW = (
+    *(
+        "philly.report(",
+        "philly.sweep(",
+        "philly.analyze(trace)",
+        "philly.ingest(",
+        "philly.atlas(",
+    ),
+    *(
+        "philly.compare(",
+        "model.simulate(",
+        "model.sample(20, seeds",
+        "trace.simulate(",
+        "trace.fit(",
+    ),
+)
 """Beginnings of calls that take seconds."""
 
 CALLS = Path(__file__).with_name("familiar_calls.txt").read_text("utf-8").splitlines()
