@@ -266,7 +266,7 @@ def test_an_unwritable_path_raises(tmp_path: Path) -> None:
 def test_the_summary_lists_what_was_assumed(exported: Exporter) -> None:
     text = str(exported("synergy", gpus=16, seed=7, partial=True))
     assert "4 jobs of tiny" in text and "seed 7" in text and "sum of its attempts" in text
-    assert "account: 1 job excluded (24 GPU hours): gang size not among 1, 2, 4, 8, 16." in text
+    assert "account: 1 job excluded (24.0 GPU hours): gang size not among 1, 2, 4, 8, 16." in text
     assert "source: seconds per iteration" in text
     assert "accepts 4 of 5 jobs, 85 of 109 GPU hours" in text
 

@@ -47,7 +47,7 @@ def test_gavel(exported: Exporter) -> None:
     assert {len(r) for r in rows} == {10}  # no header
     # e has 12 GPUs, which Gavel does not know: 86,400 of 391,800 GPU-seconds
     assert done.left_out == {"gang size not among 1, 2, 4, 8": 1}
-    assert "The workload is 4 of 5 jobs, 85 of 109 GPU hours." in done.account
+    assert "The workload is 4 of 5 jobs, 84.8 of 109 GPU hours." in done.account
     assert [r[6] for r in rows] == ["1", "2", "4", "8"]
     assert [float(r[9]) for r in rows] == [0, 10, 20, 20]
     for row, run_s in zip(rows, SMALL_RUNS, strict=True):
