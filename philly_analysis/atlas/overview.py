@@ -149,7 +149,7 @@ def _caption(known: pd.DataFrame, answered: set[str], width: float) -> str:
     ]
     if silent := [c for c in CLAIMS.values() if c.name not in answered]:
         parts.append(
-            f"No cluster here answers: {'; '.join(c.title for c in silent)}. They need "
+            f"No cluster here answers: {'; '.join(c.title for c in silent)}. Needed: "
             f"{', '.join(missing_data(silent))}."
         )
     return fill(" ".join(parts), int(width * 17))
