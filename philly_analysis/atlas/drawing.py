@@ -31,6 +31,7 @@ _LAST_S = 2_592_000.0
 
 _TICKS_S = (1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)
 _FACTORS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
+_FEW_FACTORS = (0.1, 0.3, 1, 3, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,15 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
         case "s":
             low = max(min(min(positive) / 2, claim.threshold / 10), 1)
             high = max(max(positive) * 2, claim.threshold * 10)
-            shown = [v for v in _TICKS_S if low <= v <= high]
+            few = high / low > 10_000  # more labels would overlap on a phone
+            shown = [v for v in _TICKS_S if low <= v <= high and not (few and v == 21_600)]
             labels = (duration(v).replace("60 min", "1 h") for v in shown)
             return Axis(low, high, True, tuple(zip(map(float, shown), labels, strict=True)))
         case "times":
             low = max(min(0.5, min(positive) / 1.2), 0.05)
             high = min(max(2.0, max(positive) * 1.2), 20.0)
-            factors = [v for v in _FACTORS if low <= v <= high]
+            ticks = _FACTORS if high / low < 30 else _FEW_FACTORS
+            factors = [v for v in ticks if low <= v <= high]
             return Axis(low, high, True, tuple((v, f"{v:g}×") for v in factors))
 
 
