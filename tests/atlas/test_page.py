@@ -132,6 +132,16 @@ def test_an_effect_that_supports_its_claim_is_right_of_the_line(
     assert drawing.position(claim, value) == pytest.approx(expected, nan_ok=True)
 
 
+def test_bars_of_a_cycle_stand_side_by_side_in_the_frame() -> None:
+    some = next(iter(CLAIMS.values()))
+    data = pd.DataFrame({"x": range(24), "y": np.linspace(0.5, 2, 24), "n": 1})
+    bars = re.findall(r'<rect x="([\d.-]+)" y="([\d.-]+)"', drawing._cycle(some, data, 2.0))
+    across, up = (np.array([float(bar[i]) for bar in bars]) for i in (0, 1))
+    assert across.size == 24 and np.ptp(np.diff(across)) < 0.2
+    assert drawing._LEFT < across[0] < across[-1] < drawing._RIGHT
+    assert (np.diff(up) < 0).all(), "higher for more"
+
+
 def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path, Result]) -> None:
     known = made[1].table.dropna(subset=["low"])
     assert len(known) > 5

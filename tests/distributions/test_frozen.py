@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.stats as sp
@@ -13,6 +14,7 @@ from philly_analysis.distributions.distribution import EMPIRICAL, Distribution
 from philly_analysis.distributions.fitting import fit_distribution
 from philly_analysis.distributions.quantile_grid import QuantileGrid
 from philly_analysis.errors import ModelError
+from philly_analysis.models import load_model
 from philly_analysis.models.components.gang_size import GangSizeDistribution
 from tests.distributions.test_distributions import ALL, known
 
@@ -141,3 +143,14 @@ def test_intervals_of_quantiles_are_order_statistics() -> None:
     np.testing.assert_allclose(twins.quantile_interval([0.5]), [low, high], rtol=0.05)
     with pytest.raises(ModelError, match="not fitted to values"):
         known("gamma").quantile_interval(0.5)
+
+
+def test_the_plot_is_of_the_cdf_and_of_the_data() -> None:
+    fitted = load_model("philly").duration(gpus=8)
+    ax = plt.figure().subplots()
+    fitted.plot(ax=ax)
+    line, points = (np.asarray(drawn.get_xydata()) for drawn in ax.lines)
+    np.testing.assert_allclose(line[:, 1], 100 * fitted.cdf(line[:, 0]))
+    assert points[:, 0].tolist() == list(fitted.observed[4::5])
+    assert points[[0, -1], 1].tolist() == [5, 95]
+    plt.close("all")

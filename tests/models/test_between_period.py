@@ -190,6 +190,20 @@ def test_a_tilted_distribution_is_the_reweighted_sample(empirical: bool) -> None
     np.testing.assert_allclose(made.cdf(at), [0.05, 0.3, 0.6, 0.9, 0.98], atol=0.015)
 
 
+@pytest.mark.parametrize("shape", [0.0, 0.4])
+def test_the_tail_has_the_weight_at_its_median(shape: float) -> None:
+    knots = np.geomspace(1, 1_000, 51)
+    original = Distribution.of_quantiles(knots, 0.96, shape, 250.0, LOGNORMAL)
+    asked = []
+
+    def log_weight(log_x: Floats) -> Floats:
+        asked.append(np.exp(log_x))
+        return np.zeros_like(log_x)
+
+    tilt(original, log_weight)
+    assert asked[0][-1] == pytest.approx(float(original.ppf(0.98)), rel=1e-6)
+
+
 def test_a_constant_weight_changes_the_mean_weight_only() -> None:
     made, mean = tilt(LOGNORMAL, lambda log_x: np.full(log_x.shape, np.log(3)))
     assert mean == pytest.approx(3)
