@@ -34,6 +34,16 @@ _PREFIX = re.compile(
       | \^C                                            # a terminal's echo of Ctrl-C
       | <stderr>:? | <stdout>:? | kernel: | \|{1,2}\s
       | (?:ERROR|CRITICAL|FATAL|WARNING|INFO)\ (?:\d\d-\d\d\ [\d:]{8}\ )?\[[\w./-]{1,100}:\d{1,6}\]
+      | std(?:out|err)\ [FP]\s                          # a container's log in Kubernetes
+      | \{"(?:[^{}]{1,200}")?(?:log|msg|message)":\ ?"  # a log in JSON
+      | [a-z][\w.]{0,30}-[\w.-]{1,40}\s{1,30}\|\s        # docker compose
+      | [a-z][a-z.]{1,20}-[\w.-]{0,30}\d:\s             # pdsh: a machine
+      | (?:-\ (?:[\w.]{1,60}\ -\ )?|\|\ )?\[?(?:ERROR|CRITICAL|FATAL|[Ee]rror)\]?
+        (?:\ -|:[\w.]{1,60}:|\ \[[^\]]{1,100}\]|\s{1,5}\|\ [\w.:<>]{1,100}\ -)?\s?
+        (?=[\w.]{0,120}(?:Error|Exception)\b|No\ module\ named\ )  # a logger's level
+      | [EF]\d{4}\ [^\]]{10,80}\]\s(?=[\w.]{0,120}(?:Error|Exception)\b|No\ module\ named\ )
+      | [a-z][\w./-]{0,40}\[\d{1,8}\]:\s               # a service in a system's journal
+      | >\s                                            # a quotation
       | what\(\):                                       # of a C++ exception
       | (?:\[PG\ [^\]]{1,80}\]\ )?Process\ group\ watchdog\ thread\ terminated\ with\ exception:
     )""",
@@ -112,8 +122,7 @@ def _split_pieces(lines: pl.DataFrame) -> pl.DataFrame:
 
 def message(piece: str) -> str:
     """Strip the prefixes of a piece (rank, launcher tag, time, process) and what relays it."""
-    start = _end_of_prefixes(piece)
-    return piece[start:].strip() if start else piece.rstrip()
+    return piece[_end_of_prefixes(piece) :].strip()
 
 
 def unprefixed(piece: str) -> str:

@@ -10,7 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from philly_analysis.failures import NO_SIGNATURE, REASONS, classify_text, signatures
+from philly_analysis.failures import (
+    NO_SIGNATURE,
+    REASONS,
+    classify_text,
+    classify_texts,
+    signatures,
+)
 from philly_analysis.failures.context import texts_of
 from philly_analysis.failures.hints import find_hinted
 from philly_analysis.failures.lines import PIECE_CHARS, split_lines
@@ -48,6 +54,57 @@ def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -
         assert (decided.reason, decided.rule) == (NO_SIGNATURE, "")
     else:
         assert (decided.rule, decided.reason, decided.fine) == (rule.id, rule.reason, rule.fine)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "  ",
+        "> ",
+        "[rank3]: ",
+        "[1,3]<stderr>:",
+        "worker-0  | ",
+        "gpu-07: ",
+        "(train_fn pid=306) ",
+        "2024-05-01T10:00:00.123456789Z stderr F ",
+        "May  1 10:00:00 node17 slurm[12]: ",
+        '{"level":"error","msg":"',
+    ],
+)
+def test_what_launchers_and_loggers_write_before_a_line_changes_no_verdict(prefix: str) -> None:
+    rules = [rule for rule in TABLE if rule.role not in ("benign", "warning")]
+    examples = [rule.example for rule in rules if "\n" not in rule.example]
+    changed = [
+        example
+        for example, found in zip(
+            examples, classify_texts(prefix + example for example in examples), strict=True
+        )
+        if found.reason != classify_text(example).reason
+    ]
+    assert changed == []
+
+
+LOGGED = {
+    "ValueError: no such optimizer": "Traceback from crash",
+    "PIL.CorruptError: page 4": "Incorrect inputs",
+    "No module named 'flash_attn_2_cuda'": "Import error",
+    "terminate called after throwing an instance of 'std::runtime_error'": "Core dump",
+}
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        "ERROR:root:",
+        "2024-05-01 10:00:00,123 - ERROR - ",
+        "2024-05-01 10:00:00,123 - trainer - ERROR - ",
+        "2024-05-01 10:00:00.123 | ERROR    | __main__:main:12 - ",
+        "[2024-05-01 10:00:00,123] [ERROR] [main.py:12:run] ",
+        "E0501 10:00:00.123456 1234 main.cc:12] ",
+    ],
+)
+def test_a_logged_error_is_read_like_one_that_is_printed(level: str) -> None:
+    assert {line: classify_text(level + line).reason for line in LOGGED} == LOGGED
 
 
 def test_hints_are_lower_case_and_one_is_in_what_the_pattern_matches() -> None:
