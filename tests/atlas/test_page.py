@@ -216,6 +216,7 @@ def test_each_dataset_is_read_by_what_there_is_or_says_why_not() -> None:
     assert {m.stem for m in SHIPPED.glob("*.toml")} <= read
 
 
+@pytest.mark.slow
 def test_the_picture_for_a_phone_is_as_wide_as_one() -> None:
     atlas = evaluate([], shipped=shipped_answers())
     figure = plot(atlas.table, atlas.result(), PHONE)
