@@ -98,7 +98,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.fit(path, family='empirical').gang_size.pmf(1)": lambda v: 0 <= v <= 1,
     "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits,
     "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits,
-    "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: v.path == v.file and str(v),
+    "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: v.path == Path(v.file) and str(v),
 }
 
 EXPLAINED = {

@@ -108,6 +108,11 @@ class Exported(SuggestsNames):
         """Return the content of the sidecar file: JSON text."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
+    @property
+    def path(self) -> Path:
+        """The file or folder that was written."""
+        return Path(self.file)
+
     def __str__(self) -> str:
         """Return a summary for a terminal."""
         load = "not defined" if self.offered_load is None else f"{self.offered_load:.2f}"
