@@ -50,35 +50,37 @@ def coverage() -> Figure:
 
 def conclusions() -> Figure:
     """Draw published factors of improvement by source of jobs, coloured by verdict."""
-    table = pd.read_csv(FOLDER / "conclusions.csv", index_col=0, dtype=str)
-    fig, [ax] = figures.canvas(width=9, height=4.6)
+    table = pd.read_csv(FOLDER / "conclusions.csv", keep_default_na=False)
+    fig, [ax] = figures.canvas(width=9, height=6)
     at, ticks = 0.0, {}
-    for headline, cells in table.iterrows():
-        ticks[at] = str(headline)
-        for jobs, text in cells.items():
-            factor, _, verdict = str(text).partition(" ")
+    for comparison, rows in table.groupby("comparison", sort=False):
+        ticks[at] = str(comparison)
+        for row in rows.to_dict("records"):
             at -= 1
-            ticks[at] = str(jobs)
-            ax.plot(float(factor), at, "o", color=_VERDICTS[verdict][1], ms=6)
+            ticks[at] = str(row["jobs"])
+            color = _VERDICTS[row["verdict"]][1]
+            ax.hlines(at, row["low"], row["high"], color=color, lw=2)
+            ax.plot(row["factor"], at, "o", color=color, ms=5)
             ax.annotate(
-                factor,
-                (float(factor), at),
-                (7, 0),
+                f"{row['factor']:.3g}",
+                (row["high"], at),
+                (5, 0),
                 textcoords="offset points",
                 va="center",
                 fontsize=8,
             )
         at -= 1.6
     ax.axvline(1, color=figures.INK, lw=0.9)
-    ax.set(xscale="log", xlabel="times better than without it (1: no gain)", xlim=(0.9, 20))
-    ax.set_xticks([1, 1.5, 2, 3, 5, 10], ["1", "1.5", "2", "3", "5", "10"])
+    ax.set(xscale="log", xlabel="times better than without it (1: no gain)", xlim=(0.9, 26))
+    ax.set_xticks([1, 1.5, 2, 3, 5, 10, 20], ["1", "1.5", "2", "3", "5", "10", "20"])
     ax.minorticks_off()
+    ax.set_ylim(at + 1, 1)
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
     for label in ax.get_yticklabels():
-        if label.get_text() in table.index:
+        if label.get_text() in set(table["comparison"]):
             label.set_fontweight("bold")
     for name, color in _VERDICTS.values():
-        ax.plot([], [], "o", color=color, label=name)
+        ax.plot([], [], "o-", color=color, label=name)
     figures.legend(ax, loc="upper right")
     return fig
 

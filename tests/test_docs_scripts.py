@@ -91,11 +91,14 @@ def test_measured_results_are_drawn_as_they_are() -> None:
     assert held_out[0, 0] == pytest.approx(100 * 53 / 82)
     assert lines_of(measured.coverage())["this model"][:, 0].tolist() == [87, 92, 92, 92, 90]
     with (DOCS / "measured" / "conclusions.csv").open() as file:
-        _, *rows = csv.reader(file)
-    factors = [float(cell.split()[0]) for row in rows for cell in row[1:]]
+        rows = list(csv.DictReader(file))
     [ax] = measured.conclusions().axes
     dots = np.array([points(line)[0] for line in ax.lines if len(points(line)) == 1])
-    assert dots[:, 0].tolist() == factors
+    assert dots[:, 0].tolist() == [float(row["factor"]) for row in rows]
+    bars = [bar for drawn in ax.collections for bar in drawn.get_segments()]  # type: ignore[attr-defined]
+    assert [bar[:, 0].tolist() for bar in bars] == [
+        [float(row["low"]), float(row["high"])] for row in rows
+    ]
     assert (np.diff(dots[:, 1]) < 0).all()
 
 
