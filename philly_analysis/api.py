@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast, overload
 
-from philly_analysis.errors import suggest_arguments
+from philly_analysis.errors import ArgumentError, suggest_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -247,6 +247,8 @@ def ingest(
     from philly_analysis.ingest import IngestOptions
     from philly_analysis.ingest import ingest as run
 
+    if not isinstance(source, str | Path):
+        raise ArgumentError("ingest(): it reads files. Use Trace(frame) for a table in memory.")
     if raw is None:
         source, raw = "auto", source
     elif out is None and "/" in str(source):  # raw files and the folder of the trace

@@ -1,8 +1,8 @@
 """List the findings of the report by chapter, with what each needs of a trace."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, SupportsIndex, TypeAlias, cast, overload
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -106,8 +106,39 @@ OF_ALL_JOBS = frozenset(
 """Analyses that need all jobs of the cluster, and so do not run on a subset of a trace."""
 
 
-class Findings(list[str], SuggestsNames):
+class Finding(str):
+    """Name of a finding, with its question."""
+
+    @property
+    def name(self) -> str:
+        """The name as plain text."""
+        return str(self)
+
+    @property
+    def question(self) -> str:
+        """The question that the finding answers."""
+        return ANALYSES[self].QUESTION
+
+
+class Findings(list[Finding], SuggestsNames):
     """Names of findings; ``.df()`` has their questions, chapters and needs."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        super().__init__(map(Finding, names))
+
+    @overload
+    def __getitem__(self, at: SupportsIndex | str) -> Finding: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Findings": ...
+    def __getitem__(self, at: SupportsIndex | str | slice) -> "Finding | Findings":
+        """Return a finding by its number or name, or those of a slice."""
+        if isinstance(at, slice):
+            return Findings(list(self)[at])
+        if isinstance(at, str):
+            if at not in self:
+                raise UnknownNameError("finding", at, self)
+            return Finding(at)
+        return super().__getitem__(at)
 
     def df(self) -> pd.DataFrame:
         """Return one row per finding: analysis, question, chapter, needs (tables and columns)."""

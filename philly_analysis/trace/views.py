@@ -16,6 +16,9 @@ from philly_analysis.trace.schema import MACHINES, REJECTS, TABLES, VIRTUAL_CLUS
 if TYPE_CHECKING:
     import polars as pl
 
+_HINTS = {"attempts": " A table in memory has them if it has columns started_at and ended_at."}
+"""What to do about a table that is not there."""
+
 OPTIONAL = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
 """Relations that have a table's rows, or none if the trace lacks the table."""
 
@@ -77,9 +80,10 @@ class Views:
         for name in sorted(others - self._created):
             if name in TABLES:
                 wanted = ", ".join(sorted(set(names) - {name})) or "the query"
+                present = ", ".join(sorted(self.tables)) or "no tables"
                 raise MissingTableError(
                     f"{wanted} needs the table {name}, which this trace does not have. "
-                    f"It has: {', '.join(sorted(self.tables)) or 'no tables'}."
+                    f"It has: {present}.{_HINTS.get(name, '')}"
                 )
             raise UnknownNameError("table or relation", name, [*TABLES, *relations()])
         self._folder.check(others & self.tables)
