@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pytest
 
 from philly_analysis import analyze
@@ -79,6 +80,17 @@ def test_facts_and_sentences_are_those_of_relations(name: str, traces: dict[bool
     for pattern, query in SENTENCES.get(name, {}).items():
         [row] = trace.sql(query).fetchall()
         assert pattern.format(*row) in said, said
+
+
+def test_panels_of_unequal_height_are_drawn_into_axes_of_a_users_figure(
+    traces: dict[bool, Rows],
+) -> None:
+    for result in analyze(traces[False].trace, ["occupancy", "waits_by_day"]).values():
+        left, right = plt.figure().subplots(1, 2)
+        result.plot(ax=left)
+        upper, lower = (ax.get_position() for ax in left.figure.axes if ax not in (left, right))
+        assert upper.height > 1.5 * lower.height and upper.x1 < right.get_position().x0
+        plt.close("all")
 
 
 def test_other_clusters_are_not_compared_with_the_notebooks_curves(

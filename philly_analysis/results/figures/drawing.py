@@ -109,5 +109,6 @@ def _divide(ax: Axes, columns: int, rows: int, **layout: Any) -> tuple[Figure, l
         box = ax.get_position()
         spec = fig.add_gridspec(1, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1)[0]
     ax.set_axis_off()
-    grid = spec.subgridspec(rows, columns, wspace=0.35, hspace=0.5)
+    spaces = {"wspace": 0.35, "hspace": 0.5} | layout.pop("gridspec_kw", {})
+    grid = spec.subgridspec(rows, columns, **spaces)
     return fig, list(grid.subplots(squeeze=False, **layout).flat)
