@@ -80,6 +80,10 @@ def _trace(out: Path) -> Path:
         schema=["sampled_at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"],
         orient="row",
     )
+    causes = dict.fromkeys(("start_up_s", "fair_share_s", "fragmentation_s", "other_s"), 1.0)
+    tables["known_causes"] = tables["attempts"].select(
+        "job_id", "attempt", **{name: pl.lit(seconds) for name, seconds in causes.items()}
+    )
     failed = tables["jobs"].filter(pl.col("status") == "Failed")["job_id"]
     tables["failures"] = frame(
         "failures", ("job_id", "attempt", "reason"), [(job, 1, "CUDA failure") for job in failed]
