@@ -51,9 +51,10 @@ def lines(program: str) -> list[str]:
 
 
 def words(line: str) -> Iterator[str]:
-    """Yield a command's words, with file patterns expanded."""
+    """Yield a command's words, with file patterns expanded as a shell does."""
     for word in shlex.split(line)[1:]:
-        yield from map(str, sorted(Path().glob(word))) if "*" in word else [word]
+        found = sorted(map(str, Path().glob(word))) if "*" in word else []
+        yield from found or [word]
 
 
 @pytest.mark.parametrize("line", lines("philly"))
@@ -102,7 +103,7 @@ def test_the_commands_run_in_order(
 ) -> None:
     monkeypatch.setenv("PHILLY_CACHE", str(workplace / "cache"))
     for line in lines("philly"):
-        if line in LONG:
+        if line in LONG or "--fetch" in line:  # the latter needs a network
             continue
         for long, short in {**SHORTER, "tcp://head:8786": cluster}.items():
             line = line.replace(long, short)
