@@ -28,11 +28,11 @@ def measured(raw: Path, trace: Path, n: int) -> list[Cost]:
     print(f"  {n} core{'s' * (n > 1)}", flush=True)
     shutil.rmtree(trace, ignore_errors=True)
     costs = []
-    steps = {"scan": "", "ingest": "", "report": "", "sweep": f"{n}"}
+    steps = dict.fromkeys(("scan", "ingest", "report", "sweep"), "")
     if PUBLIC.is_dir():
-        steps["atlas"] = f"{PUBLIC.resolve()}+{n}"
+        steps["atlas"] = str(PUBLIC.resolve())
     for step, name in steps.items():
-        [cost] = measure(step, raw, trace, [name], cores=n)
+        [cost] = measure(step, raw, trace, [name], on=n)
         costs.append(replace(cost, step=step))
     return costs
 

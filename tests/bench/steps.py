@@ -23,6 +23,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from philly_analysis.ingest.build import input_of
+from philly_analysis.parallel import cores
 from philly_analysis.trace.schema import TABLES
 from tests.bench.costs import Cost
 
@@ -102,20 +103,19 @@ def report(_raw: Path, trace: Path, _name: str) -> None:
     app(["report", str(trace), "--out", str(trace.parent / "reports")], standalone_mode=False)
 
 
-def sweep(_raw: Path, _trace: Path, workers: str) -> None:
-    """Simulate eight months of a model under three policies."""
+def sweep(_raw: Path, _trace: Path, _name: str) -> None:
+    """Simulate eight months of a model under three policies, in a process per core."""
     from philly_analysis import sweep as run
 
     policies = ["fifo", "easy", "srtf"]
-    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, workers=int(workers))
+    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, workers=cores())
 
 
-def atlas(_raw: Path, _trace: Path, given: str) -> None:
-    """Ingest the public traces of a folder and test the findings on them: ``FOLDER+WORKERS``."""
+def atlas(_raw: Path, _trace: Path, folder: str) -> None:
+    """Ingest the public traces of a folder in a process per core, and test the findings."""
     from philly_analysis import atlas as run
 
-    folder, _, workers = given.rpartition("+")
-    run(datasets=folder, workers=int(workers))
+    run(datasets=folder, workers=cores())
 
 
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {
@@ -124,12 +124,12 @@ STEPS: dict[str, Callable[[Path, Path, str], None]] = {
 
 
 def measure(
-    step: str, raw: Path, trace: Path, names: Iterable[str] = ("",), cores: int | None = None
+    step: str, raw: Path, trace: Path, names: Iterable[str] = ("",), on: int | None = None
 ) -> list[Cost]:
     """Run a step for each name in one new process, on so many cores; its start is not counted."""
     command = [sys.executable, "-m", "tests.bench.steps", step, str(raw), str(trace), *names]
-    if cores:
-        allowed = ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))
+    if on:
+        allowed = ",".join(map(str, sorted(os.sched_getaffinity(0))[:on]))
         command = ["taskset", "--cpu-list", allowed, *command]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     lines = ran.stdout.splitlines()
