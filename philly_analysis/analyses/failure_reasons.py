@@ -105,7 +105,7 @@ def plot(result: Result) -> Figure:
         if timed > 0:
             times.plot([max(p50, 1), max(p95, 1)], [y, y], color=color, linewidth=2)
             times.plot([max(p50, 1)], [y], marker="o", color=color, markersize=4.5)
-    figures.time_axis(times, hi_s=604_800)
+    figures.time_axis(times)
     times.xaxis.set_tick_params(labelsize=7)
     times.set_xlabel("run time to failure, p50 • to p95")
     times.grid(visible=False, axis="y")

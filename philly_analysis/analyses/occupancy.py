@@ -96,5 +96,6 @@ def plot(result: Result) -> Figure:
     bottom.bar(x, table["hours"], width=1, color=figures.MUTED)
     bottom.set_ylabel("hours")
     figures.percent_axis(bottom, "share of GPUs in use", axis="x")
+    bottom.set_xlim(0, 101)
     figures.label_lines(top)
     return fig

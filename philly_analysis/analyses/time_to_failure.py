@@ -5,9 +5,9 @@ The curves are conditional on failure: they do not show how likely a run is to f
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import trend
+from philly_analysis.analyses.gang_sizes import duration_curves, trend
 from philly_analysis.analyses.texts import TRENDS
-from philly_analysis.results import Fact, Result, duration, figures, gang_label, slug
+from philly_analysis.results import Fact, Result, duration, figures, slug
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace
 
@@ -53,26 +53,25 @@ def plot(result: Result) -> Figure:
         ["gpu_h", "reason"], ascending=[False, True]
     )
     top = costs["reason"].head(_REASONS).tolist()
-    figures.cdf(
+    duration_curves(
         left,
         reasons[reasons["reason"].isin(top)],
-        value="run_s",
+        "run_s",
         by="reason",
         colors=dict(zip(top, figures.CYCLE, strict=False)),
         counts="trials",
+        label=str,
     )
-    figures.cdf(
+    duration_curves(
         right,
         table[(table["reason"] == "all") & (table["demand"] != "all")],
-        value="run_s",
+        "run_s",
         by="demand",
         colors=_DEMAND_COLORS,
         counts="trials",
-        label=gang_label,
     )
     panels = ((left, f"the {len(top)} costliest reasons"), (right, "all reasons, by GPUs"))
     for ax, panel in panels:
-        figures.time_axis(ax)
         ax.set_xlabel("run time to failure")
         figures.title(ax, panel)
         figures.label_lines(ax)

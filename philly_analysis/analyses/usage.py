@@ -165,7 +165,7 @@ def _draw_weeks(ax: Axes, table: pd.DataFrame, kind: str) -> None:
 def _draw_users(ax: Axes, users: pd.DataFrame) -> None:
     idle = users["idle_gpu_h"].fillna(0).sum() > 0
     column, what = ("idle_gpu_h", "idle GPU hours") if idle else ("gpu_h", "GPU hours")
-    rows = users.nlargest(_LISTED, column).iloc[::-1]
+    rows = users[users[column] > 0].nlargest(_LISTED, column).iloc[::-1]
     of = rows["sampled_gpu_h"] if idle else pd.Series(users["gpu_h"].sum(), rows.index)
     labels = [f"{number(float(h))}  {share(h / w)}" for h, w in zip(rows[column], of, strict=True)]
     color = figures.CYCLE[1] if idle else figures.ACCENT
