@@ -426,6 +426,50 @@ def test_a_figure_shows_its_table_and_misleads_nowhere(
             assert canonical(found) == canonical(expected), ax.get_title(loc="left")
 
 
+def test_definitions_are_solid_and_dashed() -> None:
+    rows = [
+        (quantity, definition, gang, pct, pct * (shift + len(gang)))
+        for quantity in ("run time", "wait")
+        for shift, definition in enumerate(("ours", "notebook"))
+        for gang in ("1", ">8")
+        for pct in (0.0, 50.0, 100.0)
+    ]
+    columns = ["quantity", "definition", "gang", "percentile", "value_s"]
+    table = pd.DataFrame(rows, columns=columns)
+    figure = ANALYSES["notebook_definitions"].plot(Result("notebook_definitions", table))
+    assert misleading(figure) == []
+    for ax, (_, own) in zip(figure.axes, table.groupby("quantity"), strict=True):
+        for definition, style in (("ours", "-"), ("notebook", "--")):
+            drawn = [points(*np.asarray(line.get_data())) for line in ax.lines
+                     if line.get_linestyle() == style]  # fmt: skip
+            expected = grid(own[own["definition"] == definition], "gang", "value_s", least=1)
+            assert sorted(drawn) == expected
+
+
+def test_effects_of_locality_have_their_interval_at_their_size() -> None:
+    rows = [
+        (among, size, base + (size or 0), base - 1, base + 20 + (size or 0) ** 2, 5)
+        for base, among in enumerate(("all", "alone", "with co-tenants"))
+        for size in (None, 2, 8)
+    ]
+    columns = ["among", "gpus", "effect_pct", "low_pct", "high_pct", "spread_attempts"]
+    table = pd.DataFrame(rows, columns=columns)
+    figure = ANALYSES["locality_effect"].plot(Result("locality_effect", table))
+    [ax] = figure.axes
+    assert misleading(figure) == []
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["all sizes", "2 GPUs", "8 GPUs"]
+    shown = segments(ax)
+    for (_, own), spans in zip(table.groupby("among", sort=False), shown, strict=True):
+        assert spans[:, :, 1].tolist() == own[["low_pct", "high_pct"]].to_numpy().tolist()
+        assert np.rint(spans[:, 0, 0]).tolist() == [0, 1, 2]
+    middles = [spans[0, 0, 0] for spans in shown]
+    assert np.diff(middles) == pytest.approx(0.22) and middles[1] == 0
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [list(line.get_ydata()) for line in dots] == [  # type: ignore[arg-type]
+        list(own["effect_pct"]) for _, own in table.groupby("among", sort=False)
+    ]
+
+
 def canonical(value: Any) -> Any:
     """Return nested data with its numbers rounded, and dicts in order of their keys."""
     if isinstance(value, dict):

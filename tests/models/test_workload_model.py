@@ -14,6 +14,7 @@ from philly_analysis.models import load_model, shipped
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import DATA, JOBS, MODEL, observed
+from tests.support.drawn_data import bars, curves, misleading, segments
 
 
 def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> None:
@@ -121,7 +122,8 @@ def test_every_shipped_model_can_be_sampled_and_plotted(name: str) -> None:
     html = model._repr_html_()
     assert model.name in html and all(s.split("<")[0][:20] in html for s in model.cannot_know[:1])
     assert model.cannot_know and model.sources
-    assert len(model.plot().axes) == 8
+    figure = model.plot()
+    assert len(figure.axes) == 8 and misleading(figure, cut=True) == []
 
 
 def test_the_example_of_the_readme() -> None:
@@ -184,5 +186,30 @@ def test_a_figure_of_a_model_has_a_png_without_inline_plotting() -> None:
     assert sum("by quantile" in t for t in titles) == 2
     assert sum("by probability" in t for t in titles) == 2
     assert figure.axes[0].collections and figure.axes[1].collections  # bands, and intervals
+    assert misleading(figure, cut=True) == []
+    runs, by_quantile, by_probability, sizes, week, *_ = figure.axes
+    fitted = {f"{c.gang} GPU": c.distribution for c in MODEL.duration.by_gang}
+    levels = np.arange(1, 100)
+    named = {label.split("  ")[0]: points for label, points in curves(runs).items()}
+    for name, of in fitted.items():
+        assert named[name][:, 1] == pytest.approx(100 * of.cdf(named[name][:, 0]))
+    named = curves(by_quantile)
+    for name, of in fitted.items():
+        assert named[name] == pytest.approx(np.column_stack([of.observed, of.ppf(levels / 100)]))
+    shown = [points for points in curves(by_probability).values() if len(points) > 2]
+    for points, of in zip(shown, fitted.values(), strict=True):
+        assert points == pytest.approx(np.column_stack([levels, 100 * of.cdf(of.observed)]))
+    dotted = [line for line in runs.lines if line.get_linestyle() == "None"]
+    for line, of in zip(dotted, fitted.values(), strict=True):
+        every = np.column_stack([of.observed[4::5], levels[4::5]])
+        assert np.asarray(line.get_xydata(), float) == pytest.approx(every)
+    shares = MODEL.gang_size.overall
+    assert bars(sizes)[""] == pytest.approx(
+        {str(g): 100 * p for g, p in zip(shares.sizes, shares.shares, strict=True)}
+    )
+    whiskers = segments(sizes)[0][:, :, 1]
+    assert whiskers == pytest.approx(100 * np.column_stack([shares.low, shares.high]))
+    [rates] = curves(week).values()
+    assert rates == pytest.approx(np.column_stack([range(168), MODEL.arrivals.rate_per_h]))
     drawn = figure._repr_png_()  # type: ignore[attr-defined]
     assert drawn.startswith(b"\x89PNG")

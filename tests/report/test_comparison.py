@@ -18,7 +18,12 @@ from philly_analysis.report.comparison import (
     in_words,
     side_by_side,
 )
-from philly_analysis.report.comparison_figures import plot, plot_activity, plot_groups
+from philly_analysis.report.comparison_figures import (
+    plot,
+    plot_activity,
+    plot_groups,
+    plot_times,
+)
 from philly_analysis.report.comparison_groups import (
     changes_in,
     group_changes,
@@ -28,6 +33,7 @@ from philly_analysis.report.comparison_groups import (
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
+from tests.support.drawn_data import misleading
 
 T = datetime(2026, 3, 2)
 
@@ -139,6 +145,8 @@ def test_the_figure_has_the_times_of_each_trace_and_the_use_of_gpu_time(result: 
         assert ends == [pytest.approx(one), pytest.approx(two)]
     heights = [round(bar.get_height(), 6) for bar in use.patches]  # type: ignore[attr-defined]
     assert heights == pytest.approx([25, 100 / 3] * 2, abs=1e-5)
+    for drawn in (plot(result), plot_times(result), plot_groups(result), plot_activity(result)):
+        assert misleading(drawn) == []
 
 
 def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
@@ -300,6 +308,7 @@ def test_activity_over_time(result: Result) -> None:
         assert means == pytest.approx(gpus)
         edges = ax.patches[0].get_data().edges  # type: ignore[attr-defined]
         assert (edges[0], edges[-1]) == pytest.approx((0, 40 / 60 / 24), abs=1e-4)
+        assert np.ptp(np.diff(edges)) < 1e-9
     allocated_words, waiting_words = activity_sentences(result)
     assert allocated_words == ("25.0 % of the GPU time is allocated under one, 25.0 % under two.")
     assert waiting_words == ("On average jobs wait for 0.25 GPUs under one, 0.88 under two.")

@@ -72,13 +72,20 @@ def segments(ax: Axes) -> list[Floats]:
     return [np.asarray(c.get_segments(), float) for c in some]
 
 
-def misleading(fig: Figure) -> list[str]:
-    """Return messages on marks outside the axes, over one another, or of another's name."""
+def misleading(fig: Figure, *, cut: bool = False) -> list[str]:
+    """Return messages on marks outside the axes, over one another, or of another's name.
+
+    Parameters
+    ----------
+    cut
+        Whether lines may leave the axes, as the tails of a distribution do.
+    """
     return [
         f"panel {i} ({ax.get_title(loc='left')}): {fault}"
         for i, ax in enumerate(fig.axes)
         if ax.get_visible() and ax.axison
         for fault in (*_names(ax), *_bars(ax), *_lines(ax), *_intervals(ax), *_ticks(ax))
+        if not (cut and "leaves" in fault)
     ]
 
 
@@ -157,6 +164,8 @@ def _bars(ax: Axes) -> Iterator[str]:
                 (ax.get_xlim(), ax.get_ylim()) if flat else (ax.get_ylim(), ax.get_xlim())
             )
         )
+        if (ax.xaxis if flat else ax.yaxis).get_scale() == "log":
+            lo = 0  # where a bar starts, infinitely far away
         slack = _CLOSE * (hi - lo)
         if end > hi + slack or start < lo - slack or a0 < left - _CLOSE or a1 > right + _CLOSE:
             yield f"a bar to {end:g} at {(a0 + a1) / 2:g} ends outside {(lo, hi, left, right)}"
@@ -205,6 +214,8 @@ def _intervals(ax: Axes) -> Iterator[str]:
         points = np.asarray(line.get_xydata() if line else np.empty((0, 2)), float)
         for span in spans:
             for point, ends in zip(points, span.get_segments(), strict=False):
+                if not len(ends):  # not known
+                    continue
                 low, high = np.min(ends, axis=0), np.max(ends, axis=0)
                 slack = _CLOSE * np.abs(point)
                 if ((point < low - slack) | (point > high + slack)).any():

@@ -14,6 +14,7 @@ from philly_analysis.results import figures
 from philly_analysis.trace.gantt import day_shares, draw, stacked
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
+from tests.support.drawn_data import segments
 
 DAY = datetime(2026, 3, 2)
 
@@ -137,8 +138,19 @@ def test_few_servers_are_named(servers: int, named: int) -> None:
     rows = runs(("s00", "v", 1, 1, 0, 60))
     _, [ax] = figures.canvas()
     names = dict.fromkeys([f"s{i:02d}" for i in range(servers)], 1)
-    draw(ax, day_shares(rows, names, "gang", DAY), "gang")
+    found = day_shares(rows, names, "gang", DAY)
+    draw(ax, found, "gang")
     assert len(ax.get_yticklabels()) == named
+    *_, rows_from, rows_to = ax.get_images()[0].get_extent()
+    assert (rows_from, rows_to) == (stacked(found.frac).shape[1], 0)
+    if named:  # each name is in the middle between two lines, and so of its server's rows
+        [between] = segments(ax)
+        ends = np.array([0, *between[:, 0, 1], rows_from])
+        assert np.diff(ends) == pytest.approx(rows_from / servers)
+        assert ax.get_yticks() == pytest.approx((ends[1:] + ends[:-1]) / 2)
+        assert between[:, :, 0].tolist() == [[0, 24]] * (servers - 1)
+    hours = [label.get_text() for label in ax.get_xticklabels()]
+    assert hours == [f"{at:02.0f}:00" for at in ax.get_xticks()] and ax.get_xlim() == (0, 24)
 
 
 def test_another_day_and_colours_by_cluster(trace: Trace) -> None:

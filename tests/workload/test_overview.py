@@ -5,6 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from philly_analysis import Trace, load_model
+from tests.support.drawn_data import curves, misleading, steps
 
 
 def titles(figure: Figure) -> list[str]:
@@ -29,7 +30,27 @@ def jobs(wait_s: float) -> pd.DataFrame:
 @pytest.mark.parametrize(("wait_s", "panels"), [(0, 2), (1, 3)])
 def test_a_trace_without_waits_has_no_panel_of_waits(wait_s: float, panels: int) -> None:
     shown = ["Jobs submitted", "GPUs allocated, daily mean", "Queueing delay by gang size"]
-    assert titles(Trace(jobs(wait_s)).plot()) == shown[:panels]
+    figure = Trace(jobs(wait_s)).plot()
+    assert titles(figure) == shown[:panels]
+    assert misleading(figure) == []
+    submitted, allocated, *waits = figure.axes
+    assert steps(submitted)["0"].tolist() == [1] * 10
+    assert steps(allocated)["0"] == pytest.approx([8 / 24] * 10)
+    for ax in waits:
+        [line] = curves(ax).values()
+        assert line[:, 0] == pytest.approx(1) and line[[0, -1], 1].tolist() == [0, 100]
+
+
+def test_the_capacity_is_a_line_within_the_panel() -> None:
+    machines = pd.DataFrame({"machine_id": ["m"], "gpus": [16]})
+    log = jobs(0).assign(attempt=1)
+    attempts = log[["job_id", "attempt", "started_at", "ended_at"]]
+    submitted = log[["job_id", "gpus", "submitted_at"]]
+    figure = Trace({"jobs": submitted, "attempts": attempts, "machines": machines}).plot()
+    allocated = figure.axes[1]
+    assert [line[:, 1].tolist() for line in curves(allocated).values()] == [[16, 16]]
+    assert [text.get_text() for text in allocated.texts] == ["16 GPUs"]
+    assert 16 < allocated.get_ylim()[1] < 20
 
 
 def test_too_few_waits_of_a_gang_are_not_drawn() -> None:

@@ -23,6 +23,7 @@ from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.validation.splits import SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import DATA, JOBS, observed
+from tests.support.drawn_data import curves, misleading
 from tests.support.facts import number
 
 
@@ -138,4 +139,17 @@ def test_the_generator_is_far_from_philly_and_the_fitted_model_is_not() -> None:
     assert result.fact("philly_gang_size_variation") == 0
     assert number(result, "literature_hourly_dispersion") < 2
     assert number(result, "real_hourly_dispersion") > 2
-    assert len(philly_like.plot(result).axes) == 6
+    figure = philly_like.plot(result)
+    assert misleading(figure, cut=True) == []
+    *runs, sizes, gaps = figure.axes
+    of = dict(iter(result.table.groupby("what", sort=False)))
+    panels = [rows for _, rows in of["run time"].groupby("gang", sort=False)]
+    panels += [of["gang size"], of["gap between arrivals"]]
+    least = [0.0] * len(runs) + [0.0, 0.5]
+    for ax, rows, shortest in zip((*runs, sizes, gaps), panels, least, strict=True):
+        drawn = curves(ax)
+        assert drawn.keys() == set(rows["source"])
+        for source, own in rows.groupby("source"):
+            points = own[["value", "percentile"]].to_numpy(float)
+            assert drawn[str(source)][:, 1] == pytest.approx(points[:, 1])
+            assert drawn[str(source)][:, 0] == pytest.approx(points[:, 0].clip(shortest))
