@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import rankdata
 
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.analyses import completeness
@@ -25,7 +26,14 @@ from philly_analysis.experiments.advice.baseline import (
     fit_baseline,
     near_ties,
 )
-from philly_analysis.experiments.advice.gains import Gain, Monthly, gain_of, monthly, predicted
+from philly_analysis.experiments.advice.gains import (
+    Gain,
+    Monthly,
+    gain_of,
+    monthly,
+    p_value,
+    predicted,
+)
 from philly_analysis.experiments.advice.lever import Assumptions, Change
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
@@ -207,6 +215,22 @@ def test_nine_of_ten_months_lie_in_the_interval() -> None:
     even = monthly(np.ones(720), days)
     assert even.mean == pytest.approx(720 * 30 / (719 / 24))
     assert even.high - even.low < 0.01 * even.mean
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [(0.3, 1.2, -0.7, 2.0, 0.1, -0.2, 3.5, 1.1, 0.9, -4.0, 5.0, 0.6), (2, 2, -2, 0, 0, 1, 3, -1),
+     (0,), (1,) * 12, (-1, -2)],
+)  # fmt: skip
+def test_a_p_value_is_the_share_of_signs_with_a_sum_of_ranks_as_large(
+    sums: tuple[float, ...],
+) -> None:
+    blocks = np.pad(np.array(sums, float), (0, 12 - len(sums)))
+    found = p_value(np.append(blocks, 0), np.append(np.arange(12) + 0.5, 12.0) - 0.5)
+    kept = blocks[blocks != 0]
+    ranks = rankdata(abs(kept))
+    drawn = np.array(list(product((0, 1), repeat=len(kept)))) @ ranks
+    assert found == pytest.approx(np.mean(drawn >= ranks @ (kept > 0)))
 
 
 def test_the_interval_of_drawn_months_has_twice_their_variance() -> None:
