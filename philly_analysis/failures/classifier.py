@@ -7,7 +7,7 @@ from philly_analysis.failures.confidence import confidence_of
 from philly_analysis.failures.context import Text, texts_of
 from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, describe
 from philly_analysis.failures.hints import Hinted, find_hinted
-from philly_analysis.failures.lines import split_lines
+from philly_analysis.failures.lines import is_script_line, split_lines
 from philly_analysis.failures.matching import Evidence, find_evidence
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, tiers_of
 from philly_analysis.failures.signature import RANKS, Signature
@@ -113,12 +113,11 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     matched = list(find_evidence(text, hinted, tracebacks))
     evidence, benign = _weigh(matched)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
-    root = _explained(ordered[0], ordered, text) if ordered else None
-    if root is None or all(found.rank == RANKS["warning"] for found in ordered):
-        benign, root = benign or root is not None or _progressed(text, 0), None
-    elif (root.rule.role == "suspicion" and _progressed(text, root.piece)) or (
-        root.rank > RANKS["root"] and _completed(root, _last(matched) + 1, text)
-    ):
+    found = next((each for each in ordered if not _goes_on(each, ordered, text)), None)
+    root = _explained(found, ordered, text) if found else None
+    if root is None or all(each.rank == RANKS["warning"] for each in ordered):
+        benign, root = benign or bool(ordered) or _progressed(text, 0), None
+    elif root.rank > RANKS["root"] and _completed(root, _last(matched) + 1, text):
         benign, root = True, None
     events = _events(text, matched, root, tracebacks)
     if root is None:
@@ -138,6 +137,20 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
         level=level,
         confidence=confidence_of(level, root.rule.role),
         events=events,
+    )
+
+
+def _goes_on(found: Evidence, others: Iterable[Evidence], text: Text) -> bool:
+    """Whether the program goes on after a suspicion, or a script after a line that fails."""
+    if found.rule.role == "suspicion" and _progressed(text, found.piece):
+        return True
+    if found.rank > RANKS["suspicion"] or not is_script_line(text.pieces[found.piece]):
+        return False
+    return _progressed(text, found.piece) or any(
+        later.piece > found.piece
+        and later.rank <= RANKS["interruption"]
+        and not is_script_line(text.pieces[later.piece])
+        for later in others
     )
 
 

@@ -53,6 +53,11 @@ _RANK = re.compile(
     r"\s{0,40}(?:\[?rank\s?(\d{1,6})\]?:|\[(?:default)?(\d{1,5})\]:|\[\d{1,9},(\d{1,9})\]<\w"
     r"|(\d{1,5}):\s|\(\w{1,60},?\s(?:pid|ip|rank)=(\d{1,12}))"
 )
+# a shell about a line of a script, unless a process ended there
+_SCRIPT_LINE = re.compile(
+    r"^(?:\S{1,200}: line \d{1,6}: (?!\s{0,10}\d{1,10} [A-Z])"
+    r"|(?:cp|mv|rm|ln|ls|cat|cd|sed|awk|tar|find|grep|head|tail|touch|mkdir|chmod|chown): )"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,11 @@ def unprefixed(piece: str) -> str:
     """Strip the prefixes of a piece and keep the indentation after them."""
     start = _end_of_prefixes(piece)
     return piece[start:].removeprefix(" ").rstrip() if start else piece.rstrip()
+
+
+def is_script_line(piece: str) -> bool:
+    """Whether a shell reports an error in a line of a script, after which the script goes on."""
+    return _SCRIPT_LINE.match(message(piece)) is not None
 
 
 def rank_of(piece: str) -> str:

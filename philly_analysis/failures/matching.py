@@ -34,6 +34,8 @@ _HEADS = re.compile(
 )
 HEADED_LINES = 2
 _TAG_CHARS = 200
+# a list of strings, as programs print their data
+_LISTED = re.compile(r"^[^'\"\[\]]{0,60}\[\s?(?:'[^']{0,400}'|\"[^\"]{0,400}\"),")
 
 _NO_MESSAGE = re.compile(r"[\w.]{1,200}:?$")
 
@@ -89,7 +91,10 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
             # of an exception without a message, the statement that raised it
             line = f"{line.rstrip(':')}: {raised.source}"
             hints |= hints_in(raised.source)
+        listed = _LISTED.match(line) is not None
         for rule in _rules_of(hints):
+            if listed and rule.level == "general rule":
+                continue
             if matches(rule, line) and _fits(rule, raised) and _near(rule, at, text, around):
                 recovered = _recovered(rule, at, text)
                 yield Evidence(rule, _rank_in(text, at, rule), at, recovered, around)
