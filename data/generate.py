@@ -38,8 +38,8 @@ def synthetic(plan: Plan, compress: bool) -> str:
     command = f"python data/generate.py OUT {options}{' --gzip' if compress else ''}"
     return f"""\
 This archive is synthetic: about {plan.jobs:,} jobs on {plan.machines} machines over {plan.days}
-days, drawn with seed {plan.seed} from models and published figures of the Philly study (Jeon et
-al., USENIX ATC 2019), simulated and exported by `{command}`.
+days. They were drawn with seed {plan.seed} from models and published figures of the Philly study
+(Jeon et al., USENIX ATC 2019), then simulated and exported by `{command}`.
 It has the raw format and the quirks of the public Philly archive. Nothing in it was recorded on
 a real cluster, and nothing computed from it is a finding about Philly.
 
