@@ -92,7 +92,7 @@ def _sentences(
             sentences[-1] += f" {unnamed} belong to no known {_WORDS[kind]}."
     if len(users):
         sentences.append(f"Users of most GPU hours: {_top_shares(users, total)}.")
-    waited = table[(table["waits"] >= _FEWEST) & table["wait_weighted_s"].notna()]
+    waited = table[(table["waits"] >= _FEWEST) & (table["wait_weighted_s"] > 0)]
     if len(waited):
         worst = waited.sort_values(["wait_weighted_s", *_KEY]).iloc[-1]
         sentences.append(

@@ -24,6 +24,7 @@ from philly_analysis.results import (
     count,
     create_folder,
     is_clear,
+    is_zero,
     quantity,
     save_text,
 )
@@ -95,8 +96,8 @@ def result_of(table: pd.DataFrame) -> Result:
         sentences=(
             *(sentence for rows in by_workload(table) for sentence in _sentences(rows)),
             f"{count(len(table), 'run')}: {count(table['setting'].nunique(), 'workload')}, "
-            f"{count(len(others) + 1, 'policy', 'policies')}, {each}. Policies are compared with "
-            f"{base}, on the same jobs.",
+            f"{count(len(others) + 1, 'policy', 'policies')}, {each}."
+            + (f" Policies are compared with {base}, on the same jobs." if others else ""),
         ),
         caveats=(few,) * (seeds < FEWEST_PAIRS),
         synthetic=True,
@@ -193,22 +194,33 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     ranked = ranking(rows)
     top = ranked[ranked["load"] == ranked["load"].max()]
     best, following = top.to_dict("records")[:2]
-    at = f" at a load of {best['load']:g}" if best["load"] else ""
-    change = best["change"]
-    if change is None:
-        lead = "no policy is faster"
-    elif is_clear(change):
-        lead = f"{change_size(change)} below {base}"
-    else:
-        lead = f"but not significantly below {base}: {change_text(change)}"
-    yield f"{best['setting']}{at}: {best['arm']} has the shortest mean completion time, {lead}."
+    at = f"{best['setting']} at a load of {best['load']:g}" if best["load"] else best["setting"]
+    changes_at = top["change"].dropna()
+    if changes_at.size and all(map(is_zero, changes_at)):
+        yield f"{at}: all policies have the same mean completion time."
+        return
+    change, lead = best["change"], ""
+    if change is not None and is_zero(change):
+        lead = f", equal to that of {base}"
+    elif change is not None and (is_clear(change) or change.low != change.low):
+        lead = f", {change_size(change)} below {base}{_without_interval(change)}"
+    elif change is not None:
+        lead = f", but not significantly below {base}: {change_text(change)}"
+    yield f"{at}: {best['arm']} has the shortest mean completion time{lead}."
     here = rows[rows["load"].fillna(0.0) == best["load"]]
     gaps = effects(here.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
     for gap in (Paired(*row) for row in gaps.iloc[:, 2:].itertuples(index=False)):
-        if is_clear(gap):
-            yield f"The next, {following['arm']}, takes {change_size(gap)} longer."
+        if is_zero(gap):
+            yield f"The next, {following['arm']}, is as fast."
+        elif is_clear(gap) or gap.low != gap.low:
+            longer = f"{change_size(gap)} longer{_without_interval(gap)}"
+            yield f"The next, {following['arm']}, takes {longer}."
         else:
             yield f"The next, {following['arm']}, is not significantly slower: {change_text(gap)}."
+
+
+def _without_interval(change: Paired) -> str:
+    return ", without an interval" if change.low != change.low else ""
 
 
 def plot(result: Result) -> Figure:

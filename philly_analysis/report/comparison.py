@@ -33,6 +33,7 @@ from philly_analysis.results import (
     interval_facts,
     interval_text,
     is_clear,
+    is_zero,
     number,
     quantity,
     share,
@@ -246,29 +247,38 @@ def verdicts(
             ends = f"{1 + change.low / 100:.1f} to {1 + change.high / 100:.1f} times"
         chance = "" if is_clear(change) else ", which includes no change"
         interval = "" if np.isnan(change.low) else f" (95 % interval {ends}{chance})"
+        if is_zero(change):
+            size, interval = "0 %", ""
+        than = "as" if size == "0 %" else than
         yield (
             f"Under {name} the mean completion time is {duration(own)}, "
-            f"{'as' if size == '0 %' else than} under {names[0]}{interval}."
+            f"{than} under {names[0]}{interval}."
         )
 
 
 def group_sentences(result: Result) -> Iterator[str]:
-    """Yield which gang sizes take longer and shorter, by trace, and how many users."""
+    """Yield which gang sizes take shorter and longer, by trace, and how many users."""
     base, *names = dict.fromkeys(result.table["trace"])
     changes = [c for c in changes_in(result.table) if c.by == "gang"]
     for name in names:
         own = [c for c in changes if c.trace == name]
+        equal = [c for c in own if is_zero(c.change)]
         parts = [
-            f"{word} for {_sizes(some, own)}"
-            for word, some in (
-                ("shorter", [c for c in own if c.change.high < 0]),
-                ("longer", [c for c in own if c.change.low > 0]),
-                ("unclear", [c for c in own if not is_clear(c.change)]),
+            f"{what} for {_sizes(some, own, every)}"
+            for what, every, some in (
+                ("is shorter", "every", [c for c in own if c.change.high < 0 and c not in equal]),
+                ("is longer", "every", [c for c in own if c.change.low > 0 and c not in equal]),
+                ("is the same", "every", equal),
+                (
+                    "does not change clearly",
+                    "any",
+                    [c for c in own if not is_clear(c.change) and c not in equal],
+                ),
             )
             if some
         ]
         if parts:
-            yield f"Under {name} the mean completion time is {'; '.join(parts)}."
+            yield f"Under {name} the mean completion time {'; '.join(parts)}."
         users = dict(result.facts).get(f"{name}_users")
         if users:
             longer = int(result.facts[f"{name}_users_longer"] or 0)
@@ -277,10 +287,10 @@ def group_sentences(result: Result) -> Iterator[str]:
             yield f"{who} {has} a longer mean completion time under {name} than under {base}."
 
 
-def _sizes(some: Sequence[GroupChange], every: Sequence[GroupChange]) -> str:
-    if 1 < len(some) == len(every):
-        return "every gang size"
-    return ", ".join(gang_label(c.group) for c in some)
+def _sizes(some: Sequence[GroupChange], own: Sequence[GroupChange], every: str) -> str:
+    if 1 < len(some) == len(own):
+        return f"{every} gang size"
+    return f"jobs of {', '.join(gang_label(c.group) for c in some)}"
 
 
 def activity_sentences(result: Result) -> Iterator[str]:
@@ -293,21 +303,25 @@ def activity_sentences(result: Result) -> Iterator[str]:
         yield each.replace(" under", " of the GPU time is allocated under", 1) + "."
     waiting = result.table[result.table["measure"] == "waiting_gpus"]
     queue = waiting.groupby("trace", sort=False)["value"].mean()
-    if len(queue):
+    if len(queue) and not queue.any():
+        yield f"No job waits for GPUs under {', '.join(map(str, queue.index))}."
+    elif len(queue):
         each = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
         yield f"On average jobs wait for {each.replace(' under', ' GPUs under', 1)}."
 
 
 def _which_jobs(common: int, excluded: Mapping[str, int]) -> str:
     """Return a sentence on which jobs are compared; empty: all jobs of each trace."""
+    if not common and not any(excluded.values()):
+        return "No job ended in any of the traces, so that there are no times to compare."
     if not common:
-        each = ", ".join(f"{name} {n:,}" for name, n in excluded.items())
+        each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
         return (
             f"The traces have no job in common, so these are different jobs ({each}): differences "
             "are of workloads and clusters as well as of policies."
         )
     if not any(excluded.values()):
         return ""
-    each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
+    each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items() if n)
     jobs = "job that ended in each is" if common == 1 else "jobs that ended in each are"
-    return f"{common:,} {jobs} compared; excluded are {each}."
+    return f"{common:,} {jobs} compared; excluded: {each}."

@@ -76,7 +76,7 @@ def _cards(result: Result) -> list[Card]:
     for name, question, sentences, draw in answers:
         answer = replace(result, sentences=tuple(sentences), facts=(), caveats=(), draw=draw)
         part = section(name, question, answer, answer.plot())
-        if part.svg:
+        if part.svg or answer.sentences:
             cards.append(Card(name, question, part))
     return cards
 

@@ -58,6 +58,8 @@ def plot(result: Result) -> Figure:
 
 def plot_times(result: Result) -> Figure:
     """Draw the distributions of completion times and waits, one above the other."""
+    if result.table["percentile"].isna().all():
+        return empty(canvas()[0], "no job ended")
     fig, [jct, wait] = canvas(1, 2, width=4.6, height=4.6)
     _distributions(jct, wait, result.table)
     return fig
@@ -73,7 +75,7 @@ def _distributions(jct: Axes, wait: Axes, table: pd.DataFrame) -> None:
         rows = table[(table["measure"] == curve) & table["percentile"].notna()]
         rows = rows.assign(value=rows["value"].clip(lower=1))  # where the axis begins
         cdf(ax, rows, value="value", by="trace", colors=colors, counts=counts)
-        time_axis(ax, 1, max(float(rows["value"].max() or 1), 60))
+        time_axis(ax, 1, max([60.0, *rows["value"]]))
         ax.set(xlabel=label, ylabel="share of jobs")
     label_lines([jct, wait])
 

@@ -16,7 +16,7 @@ from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, Section, section
-from philly_analysis.results import Result, Results, save_table
+from philly_analysis.results import Result, Results, count, save_table
 from philly_analysis.study import published_figures
 from philly_analysis.workload import Ensemble, Workload
 
@@ -215,8 +215,8 @@ def sweep_page(
         result = sweeps.sweep(runs, folder / "runs", executor)
     sizes = {run.setting: run.assumed.gpus for run in runs}
     notes = (
-        f"The jobs of {name} have no cluster: {gpus:,} GPUs are assumed, which hold the largest "
-        "gang and are offered a load of at most 1 as they were submitted."
+        f"The jobs of {name} have no cluster: one of {count(gpus, 'GPU')} is assumed. It holds the "
+        "largest gang, and its load as submitted is at most 1."
         for name, gpus in sizes.items()
         if gpus and not sized
     )

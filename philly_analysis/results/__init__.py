@@ -35,6 +35,7 @@ from philly_analysis.results.paired_effects import (
     change_text,
     interval_text,
     is_clear,
+    is_zero,
     paired,
 )
 from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results

@@ -1,5 +1,7 @@
 """Estimate the change of a mean between two sets of jobs by a block bootstrap."""
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -55,7 +57,8 @@ def mean_change(
     -------
     Paired
         The change in percent; NaN if a mean is not positive. No interval with fewer than five
-        blocks. `pairs` is the number of blocks, of the smaller set.
+        blocks, or if the mean is 0 in some resample. `pairs` is the number of blocks, of the
+        smaller set.
     """
     same = before_blocks is None
     sums_a, n_a = _totals(after, after_blocks)
@@ -73,16 +76,21 @@ def mean_change(
     found = float(change(*given))
     if blocks < _FEWEST:
         return Paired(found, np.nan, np.nan, blocks)
-    from scipy.stats import bootstrap  # slow to import, and most commands need none
+    # slow to import, and most commands need none
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
-    interval = bootstrap(
-        given,
-        change,
-        n_resamples=_RESAMPLES,
-        vectorized=True,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # of means of 0
+        interval = bootstrap(
+            given,
+            change,
+            n_resamples=_RESAMPLES,
+            vectorized=True,
+            method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+    if not np.isfinite(interval.high):
+        return Paired(found, np.nan, np.nan, blocks)
     return Paired(found, float(interval.low), float(interval.high), blocks)
 
 

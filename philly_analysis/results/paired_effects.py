@@ -93,6 +93,11 @@ def is_clear(change: Paired) -> bool:
     return change.low > 0 or change.high < 0
 
 
+def is_zero(change: Paired) -> bool:
+    """Return whether a change and its interval round to zero."""
+    return change_text(change) in {"0 %", "0 % (0 to 0)"}
+
+
 def _signed(value: float) -> str:
     """Return a percentage with two digits; values just above −100 are not rounded to it."""
     digits = 0 if abs(round(value, 1)) >= 10 and not -100 < value < -99 else 1

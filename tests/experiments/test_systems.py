@@ -198,7 +198,7 @@ def test_the_optimum_is_that_of_enumeration(models: list[str]) -> None:
 
 
 def test_amoeba_gains_by_growth_at_low_load() -> None:
-    settings = (USUAL, "a change costs 300 s", "one law, exponent 0.9")
+    settings = (USUAL, "a change costs 300 s", "one power law, exponent 0.9")
     result = compute(amoeba.AMOEBA, loads=(0.4, 0.9), settings=settings, jobs=120)
     against = partial(at, result, "mean_jct_h", against=amoeba.STATIC, setting=USUAL)
     # at low load no job waits, so that only growth has an effect; with twice the GPUs a job of the
@@ -206,7 +206,7 @@ def test_amoeba_gains_by_growth_at_low_load() -> None:
     assert against(arm=amoeba.SHRINK, load=0.4).effect == pytest.approx(0, abs=1)
     assert -50 < against(arm=amoeba.GROW, load=0.4).effect < -10
     one_exponent = at(
-        result, "mean_jct_h", amoeba.BOTH, amoeba.STATIC, "one law, exponent 0.9", 0.9
+        result, "mean_jct_h", amoeba.BOTH, amoeba.STATIC, "one power law, exponent 0.9", 0.9
     )
     assert -100 * (1 - 2**-0.9) < one_exponent.effect < -10
     lost_pct = result.table[result.table["arm"] == amoeba.BOTH].groupby("setting")["lost_pct"]

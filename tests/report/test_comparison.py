@@ -153,7 +153,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], [("a", "completed"), ("b", "preempted")])
     result = compare([one, trace(tmp_path, "two", [(5, 15)], BOTH[:1])])
     less, who = result.sentences
-    assert who == "1 job that ended in each is compared; excluded are 1 in one, 0 in two."
+    assert who == "1 job that ended in each is compared; excluded: 1 in one."
     assert "50.0 % longer than the 10 min" in less
     assert (result.fact("common_jobs"), result.fact("one_other_jobs")) == (1, 1)
     wide = side_by_side(result).set_index("measure")
@@ -170,7 +170,7 @@ def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     earlier = T - timedelta(minutes=5)
     result = compare([one, trace(tmp_path, "two", [(0, 10)], BOTH[:1], submitted_at=earlier)])
-    assert "no job in common, so these are different jobs (one 2, two 1)" in result.sentences[-1]
+    assert "so these are different jobs (2 in one, 1 in two)" in result.sentences[-1]
     assert result.fact("common_jobs") == 0
     assert result.fact("one_mean_jct_s") == 25 * 60
     assert result.fact("two_mean_jct_s") == 15 * 60
@@ -259,7 +259,8 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     assert found["vc", "w"].change == found["user", "x"].change == narrow.change
     assert [c.group for c in changes_in(result.table) if c.by == "user"] == ["x", "<i>y</i>"]
     assert list(group_sentences(result)) == [
-        "Under after the mean completion time is shorter for 1 GPU; longer for 5-8 GPUs.",
+        "Under after the mean completion time is shorter for jobs of 1 GPU; is longer for jobs of "
+        "5-8 GPUs.",
         "1 of 2 users has a longer mean completion time under after than under before.",
     ]
     assert list(user_table(result.table)["change"]) == [
@@ -287,7 +288,7 @@ def test_twice_as_long_is_a_ratio_and_equal_times_are_no_change(tmp_path: Path) 
         in (compare([short, long]).sentences[0])
     )
     sentence = compare([long, other]).sentences[0]
-    assert "20 min, as under b (95 % interval" in sentence and "which includes no" in sentence
+    assert sentence.endswith("20 min, as under b.")
 
 
 def test_other_jobs_are_compared_by_gang_size(tmp_path: Path) -> None:

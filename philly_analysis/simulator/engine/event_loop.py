@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import TypedDict, Unpack
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.results import count
 from philly_analysis.simulator.cluster.allocation import Cluster
 from philly_analysis.simulator.cluster.gpu_sharing import as_allocated
 from philly_analysis.simulator.engine.active_outages import ActiveOutages
@@ -68,9 +69,10 @@ def _check(specs: Sequence[JobSpec], machines: Sequence[Machine]) -> None:
     if large := [spec for spec in specs if spec.gpus > capacity]:
         worst = max(large, key=attrgetter("gpus"))
         raise SimulationError(
-            f"{len(large):,} of {len(specs):,} jobs request more GPUs than the {capacity:,} of the "
-            f"{len(machines):,} machines, e.g. {worst.job_id} for {worst.gpus:,}. Give more "
-            "machines, or a workload without these jobs."
+            f"Jobs that request more than the {count(capacity, 'GPU')} of "
+            f"{count(len(machines), 'machine')}: {len(large):,} of {len(specs):,}, e.g. "
+            f"{worst.job_id} for {worst.gpus:,}. Give more machines, or a workload without these "
+            "jobs."
         )
 
 
