@@ -1517,8 +1517,8 @@ def advise(
     Raises
     ------
     InputError
-        The trace has no jobs on known machines, or an assumption or the number of
-        months is out of its bounds.
+        The trace has no jobs on known machines, its jobs were submitted within a day, or an
+        assumption or the number of months is out of its bounds.
     TraceError
         The folder is not a trace.
 

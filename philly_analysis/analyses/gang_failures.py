@@ -94,7 +94,7 @@ def compute(trace: Trace) -> Result:
         Fact("expected_gangs", expected, f"number expected from the rate of one {seen.part}"),
     )
     caveats = (
-        "The projection assumes independent failures at equal rates: the rates of a gang's "
+        "The projection assumes independent failures at equal rates. The rates of a gang's "
         f"{seen.part}s add up, so that twice as many run half as long (as in Kokolis et al., HPCA "
         "2025). Failures of a whole rack or network, or by gang size, are not included. Beyond "
         "the sizes that ran it is an extrapolation.",

@@ -87,10 +87,11 @@ def _too_few(claim: Claim, rows: pd.DataFrame, r: Resampling) -> str:
     ):
         for group, n in (counts(rows) if counts else {}).items():
             blocks = len(np.unique(r.codes[n.to_numpy(float) > 0]))
+            counted = group.replace("gpu_h", "GPU hours")
             if n.sum() < fewest:
-                return f"Too few: {int(n.sum()):,} {group}."
+                return f"Too few {counted}: {int(n.sum()):,}."
             if blocks < FEWEST_BLOCKS_WITH_ROWS:
-                return f"Too few: {group} are of {count(blocks, r.kind.removesuffix('s'))}."
+                return f"Too few {r.kind} with {counted}: {blocks}."
     return ""
 
 

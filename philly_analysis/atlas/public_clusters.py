@@ -51,7 +51,7 @@ def cards() -> dict[str, Card]:
 def from_print() -> Iterator[Finding]:
     """Yield the answers of the numbers that authors printed.
 
-    A number that nobody could check, recalled, is shown and decides nothing.
+    A recalled number that could not be checked is shown and decides nothing.
     """
     for claim in CLAIMS.values():
         study = claim.published
@@ -73,7 +73,7 @@ def _printed(number: PrintedNumber) -> Finding:
         notes=(number.note,) if number.note else (),
     )
     if number.known == "recalled":
-        why = "Recalled: nobody could check it."
+        why = "Recalled, and not checked."
         effect = Estimate(number.value, np.nan, np.nan)
         return replace(found, verdict=Verdict.UNDECIDED, effect=effect, kind="", why=why)
     return found

@@ -38,11 +38,11 @@ UNSURE, BASELINE = "cannot be said", "reference"
 """Verdicts on a gain; the generator's own is the reference."""
 
 _COUNTED = {
-    SURVIVES: "survive",
-    GROWS: "survive and are larger",
-    SHRINKS: "shrink",
-    TURNS: "turn",
-    UNSURE: "cannot be said",
+    SURVIVES: ("survives", "survive"),
+    GROWS: ("survives and is larger", "survive and are larger"),
+    SHRINKS: ("shrinks", "shrink"),
+    TURNS: ("turns", "turn"),
+    UNSURE: ("cannot be said",) * 2,
 }
 
 COLORS = {
@@ -171,12 +171,16 @@ def result_of(table: pd.DataFrame) -> Result:
     low, high = int(found["months"].min()), int(found["months"].max())
     counted = others["verdict"].value_counts(sort=False)
     counts = (
-        f"Of {found['headline'].nunique()} headlines on the jobs of "
-        f"{count(others['jobs_of'].nunique(), 'cluster')}, {len(others)} cases: "
-        + ", ".join(f"{counted[v]} {words}" for v, words in _COUNTED.items() if v in counted)
+        f"{count(found['headline'].nunique(), 'headline')} on the jobs of "
+        f"{count(others['jobs_of'].nunique(), 'cluster')}, {count(len(others), 'case')}: "
+        + ", ".join(
+            f"{counted[v]} {one if counted[v] == 1 else several}"
+            for v, (one, several) in _COUNTED.items()
+            if v in counted
+        )
         + f" ({GPUS} GPUs at a load of {table['load'].iloc[0]:g}, "
-        + (f"{low}" if low == high else f"{low} to {high}")
-        + " months of each)."
+        + (count(low, "month") if low == high else f"{low} to {high} months")
+        + " of each)."
     )
     return Result(
         name="conclusions",

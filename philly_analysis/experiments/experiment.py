@@ -163,7 +163,7 @@ class Experiment:
     def result(self, table: pd.DataFrame, source: str, sweep: Sweep) -> Result:
         """Return a table of trials with its facts and sentences."""
         summary = self.summarize(table, sweep)
-        draws = f"On jobs of “{source}”, {count(len(sweep.seeds), 'draw')}."
+        draws = f"On {count(len(sweep.seeds), 'draw')} of jobs from “{source}”."
         published = PUBLISHED.get(self.name, ())
         of = (self.increments, table, self.usual)
         return Result(

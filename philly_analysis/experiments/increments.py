@@ -20,6 +20,7 @@ from philly_analysis.results import (
     count,
     interval_facts,
     is_clear,
+    is_zero,
     paired,
 )
 from philly_analysis.results.figures import Panel, canvas, effect_color, empty, forest_panels
@@ -91,17 +92,19 @@ def sentences(
     here = [row for row in changes if np.isclose(row.load, at)]
     for row in here:
         over = f"over “{row.against}”, the strongest arm without it"
-        mechanism = _capital(first.mechanism)
+        mechanism, load = _capital(first.mechanism), f"at a load of {at:g}"
+        verb = "raises" if row.change.effect > 0 else "lowers"
+        size = f"{verb} {first.what} by {change_size(row.change)}"
         if is_clear(row.change):
-            verb = "raises" if row.change.effect > 0 else "lowers"
-            change = f"{verb} {first.what} by {change_size(row.change)}"
-            yield f"{mechanism} {change} at a load of {at:g}, {over}."
+            yield f"{mechanism} {size} {load}, {over}."
+        elif is_zero(row.change):
+            yield f"{mechanism} does not change {first.what} {load}, {over}."
         elif np.isnan(row.change.low):
-            change = f"changes {first.what} by {change_text(row.change)} at a load of {at:g}"
-            yield f"{mechanism} {change}, {over}; {count(row.change.pairs, 'draw')}: no interval."
+            draws = count(row.change.pairs, "draw")
+            yield f"{mechanism} {size} {load}, {over} ({draws}, without an interval)."
         else:
             yield (
-                f"The effect of {first.mechanism} on {first.what} at a load of {at:g} is not "
+                f"The effect of {first.mechanism} on {first.what} {load} is not "
                 f"significant: {change_text(row.change)} {over}."
             )
     if others := [row for row in changes if row not in here]:

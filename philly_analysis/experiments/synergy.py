@@ -135,7 +135,7 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
         cpus = {arm: float(static["cpu_pct", arm].mean()) for arm in (TUNE, PROPORTIONAL)}
         sentences.append(
             "Tuned shares change the makespan of 100 jobs at once on 32 GPUs by "
-            f"{change_text(ends)}; they allocate {cpus[TUNE]:.0f} % of the CPUs until the "
+            f"{change_text(ends)}. They allocate {cpus[TUNE]:.0f} % of the CPUs until the "
             f"last job ends, proportional shares {cpus[PROPORTIONAL]:.0f} %."
         )
     once = table[table["throughput"].notna()].pivot_table(
@@ -149,8 +149,8 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
             Fact("tune_below_optimum_pct", gap.effect, "throughput of tune against the optimum"),
         ]
         sentences.append(
-            "For 16 jobs at once the optimal allocation changes throughput by "
-            f"{change_text(most)}; tune differs from it by {change_text(gap)}."
+            "For 16 jobs at once the optimal allocation changes the throughput of proportional "
+            f"shares by {change_text(most)}. Tuned shares differ from it by {change_text(gap)}."
         )
     return Summary(facts, sentences, list(_comparisons(table)))
 

@@ -13,7 +13,7 @@ from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
-from philly_analysis.results import Result, count
+from philly_analysis.results import Result
 from philly_analysis.trace import TraceLike, open_trace
 
 if TYPE_CHECKING:
@@ -68,11 +68,7 @@ def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path
     advice = experiments.advice
 
     nothing = section("none", result.question, result, result.plot())
-    gained = (
-        f"{count(len(found.levers), 'lever')} can be applied here. {len(found.best)} are "
-        "recommended: they need no purchase, and their gain is clear."
-    )
-    every = replace(result, sentences=(gained,))
+    every = replace(result, sentences=(advice.recommendation(found),))
     levers = section("levers", "What would each lever change?", every, result.plot())
     tables = {
         "the best levers together": advice.brief(found, found.combined),

@@ -157,8 +157,8 @@ def _conclusions(
             "Does the conclusion move?",
             "Many papers on GPU schedulers measure on the jobs of one shared generator. Here their "
             "main results are simulated on its jobs, and on months of models fitted to real "
-            "clusters: all arms of a result on the same jobs, all months at the same offered load, "
-            "intervals over months.",
+            "clusters. All arms of a result have the same jobs, all months the same offered load. "
+            "Intervals are over months.",
             [],
             folder,
             cards=[Card(part.name, result.question, part)],

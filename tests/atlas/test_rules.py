@@ -124,8 +124,8 @@ def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Ve
     ("users", "each", "why"),
     [
         (FEWEST_BLOCKS - 1, 4, "11 users are too few for an interval."),
-        (FEWEST_BLOCKS, 2, "Too few: 24 jobs."),
-        (4, 10, "Too few: jobs are of 4 users."),
+        (FEWEST_BLOCKS, 2, "Too few jobs: 24."),
+        (4, 10, "Too few users with jobs: 4."),
     ],
 )
 def test_few_observations_or_clusters_have_no_interval(

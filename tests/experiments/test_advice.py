@@ -493,6 +493,14 @@ def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> No
     assert result.facts.wait_h is None
 
 
+def test_gains_a_month_need_a_day_of_jobs(tmp_path: Path) -> None:
+    with (
+        trace_of(convoys(np.random.default_rng(7))[:9], tmp_path) as trace,
+        pytest.raises(InputError, match=r"submitted within 103 min\. .* at least a day"),
+    ):
+        advise(trace)
+
+
 def test_quotas_count_where_the_trace_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -500,7 +508,7 @@ def test_quotas_count_where_the_trace_has_them(
         raise InputError(f"quotas: {quotas}")
 
     monkeypatch.setattr("philly_analysis.experiments.advice.advice.fit_baseline", fit)
-    with trace_of(convoys(np.random.default_rng(7))[:9], tmp_path) as trace:
+    with trace_of(convoys(np.random.default_rng(7), 9, 0.02), tmp_path) as trace:
         frames = Workload.from_trace(trace).frames_with_rows
     quotas = pl.DataFrame({"vc": ["v0"], "gpus": [6]})
     for given, known in ((frames, False), ({**frames, "virtual_clusters": quotas}, True)):

@@ -100,8 +100,8 @@ def test_the_headline_is_the_first_increment_at_one_load() -> None:
     assert more.startswith("Sharing raises GPU compute in use by 21 % (")
     once = JCT[JCT["seed"] == 0]
     assert next(sentences([LESS], once, USUAL, 1.0)) == (
-        "Elasticity changes mean completion time by −44 % at a load of 1, over “older”, the "
-        "strongest arm without it; 1 draw: no interval."
+        "Elasticity lowers mean completion time by 44 % at a load of 1, over “older”, the "
+        "strongest arm without it (1 draw, without an interval)."
     )
 
 

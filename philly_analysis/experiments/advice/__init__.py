@@ -11,6 +11,7 @@ from philly_analysis.experiments.advice.wording import (
     brief,
     headline,
     parts,
+    recommendation,
     result_of,
     settings,
     without_clear_gain,

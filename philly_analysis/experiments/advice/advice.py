@@ -21,9 +21,12 @@ from philly_analysis.experiments.advice.scenario import (
     period_of,
     recorded_scenario,
 )
-from philly_analysis.results import FEWEST_PAIRS
+from philly_analysis.results import FEWEST_PAIRS, duration
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload, demand_of
+
+_SHORTEST_S = 86_400.0
+"""Shortest time between submissions that gains are extrapolated from."""
 
 
 def disputed_levers(baseline: Baseline, known: Known, assumed: Assumptions) -> dict[str, str]:
@@ -92,8 +95,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     Raises
     ------
     InputError
-        The trace has no machines with GPUs, or no jobs that these can run; or there are one or two
-        months, or fewer than none.
+        The trace has no machines with GPUs, or no jobs that these can run; or its jobs were
+        submitted within a day; or there are one or two months, or fewer than none.
     """
     if months < 0 or 0 < months < FEWEST_PAIRS:
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
@@ -102,6 +105,12 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         raise InputError(
             "The trace has no jobs with known run times on known machines, so that there is "
             "nothing to advise on. Ingest a log with its machines."
+        )
+    begin_s, end_s = period_of(scenario.jobs)
+    if end_s - begin_s < _SHORTEST_S:
+        raise InputError(
+            f"The jobs were submitted within {duration(end_s - begin_s)}. Gains a month need a log "
+            "of at least a day."
         )
     workload = Workload.from_trace(trace)
     recorded = demand_of(workload).jobs.drop_nulls("wait_s")
@@ -123,8 +132,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     priced = pricing.levers(LEVERS)
     tested = pricing.tested([each for each in priced if each.name not in disputed], months)
     best = [each for each in tested if clear(each)]
-    begin_s, end_s = period_of(scenario.jobs)
-    month = MONTH_D * 86_400 / max(end_s - begin_s, 1.0)
+    month = MONTH_D * 86_400 / (end_s - begin_s)
     ran_h = sum(spec.gpu_s for spec in scenario.jobs if spec.submit_s >= begin_s) / 3600 * month
     return Advice(
         baseline,

@@ -101,19 +101,19 @@ class Baseline:
     @property
     def sentence(self) -> str:
         """The policy, its distance, its near ties and the conclusion."""
-        most = f"at most {THRESHOLD['distance']:g}"
-        found = (
-            f"distance {number(self.distance.total)} of {most}, on the half of the jobs where it "
-            "is larger, under the policy that the other half chooses"
+        found = f"distance {number(self.distance.total)} of at most {THRESHOLD['distance']:g}"
+        half = (
+            " The distance is that on one half of the jobs under the policy that the other half "
+            "chooses, the larger of the two."
         )
         if not self.near:
             return (
                 "No policy reproduces the log's waits, so that advice on scheduling is withheld. "
-                f"The nearest is {self.name} ({found})."
+                f"The nearest is {self.name} ({found}).{half}"
             )
         ties = "; ".join(self.rivals)
         also = f" Within one standard error are also: {ties}." if ties else ""
-        return f"The log's waits are reproduced by: {self.name} ({found}).{also}"
+        return f"The log's waits are reproduced by: {self.name} ({found}).{also}{half}"
 
 
 def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Distance:

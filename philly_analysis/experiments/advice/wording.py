@@ -96,6 +96,20 @@ def parts(advice: Advice, priced: Priced) -> list[str]:
     return phrases
 
 
+def recommendation(advice: Advice) -> str:
+    """Return how many levers apply and are recommended, and why."""
+    if not advice.levers:
+        return "No lever can be applied here."
+    applied = f"{count(len(advice.levers), 'lever')} can be applied here."
+    match len(advice.best):
+        case 0:
+            return f"{applied} None is recommended: it would need a clear gain without a purchase."
+        case 1:
+            return f"{applied} One is recommended: it needs no purchase, and its gain is clear."
+        case n:
+            return f"{applied} {n} are recommended: they need no purchase, and their gain is clear."
+
+
 def headline(advice: Advice, priced: Priced) -> str:
     """Return the gain of a lever as one sentence."""
     return f"{priced.title}: {'; '.join(parts(advice, priced))}."

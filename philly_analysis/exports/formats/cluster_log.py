@@ -110,7 +110,7 @@ class Mode:
         if (need := int(vcs["least"].sum())) > total:
             raise ExportError(
                 f"{vcs.height} virtual clusters need {need} nodes of 8 GPUs for their largest "
-                f"gangs, but the cluster has {total}: give more gpus=, or take the dialect "
+                f"gangs, but the cluster has {total}. Give more gpus=, or take the dialect "
                 "where all virtual clusters are one."
             )
         weights = vcs["quota"].fill_null(1).to_list()

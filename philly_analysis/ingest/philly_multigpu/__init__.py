@@ -27,7 +27,7 @@ UTILISATION = ("gpu_util.csv.gz", "cpu_util.csv.gz", "cpu_util_pm60.csv.gz", "me
 
 SAMPLE = Sample(
     how="Jobs on more than one GPU that passed or failed, whose last attempt ran for five minutes "
-    "or more; of each that attempt only, with readings of 14 minutes, 7 or 8 hours after its "
+    "or more. Of each job, that attempt only. Readings are of 14 minutes, 7 or 8 hours after its "
     "start, where it still ran then.",
     by=("status", "gang", "run_time", "attempts"),
 )
