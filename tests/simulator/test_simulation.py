@@ -182,7 +182,7 @@ def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) 
         (load, "philly", {"knobs": {"hold": 3}}, UnknownNameError, r"named 'hold'.*hold_s"),
         (load, "philly", {"knobs": {"hold_s": "soon"}}, SimulationError, "must be a number"),
         (load, "fifo", {"machines": ()}, SimulationError, "0 machines"),
-        (load, "fifo", {"machines": "1x8"}, SimulationError, r"than the 8 of the 1 machines.* 16"),
+        (load, "fifo", {"machines": "1x8"}, SimulationError, r"than the 8 GPUs of 1 .* for 16"),
         (empty, "fifo", {}, SimulationError, "workload with durations"),
         (load, "fifo", {"machines": "many"}, WorkloadError, "COUNTxGPUS"),
     ]
