@@ -141,8 +141,9 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
 
 
 def _goes_on(found: Evidence, others: Iterable[Evidence], text: Text) -> bool:
-    """Whether the program goes on after a suspicion, or a script after a line that fails."""
-    if found.rule.role == "suspicion" and _progressed(text, found.piece):
+    """Whether a program goes on after a suspicion or warning, a script after a failing line."""
+    doubtful = found.rule.role == "suspicion" or found.rank == RANKS["warning"]
+    if doubtful and _progressed(text, found.piece):
         return True
     if found.rank > RANKS["suspicion"] or not is_script_line(text.pieces[found.piece]):
         return False

@@ -53,10 +53,21 @@ _RANK = re.compile(
     r"\s{0,40}(?:\[?rank\s?(\d{1,6})\]?:|\[(?:default)?(\d{1,5})\]:|\[\d{1,9},(\d{1,9})\]<\w"
     r"|(\d{1,5}):\s|\(\w{1,60},?\s(?:pid|ip|rank)=(\d{1,12}))"
 )
+_BAR = re.compile(
+    r"[^|\n]{0,60}?\d{1,3}%\|[^|\n]{0,200}\|\s?[\d.]{1,12}\w?/[\d.]{1,12}\w?\s\[[^\]\n]{1,80}\]\s{0,8}"
+)
+# what a user types: in Python, IPython, a shell
+_INPUT = re.compile(
+    r"\s{0,8}(?:>>> |In \[\d{1,5}\]: "
+    r"|(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#\n]{0,100}[$#] )"
+)
 # a shell about a line of a script, unless a process ended there
 _SCRIPT_LINE = re.compile(
     r"^(?:\S{1,200}: line \d{1,6}: (?!\s{0,10}\d{1,10} [A-Z])"
-    r"|(?:cp|mv|rm|ln|ls|cat|cd|sed|awk|tar|find|grep|head|tail|touch|mkdir|chmod|chown): )"
+    r"|(?:cp|mv|rm|ln|ls|cat|cd|sed|awk|tar|find|grep|head|tail|touch|mkdir|chmod|chown): "
+    r"|fatal: (?:Authentication failed|could not read|unable to access|repository|not a git)"
+    r"|error: (?:subprocess-exited-with-error|metadata-generation-failed)"
+    r"|ERROR: (?:Failed building wheel|Could not (?:find|build|install)|No matching distribution))"
 )
 
 
@@ -130,6 +141,17 @@ def message(piece: str) -> str:
     return piece[_end_of_prefixes(piece) :].strip()
 
 
+def without_bar(piece: str) -> str:
+    """Strip a progress bar, after which another writer went on in the same line."""
+    found = _BAR.match(piece) if "%|" in piece else None
+    return piece[found.end() :] if found else piece
+
+
+def is_input(piece: str) -> bool:
+    """Whether a piece is what a user typed rather than what a program printed."""
+    return _INPUT.match(piece) is not None
+
+
 def unprefixed(piece: str) -> str:
     """Strip the prefixes of a piece and keep the indentation after them."""
     start = _end_of_prefixes(piece)
@@ -148,7 +170,7 @@ def rank_of(piece: str) -> str:
 
 
 def _end_of_prefixes(piece: str) -> int:
-    start = 0
+    start = len(piece) - len(without_bar(piece))
     for _ in range(5):
         found = _PREFIX.match(piece, start)
         if found is None:

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from philly_analysis.failures.context import Text
 from philly_analysis.failures.hints import Hinted, hints_in
-from philly_analysis.failures.lines import message
+from philly_analysis.failures.lines import is_input, message, without_bar
 from philly_analysis.failures.signature import BY_TABLE_ORDER, RANKS, Signature, rules_by_hint
 from philly_analysis.failures.tracebacks import Traceback, Tracebacks
 
@@ -23,6 +23,7 @@ _QUIET = re.compile(
 _LOUD = re.compile(
     r"NCCL WARN|WARNING: Open MPI|Traceback \(most|\bERROR\b|\bFATAL\b|\bCRITICAL\b"
     r"|: [EF] (?:external|tensorflow|xla)/|Error reported to Coordinator"
+    r"|\*\*\* (?:Aborted at|SIG[A-Z]{3,5}\b)"
 )
 _WARNED = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 _WARNS = re.compile(r"^\s{1,8}(?:warnings\.)?warn\(")
@@ -79,7 +80,7 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
     for at, piece, hints in _with_exceptions(text, hinted, tracebacks):
         around = tracebacks.found.get(at)
         cut = around.raised if around and around.quoted == at else ""
-        if at in tracebacks.ignored or (at in tracebacks.echoed and not cut):
+        if at in tracebacks.ignored or (at in tracebacks.echoed and not cut) or is_input(piece):
             continue
         line = cut or message(piece)
         raised = around if around and around.exception == at else None
@@ -157,6 +158,6 @@ def _rank_in(text: Text, at: int, rule: Signature) -> int:
     """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
-    tag = text.pieces[at][:_TAG_CHARS]
+    tag = without_bar(text.pieces[at])[:_TAG_CHARS]
     quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
     return RANKS["warning"] if quiet or _is_warned(text, at) else rule.rank

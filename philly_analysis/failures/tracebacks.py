@@ -14,6 +14,10 @@ MESSAGE_LINES = 10
 
 _HEADER = "Traceback (most recent call last)"
 _FRAME = re.compile(r'^\s{0,40}File "[^"]{1,300}", line \d{1,7}(?:, in (\S{1,200}))?')
+# a frame that the terminal's or the logger's width wraps
+_OPEN_FRAME = re.compile(r'^\s{0,40}File (?:"[^"]{1,300}|"[^"]{1,300}", line \d{0,7}(?:, i?n?)?)$')
+_ENDED_FRAME = re.compile(r'^\s{0,40}File "[^"]{1,300}", line \d{1,7}$')
+WRAPPED_LINES = 2
 _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}"
     r"(?:\(\w{1,60}\)|(?: \(see above.{0,20}\)))?(?::|$)"
@@ -122,6 +126,7 @@ class Tracebacks:
         """Read a traceback from its first piece, and return it with its pieces."""
         block = Traceback(first, first, relation=self._relation(first))
         rank, framed, after_frame = rank_of(self._pieces[first]), False, False
+        is_open = False
         pieces: list[int] = []
         head = unprefixed(self._pieces[first])
         indent = head[: len(head) - len(head.lstrip())] if _HEADER in head else ""
@@ -132,7 +137,12 @@ class Tracebacks:
             line = unprefixed(piece).removeprefix(indent)
             if at != first and _IGNORED.match(line):
                 break
-            if frame := _FRAME.match(line):
+            if is_open:
+                is_open, after_frame = False, True
+            elif _OPEN_FRAME.match(line) and not _ENDED_FRAME.match(line):
+                framed = is_open = True
+                block.function, block.source = "", ""
+            elif frame := _FRAME.match(line):
                 framed = after_frame = True
                 block.function, block.source = frame.group(1) or "", ""
             elif at == first or (_HEADER in line and not framed):
@@ -150,6 +160,8 @@ class Tracebacks:
                 block.exception = at
                 pieces.append(at)
                 break
+            elif framed and self._continues(at):
+                self.echoed.add(at)
             else:
                 break
             pieces.append(at)
@@ -157,6 +169,11 @@ class Tracebacks:
         if block.exception >= 0:
             pieces += self._message(block, rank)
         return block, pieces
+
+    def _continues(self, at: int) -> bool:
+        """Whether frames follow a piece, which then is the rest of a wrapped line."""
+        after = map(unprefixed, self._pieces[at + 1 : at + 1 + WRAPPED_LINES])
+        return any(_FRAME.match(line) or _OPEN_FRAME.match(line) for line in after)
 
     def _message(self, block: Traceback, rank: str) -> list[int]:
         """Return the indented pieces that continue an exception's message."""
