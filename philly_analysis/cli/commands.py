@@ -285,7 +285,8 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[A
         pairs = [(knob, value or "true") for knob, _, value in settings]
         arguments["knobs"] = dict(pairs) if function is api.simulate else pairs
     if function is api.report:
-        with processes(1) as executor:  # it draws while this one computes
+        # they compute and draw what needs no samples while this one reads the samples
+        with processes(min(max(1, cores() // 2), 4)) as executor:
             for trace in arguments.pop("trace"):
                 yield api.report(trace, executor=executor, **arguments)
     elif any(p.kind is p.VAR_POSITIONAL for p in parameters):  # which takes a list as well

@@ -4,7 +4,7 @@ import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
-from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -15,7 +15,8 @@ from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step
 from philly_analysis.report.findings import (
     ANALYSES,
-    INDEPENDENT,
+    CHAPTERS,
+    FROM_SAMPLES,
     OF_ALL_JOBS,
     SAMPLE_RELATIONS,
     Own,
@@ -133,23 +134,57 @@ def _selection(trace: Trace) -> tuple[str, ...]:
 
 
 def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) -> Iterator[Result]:
-    """Yield findings on a trace as they are computed, independent ones in an executor.
+    """Yield findings on a trace as they are computed.
 
-    The executor opens the trace by its path. All relations that need the samples are materialised
-    first, in one pass over them.
+    Those that need no samples are computed by chapter in an executor, which opens the trace by its
+    path. Meanwhile this process materialises all relations that need the samples, in one pass over
+    them, computes the findings from samples, and then chapters that are not begun.
     """
-    if executor and any(load_figure(trace, name) is None for name in names):
-        executor.submit(import_module, __name__)  # it will draw, and imports meanwhile
-    read_samples(trace, names)
-    apart = [n for n in names if executor and n in INDEPENDENT and not load_result(trace, n)]
-    future: Future[Results] | None = None
-    if executor and apart:
-        future = executor.submit(
-            _compute_apart, trace.path, trace.run_policy, trace.manifest, apart
+    begun = _compute_apart(trace, names, executor) if executor else {}
+    here = [n for n in names if not any(n in chapter for chapter in begun)]
+    numbers = count(1)
+
+    def computed(some: Iterable[str]) -> Iterator[Result]:
+        for name in some:
+            with step(f"{next(numbers)} of {len(names)}: {ANALYSES[name].QUESTION}"):
+                yield compute(trace, name)
+
+    try:
+        read_samples(trace, here)
+        yield from computed(here)
+        for chapter, future in reversed(begun.items()):
+            if future.cancel():
+                yield from computed(chapter)
+        for future in begun.values():
+            if not future.cancelled():
+                yield from future.result()
+    finally:
+        for future in begun.values():
+            future.cancel()
+
+
+def _compute_apart(
+    trace: Trace, names: Sequence[str], executor: Executor
+) -> dict[tuple[str, ...], Future[list[Result]]]:
+    """Begin to compute the findings that need no samples and are not cached, by chapter."""
+    due = {n for n in names if n not in FROM_SAMPLES and not load_result(trace, n)}
+    chapters = [tuple(n for n in chapter if n in due) for chapter in CHAPTERS.values()]
+    return {
+        chapter: executor.submit(
+            _compute_chapter, trace.path, trace.run_policy, trace.manifest, chapter
         )
-    for i, name in enumerate(sorted(names, key=apart.__contains__), 1):
-        with step(f"{i} of {len(names)}: {ANALYSES[name].QUESTION}"):
-            yield future.result()[name] if future and name in apart else compute(trace, name)
+        for chapter in reversed(chapters)  # models take longest
+        if chapter
+    }
+
+
+def _compute_chapter(
+    path: Path, run_policy: RunPolicy, manifest: Manifest, names: Sequence[str]
+) -> list[Result]:
+    with Trace(path, run_policy=run_policy) as trace:
+        if trace.manifest != manifest:
+            raise replaced_error(path)
+        return [compute(trace, name) for name in names]
 
 
 def read_samples(trace: Trace, names: Collection[str]) -> None:
@@ -159,15 +194,6 @@ def read_samples(trace: Trace, names: Collection[str]) -> None:
         for relation, name in SAMPLE_RELATIONS.items()
         if name in names and trace.has(relation) and not load_result(trace, name)
     )
-
-
-def _compute_apart(
-    path: Path, run_policy: RunPolicy, manifest: Manifest, names: Sequence[str]
-) -> Results:
-    with Trace(path, run_policy=run_policy) as trace:
-        if trace.manifest != manifest:
-            raise replaced_error(path)
-        return Results({name: compute(trace, name) for name in names})
 
 
 def draw_each(

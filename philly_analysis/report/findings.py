@@ -85,8 +85,14 @@ ANALYSES: dict[str, Analysis] = {
 PHILLY_ONLY = frozenset({"notebook_definitions", "philly_like"})
 """Analyses of the study's own cluster, which the page of another cluster omits."""
 
-INDEPENDENT = ("calibration", "host_clock_offset", "philly_like", "notebook_definitions")
-"""Analyses that take seconds and share no relation with others: another process may run them."""
+FROM_SAMPLES = frozenset(
+    {
+        *("clock_offset", "gpu_util", "gpu_util_by_servers", "gpu_util_dedicated", "how_used"),
+        *("host_clock_offset", "host_util", "locality_effect", "notebook_definitions", "usage"),
+        "worst_offenders",
+    }
+)
+"""Analyses that read relations of the samples; others can be computed while samples are read."""
 
 SAMPLE_RELATIONS = {
     "gpu_use_bins": "how_used",

@@ -23,7 +23,7 @@ from duckdb import ColumnExpression, ConstantExpression
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
-from philly_analysis.parallel import map_ordered, require_visible
+from philly_analysis.parallel import cores, map_ordered, require_visible
 from philly_analysis.progress import step
 from philly_analysis.trace import histograms, sample_reader
 from philly_analysis.trace.checksums import text_digest
@@ -36,8 +36,10 @@ from philly_analysis.trace.schema import LONGEST_READING, REJECTS, TABLES
 
 _GENERATION = re.compile(r"-\d{6}-")
 _WEEK = "date_trunc('week', {})::timestamp"
-_SLICE = 1_000_000
-"""Approximate number of samples that are counted at once, which bounds memory."""
+_SLICE = 500_000
+"""Approximate number of samples that a thread counts at once, which bounds memory."""
+_THREADS = min(cores(), 4)
+"""Threads that count samples; more would wait for Python's lock."""
 _MAX_COUNTS = 4_000_000
 """Counts of a week that are kept in memory before they are summed."""
 _SOURCES = tuple(map(inspect.getsource, (histograms, sample_reader)))
@@ -198,20 +200,20 @@ class Materializer:
         others = sorted(existing.parent.glob(f"{relation.name}-*.parquet/"))
         # readers may use the last generation: its weeks are reused, and it stays
         before = [f for f in others if _GENERATION.search(f.name) and f.name < stem][-1:]
-        shutil.rmtree(folder, ignore_errors=True)  # it is damaged, if it exists
+        if folder.exists() and not parts_valid(folder):  # another process may have written it
+            shutil.rmtree(folder, ignore_errors=True)
         with atomic_write(folder, keep_existing=True) as partial:
             partial.mkdir()
-            for stale in set(others) - set(before):
+            for stale in set(others) - {existing, *before}:
                 shutil.rmtree(stale, ignore_errors=True)
             yield folder, Partition(relation, code, partial, before)
             write_part_checksums(partial, folder.name)
 
     def _count(self, table: str, partitions: Sequence[Partition]) -> None:
         """Count or list the samples of each week, or reuse what was computed of it before."""
-        # in this process one thread reads while the other counts, and more would wait for each
-        # other; they need work ahead while a week is written
-        executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(2)
-        ahead = _AHEAD if self.executor else 6
+        executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(_THREADS)
+        # threads need work ahead while a week is written
+        ahead = _AHEAD if self.executor else _THREADS + 4
         with executor as workers:
             counted = map_ordered(
                 workers, _count_slice, self._slices(table, partitions), ahead=ahead

@@ -10,8 +10,15 @@ import pytest
 
 from philly_analysis import analyze
 from philly_analysis.report.computing import read_samples
-from philly_analysis.report.findings import PHILLY_ONLY, SAMPLE_RELATIONS, lacking, relevant
+from philly_analysis.report.findings import (
+    FROM_SAMPLES,
+    PHILLY_ONLY,
+    SAMPLE_RELATIONS,
+    lacking,
+    relevant,
+)
 from philly_analysis.trace import materialized
+from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of, write_tables
 from tests.analyses.samples import Tables, gpu_frame, sampled_cluster
@@ -45,6 +52,19 @@ def test_a_page_reads_the_samples_once(
         assert sorted(read) == ["gpu_samples", "host_samples"]
         analyze(trace, *asked)
         assert len(read) == 2
+
+
+def test_which_analyses_read_samples(cluster: Tables, tmp_path: Path) -> None:
+    write_tables(tmp_path / "t", cluster)
+    results = analyze(tmp_path / "t")
+    found = set()
+    for name, result in results.items():
+        order, _ = required_relations([one for one in result.reads if one in relations()])
+        if any(relation.samples for relation in order):
+            found.add(name)
+    assert found == FROM_SAMPLES & set(results)
+    assert set(SAMPLE_RELATIONS.values()) <= FROM_SAMPLES
+    assert FROM_SAMPLES - set(results) == {"notebook_definitions"}  # of Philly only
 
 
 def test_counts_are_the_same_in_other_processes(cluster: Tables, tmp_path: Path) -> None:
