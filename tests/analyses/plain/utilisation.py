@@ -1,5 +1,6 @@
 """References of relations of samples and summaries."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -36,16 +37,25 @@ def job_use_by_summary(t: Rows) -> Out:
 
 def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
     """Minutes and sums of the readings inside intervals (…, machine, place, from, until)."""
-    seen = py.by(samples, "machine_id")
+    seen = {
+        machine: sorted(
+            ((s.sampled_at, timedelta(seconds=py.first(s.seconds, 60)), readings(s)) for s in some),
+            key=lambda reading: reading[:1],
+        )
+        for (machine,), some in py.by(samples, "machine_id").items()
+    }  # fmt: skip
+    longest = max((long for some in seen.values() for _, long, _ in some), default=MINUTE)
     found = []
     for *key, machine, place, since, until in intervals:
-        for s in seen.get((machine,), []):
-            end = s.sampled_at + timedelta(seconds=py.first(s.seconds, 60))
-            inside = (min(until, end) - max(since, s.sampled_at)) / MINUTE
-            if inside > 0 and place < len(values := readings(s)):
+        some = seen.get(machine, [])
+        for at, long, values in some[bisect_left(some, (max(since, EPOCH) - longest,)) :]:
+            if at >= until:
+                break
+            inside = (min(until, at + long) - max(since, at)) / MINUTE
+            if inside > 0 and place < len(values):
                 pct = values[place]
                 bin_ = None if pct is None else ceil(pct)
-                found.append((*key, py.monday(s.sampled_at), bin_, inside, inside * (pct or 0)))
+                found.append((*key, py.monday(at), bin_, inside, inside * (pct or 0)))
     return unread_without_sum(py.tally(found, 2))
 
 
