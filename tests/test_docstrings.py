@@ -41,7 +41,7 @@ def names_of(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
 
 
 def test_sections_are_known_and_their_entries_exist() -> None:
-    nodes = [(f, node) for f in FILES for node in ast.walk(ast.parse(f.read_text("utf-8")))]
+    nodes = ((f, node) for f in FILES for node in ast.walk(ast.parse(f.read_text("utf-8"))))
     for file, node in nodes:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef):
             continue

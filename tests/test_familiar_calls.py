@@ -29,8 +29,9 @@ SLOW = (
         "trace.simulate(",
         "trace.fit(",
     ),
+    *('philly.simulate("philly"', "philly.simulate(jobs", "philly.simulate(trace", "model.plot("),
 )
-"""Beginnings of calls that take seconds."""
+"""Beginnings of calls that take long, or that other tests make."""
 
 CALLS = Path(__file__).with_name("familiar_calls.txt").read_text("utf-8").splitlines()
 

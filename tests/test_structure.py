@@ -68,8 +68,10 @@ def words_of(name: str) -> set[str]:
 @cache
 def summary(path: Path) -> list[str]:
     """Return the lines of the first paragraph of a module's docstring."""
-    doc = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    return doc.split("\n\n")[0].split("\n")
+    opening = re.match(
+        r"""(?:#.*\n)*(?:\"{3}|'{3})(.*?)(?:\"{3}|'{3})""", path.read_text("utf-8"), re.DOTALL
+    )
+    return (opening[1] if opening else "").strip().split("\n\n")[0].split("\n")
 
 
 def imported(path: Path) -> Iterator[str]:

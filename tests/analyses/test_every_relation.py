@@ -1,20 +1,24 @@
 """Compare each relation with a reference in plain Python, on a random trace full of flaws."""
 
 import pkgutil
+import re
 import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
 
+import philly_analysis
 from philly_analysis import analyze
 from philly_analysis.trace import histograms, materialized
-from philly_analysis.trace.relations import relations
+from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_relations
+from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.analyses import plain
 from tests.analyses.clusters import trace_of, write_tables
@@ -31,6 +35,15 @@ REFERENCES = {
 } | {"out_of_order_is_harmless": findings.overtaken_without_room}
 """For each relation, a function that computes its rows from those of the relations it reads."""
 
+
+PACKAGE = Path(philly_analysis.__file__).parent
+FILES = {
+    path.stem: path
+    for folder in SQL_FOLDERS
+    for path in sorted((PACKAGE / folder).glob("*.sql"))
+    if path.stem != "macros"
+}
+"""Files of relations, by name."""
 
 FACTS, SENTENCES = (
     tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
@@ -73,6 +86,28 @@ def test_a_relation_has_the_rows_of_its_reference(
     name: str, estimated: bool, traces: dict[bool, Rows]
 ) -> None:
     compare(traces[estimated], name, expected(traces[estimated], name))
+
+
+def test_the_header_of_a_relation_lists_its_columns_in_order(traces: dict[bool, Rows]) -> None:
+    for name, file in FILES.items():
+        header = list(takewhile(lambda line: line.startswith("--"), file.read_text().splitlines()))
+        header = [line for line in header if not re.match("-- (materialized|binned|listed)", line)]
+        listed = [m[1] for line in header if (m := re.match(r"--   (\w+)  +\S", line))]
+        assert header[0].endswith("?"), f"the first line of {name} asks the question"
+        assert any(line.startswith("-- One row") for line in header), f"{name} states its grain"
+        assert listed == traces[False].trace.answer(name).columns, name
+
+
+def test_answers_come_in_a_fixed_order() -> None:
+    for name, file in FILES.items():
+        if file.parent.name == "analyses":
+            assert file.read_text("utf-8").rstrip().endswith("order by all"), name
+
+
+def test_no_relation_reads_what_does_not_exist() -> None:
+    for name in relations():
+        _, others = required_relations([name])
+        assert others <= {*TABLES, "rejects", "settings", "given_quotas", "given_machines"}, name
 
 
 @pytest.mark.parametrize("name", sorted({*FACTS, *SENTENCES}))
