@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis.analyses import job_status, overview, queueing_delay, retries
+from philly_analysis.analyses import job_status, overview, queueing_delay, retries, workload_account
 from philly_analysis.analyses.published import compare_published
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
@@ -56,6 +59,15 @@ def test_retries_and_unsuccessful_share(hand_drawn: Trace) -> None:
     # e never got an attempt
     everyone = list(table.loc["all", ["jobs", "retried_pct", "unsuccessful_pct"]])
     assert everyone == [4, 25, pytest.approx(100 / 3)]
+
+
+def test_excluded_jobs_are_listed_by_number_then_by_reason() -> None:
+    rows = [("left out", why, n, 1.0) for why, n in (("b", 2), ("a", 2), ("c", 9), ("d", 1))]
+    table = pd.DataFrame([*rows, ("ended", "", 1, 1.0)], columns=["part", "why", "jobs", "gpu_h"])
+    answer = SimpleNamespace(df=lambda: table)
+    result = workload_account.compute(cast("Trace", SimpleNamespace(answer=lambda _: answer)))
+    reasons = [said.split(": ")[1] for said in result.sentences if "excluded" in said]
+    assert reasons == ["c.", "a.", "b.", "d."]
 
 
 def test_waits_of_zero_count(hand_drawn: Trace) -> None:
