@@ -552,7 +552,7 @@ def analyses(words: str = "") -> Findings:
 
 @suggest_arguments
 def report(
-    trace: TraceLike,
+    trace: TraceLike | WorkloadModel,
     out: Path | str | None = None,
     *,
     also: Iterable[Own] = (),
@@ -563,12 +563,13 @@ def report(
 ) -> Page:
     """Compute every finding on a trace, as a page.
 
-    Findings whose tables the trace lacks are listed as gaps.
+    Findings whose tables the trace lacks are listed as gaps. The page of a workload model has the
+    jobs, GPU hours, run times and submissions of another month.
 
     Parameters
     ----------
     trace
-        Folder of a trace. Or an open one.
+        Folder of a trace, file of a model, or name of a bundled one. Or an open trace, or a model.
     out
         Folder of reports. The page is ``out/<trace's folder name>/report.html``; an earlier report
         there is replaced. By default a folder of this session.
@@ -594,7 +595,8 @@ def report(
     Raises
     ------
     InputError
-        There are no workers.
+        There are no workers, or a model is given with what only a trace has: findings of one's own
+        or a run policy.
     TraceError
         The folder is not a trace, the trace is open with another run policy, or the report cannot
         be written.
@@ -604,11 +606,18 @@ def report(
     In a shell::
 
         philly report my-trace --out reports
+        philly report model.json --out reports
     """
+    from philly_analysis.errors import InputError
+    from philly_analysis.report import as_model, model_page
     from philly_analysis.report import report as write
 
+    if (model := as_model(trace)) is not None:
+        if also or run_policy is not None:
+            raise InputError(f"{model.name} is a model: also and run_policy are of traces.")
+        return model_page(model, Path(_folder_for(out, "reports")))
     return write(
-        trace,
+        cast("TraceLike", trace),
         _folder_for(out, "reports"),
         also=also,
         run_policy=run_policy,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from html import escape
-from itertools import islice
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,8 +9,8 @@ from matplotlib.figure import Figure
 
 from philly_analysis.distributions import OBSERVED_LEVELS, Distribution
 from philly_analysis.models.parts import Parts
-from philly_analysis.models.predictive import predictive_models
-from philly_analysis.results import figures
+from philly_analysis.models.predictive import next_periods
+from philly_analysis.results import figures, gang_label
 from philly_analysis.study import GANGS
 
 _SAMPLE_DAYS = 56
@@ -30,9 +29,7 @@ def plot(model: Parts) -> Figure:
     Bands contain 90 % of `_PERIODS` periods drawn from the predictive distribution.
     """
     fig, axes = figures.canvas(4, 2, width=13.5, height=6.4)
-    drawn: list[Parts] = []
-    if model.variation:
-        drawn = list(islice(predictive_models(model, model.variation, 0), _PERIODS))
+    drawn = next_periods(model, _PERIODS)
     _run_times(axes[:3], _by_gang(model), [_by_gang(period) for period in drawn])
     _gang_sizes(axes[3], model)
     _rhythm(axes[4], model, drawn)
@@ -49,30 +46,58 @@ def _by_gang(model: Parts) -> Distributions:
     return {c.gang: c.distribution for c in model.duration.by_gang}
 
 
-def _run_times(
-    axes: Sequence[Axes], run_times: Distributions, others: Sequence[Distributions]
-) -> None:
-    cdf, qq, pp = axes
-    x, few = np.geomspace(*_RUN_S, 400), slice(9, None, 20)
+def plot_run_times(model: Parts, drawn: Sequence[Parts]) -> Figure:
+    """Plot run times by gang size, with bands of drawn periods."""
+    fig, [ax] = figures.canvas(width=4.6, height=3.4)
+    _run_time_curves(ax, _by_gang(model), [_by_gang(period) for period in drawn])
+    figures.time_axis(ax, *_RUN_S)
+    ax.set_xlabel("run time")
+    return fig
+
+
+def plot_rhythm(model: Parts, drawn: Sequence[Parts]) -> Figure:
+    """Plot submissions by hour of the week, with the band of drawn periods."""
+    fig, [ax] = figures.canvas(width=4.6, height=3.4)
+    _rhythm(ax, model, drawn)
+    return fig
+
+
+def _run_time_curves(ax: Axes, run_times: Distributions, others: Sequence[Distributions]) -> None:
+    x = np.geomspace(*_RUN_S, 400)
     for gang in figures.ordered(run_times, GANGS):
         fitted, color = run_times[gang], figures.GANG_COLORS[gang]
         observed = fitted.observed
         levels = np.asarray(OBSERVED_LEVELS[: len(observed)])
-        cdf.plot(x, 100 * fitted.cdf(x), color=color, label=f"{gang} GPU  n={fitted.n:,}")
+        n = f"  n={fitted.n:,}" if fitted.n else ""
+        ax.plot(x, 100 * fitted.cdf(x), color=color, label=f"{gang_label(gang)}{n}")
         if others:
             band = np.quantile([100 * period[gang].cdf(x) for period in others], _BAND, axis=0)
-            cdf.fill_between(x, *band, color=color, alpha=0.15, linewidth=0)
-        cdf.plot(observed[4::5], 100 * levels[4::5], ".", color=color, markersize=5)
-        qq.plot(observed, fitted.ppf(levels), ".", color=color, markersize=4, label=f"{gang} GPU")
+            ax.fill_between(x, *band, color=color, alpha=0.15, linewidth=0)
+        ax.plot(observed[4::5], 100 * levels[4::5], ".", color=color, markersize=5)
+    figures.percent_axis(ax, "share of jobs")
+    figures.label_lines(ax)
+
+
+def _run_times(
+    axes: Sequence[Axes], run_times: Distributions, others: Sequence[Distributions]
+) -> None:
+    cdf, qq, pp = axes
+    _run_time_curves(cdf, run_times, others)
+    few = slice(9, None, 20)
+    for gang in figures.ordered(run_times, GANGS):
+        fitted, color = run_times[gang], figures.GANG_COLORS[gang]
+        observed = fitted.observed
+        levels = np.asarray(OBSERVED_LEVELS[: len(observed)])
+        qq.plot(
+            observed, fitted.ppf(levels), ".", color=color, markersize=4, label=gang_label(gang)
+        )
         if fitted.effective_n and observed:
             low, high = fitted.quantile_interval(levels[few])
             qq.vlines(observed[few], low, high, color=color, linewidth=1, alpha=0.6)
         pp.plot(100 * levels, 100 * fitted.cdf(observed), ".", color=color, markersize=4)
-    figures.percent_axis(cdf, "share of jobs")
     figures.title(cdf, "Run time by gang size")
     cdf.set_xlabel("run time")
     _scales(axes, _RUN_S, "Run time")
-    figures.label_lines(cdf)
 
 
 def _scales(axes: Sequence[Axes], limits: tuple[float, float], noun: str) -> None:
@@ -95,7 +120,7 @@ def _gang_sizes(ax: Axes, model: Parts) -> None:
     figures.title(ax, f"Gang sizes  n={model.gang_size.overall.n:,}")
 
 
-def _rhythm(ax: Axes, model: Parts, others: list[Parts]) -> None:
+def _rhythm(ax: Axes, model: Parts, others: Sequence[Parts]) -> None:
     hour, color = np.arange(168), figures.ACCENT
     ax.step(hour, model.arrivals.rate_per_h, where="post", color=color)
     if others:

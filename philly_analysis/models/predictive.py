@@ -33,10 +33,21 @@ class SampleSize:
 
 def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
     """Draw the models of successive periods; see :meth:`Variation.periods`."""
-    jobs, gpu_s = _jobs_and_gpu_s(model)
+    jobs, gpu_s = jobs_and_gpu_s(model)
     days, daily_change = model.arrivals.hours / 24, model.arrivals.daily_change
     for effects in variation.periods(jobs, gpu_s, days, daily_change, seed):
         yield _apply(model, variation, effects)
+
+
+def next_periods(model: Parts, draws: int) -> list[Parts]:
+    """Draw the models of the next period, independently: those of samples with seeds from 0.
+
+    Successive periods of one seed share the deviation of the fitted one. A model without variation
+    has none.
+    """
+    if model.variation is None:
+        return []
+    return [next(predictive_models(model, model.variation, seed)) for seed in range(draws)]
 
 
 def by_period(
@@ -75,7 +86,7 @@ def by_period(
             yield period, SampleSize(counts[i], days, 1.0), i * float(PERIOD_D)
 
 
-def _jobs_and_gpu_s(model: Parts) -> tuple[Floats, Floats]:
+def jobs_and_gpu_s(model: Parts) -> tuple[Floats, Floats]:
     """Return the jobs, and the GPU seconds, of each gang class (rows) and run time (columns)."""
     overall = model.gang_size.overall
     index = gang_class(overall.sizes)
@@ -85,7 +96,8 @@ def _jobs_and_gpu_s(model: Parts) -> tuple[Floats, Floats]:
     for cell in model.duration.by_gang:
         at_most = cell.distribution.cdf(_EDGES_S)
         ran[GANGS.index(cell.gang)] = np.diff(at_most, prepend=0, append=1)
-    return overall.n * share[:, None] * ran, overall.n * gpus[:, None] * ran * RUN_TIMES_S
+    n = max(overall.n, 1)  # 0: of a generator, which was fitted to none
+    return n * share[:, None] * ran, n * gpus[:, None] * ran * RUN_TIMES_S
 
 
 def _apply(model: Parts, variation: Variation, effects: PeriodEffects) -> Parts:

@@ -31,6 +31,7 @@ from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.predictive import predictive_models
 from philly_analysis.models.sampling import sample_workload
+from philly_analysis.results import count
 from philly_analysis.study import GANGS, RunPolicy
 from philly_analysis.trace import TraceLike, open_trace
 from philly_analysis.workload import Ensemble, Workload
@@ -97,7 +98,7 @@ class WorkloadModel(Parts, SuggestsNames):
         if len(jobs) < 2:
             why = f" ({'; '.join(data.exclusions)})" if data.exclusions else ""
             raise ModelError(
-                f"{data.name} has {len(jobs)} jobs with a known gang size{why}; "
+                f"{data.name} has {count(len(jobs), 'job')} with a known gang size{why}; "
                 "a workload model needs many, and at least two"
             )
         timed = with_sample_names(impute_status(jobs))

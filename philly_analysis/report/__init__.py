@@ -15,6 +15,7 @@ from philly_analysis.report.findings import (
     list_findings,
     relevant,
 )
+from philly_analysis.report.model_pages import as_model, model_page
 from philly_analysis.report.page import Page
 from philly_analysis.report.sample_page import demo
 from philly_analysis.report.trace_page import report

@@ -14,7 +14,7 @@ from philly_analysis.distributions.fitting import fit_distribution
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.models.between_period import ESTIMATED, PERIOD_D, RUN_TIMES_S, Variation
 from philly_analysis.models.persistence import from_json, to_json
-from philly_analysis.models.predictive import _jobs_and_gpu_s, _status
+from philly_analysis.models.predictive import _status, jobs_and_gpu_s
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.study.terms import GANGS, gang_class
 from tests.models.jobs import DATA, MODEL, Floats
@@ -289,7 +289,7 @@ def test_gpu_time_gained_by_some_classes_is_lost_by_others(compensation: float) 
 
 
 def test_job_classes_partition_jobs_and_gpu_time() -> None:
-    jobs, gpu_s = _jobs_and_gpu_s(MODEL)
+    jobs, gpu_s = jobs_and_gpu_s(MODEL)
     assert jobs.sum() == pytest.approx(len(DATA.jobs), rel=0.01)
     expected = float((DATA.jobs["gpus"] * DATA.jobs["run_s"]).sum())
     assert gpu_s.sum() == pytest.approx(expected, rel=0.5)  # of six run times only

@@ -13,6 +13,7 @@ from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models import load_model, shipped
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.results import gang_label
 from tests.models.jobs import DATA, JOBS, MODEL, observed
 from tests.support.drawn_data import bars, curves, misleading, segments
 
@@ -188,7 +189,7 @@ def test_a_figure_of_a_model_has_a_png_without_inline_plotting() -> None:
     assert figure.axes[0].collections and figure.axes[1].collections  # bands, and intervals
     assert misleading(figure, cut=True) == []
     runs, by_quantile, by_probability, sizes, week, *_ = figure.axes
-    fitted = {f"{c.gang} GPU": c.distribution for c in MODEL.duration.by_gang}
+    fitted = {gang_label(c.gang): c.distribution for c in MODEL.duration.by_gang}
     levels = np.arange(1, 100)
     named = {label.split("  ")[0]: points for label, points in curves(runs).items()}
     for name, of in fitted.items():

@@ -20,7 +20,9 @@ from philly_analysis import (
     atlas,
     compare,
     experiment,
+    fit,
     load_model,
+    report,
     simulate,
     sweep,
 )
@@ -85,10 +87,10 @@ def show(said: Said) -> list[str]:
 
 
 def lengths(text: str) -> Iterator[int]:
-    """Yield the number of words of each sentence, without those in brackets and of code."""
+    """Yield the words of each sentence, without brackets and code; 0 for enumerations."""
     plain = re.sub(r"\([^()]*\)|`[^`]*`|“[^”]*”", "", text)
     for sentence in re.split(r"(?<=[.!?;:])\s", plain):
-        yield len(re.findall(r"\w[\w.,'-]*", sentence))
+        yield len(re.findall(r"\w[\w.,'-]*", sentence)) * (sentence.count(",") < 4)
 
 
 @pytest.mark.slow
@@ -215,4 +217,18 @@ def test_sentences_of_advice_read_well(parts: dict[str, Tables], tmp_path: Path)
     for label in ("none", "one failed", "two", "twelve", "hundreds"):
         read(said, "advise", label, tmp_path, partial(advise, parts[label], months=0))
     read(said, "advise", "months", tmp_path, partial(advise, parts["hundreds"], months=3))
+    assert show(said) == []
+
+
+@pytest.mark.slow
+def test_sentences_of_models_read_well(parts: dict[str, Tables], tmp_path: Path) -> None:
+    said: Said = {}
+    for label in ("none", "one passed", "two", "twelve", "hundreds"):
+
+        def write(out: Path, label: str = label) -> None:
+            report(fit(parts[label]), out)
+
+        read(said, "model", label, tmp_path, write)
+    for name in ("literature", "itp-06"):
+        read(said, "model", name, tmp_path, partial(report, name))
     assert show(said) == []

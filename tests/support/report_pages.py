@@ -7,14 +7,23 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from philly_analysis import atlas, compare, experiment, ingest, load_model, report, sweep
+from philly_analysis import (
+    advise,
+    atlas,
+    compare,
+    experiment,
+    ingest,
+    load_model,
+    report,
+    sweep,
+)
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.results import figures
 
 DATA = Path(__file__).parents[2] / "data"
 PRINTED = Path(__file__).parents[1] / "ingest" / "slurm_output"
 KINDS = (
-    *("sample", "slurm", "compare", "sweep", "conclusions", "atlas"),
+    *("sample", "slurm", "compare", "sweep", "conclusions", "atlas", "advise", "model"),
     *EXPERIMENTS,
 )
 _FEW = {"synergy": {"jobs": 300, "window": (150, 250)}}
@@ -68,6 +77,11 @@ class Pages:
             return out / kind / "report.html"
         if kind in ("sample", "slurm"):
             return report(self.trace(kind), out).path
+        if kind == "advise":
+            advise(self.trace("sample"), out / kind, months=0)
+            return out / kind / "report.html"
+        if kind == "model":
+            return report("itp-04", out).path
         two = [self.trace("sample"), self.trace("slurm")]
         if kind == "atlas":
             atlas(two, out / kind)
