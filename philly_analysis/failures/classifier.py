@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from philly_analysis.failures.confidence import confidence_of
-from philly_analysis.failures.context import Text, texts_of
+from philly_analysis.failures.context import TAIL_LINES, Text, texts_of
 from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, describe
 from philly_analysis.failures.hints import Hinted, find_hinted
 from philly_analysis.failures.lines import is_script_line, split_lines
@@ -18,6 +18,10 @@ BATCH_CHARS = 4_000_000
 """Characters of texts that are classified together; a longer text alone."""
 RELAPSE_LINES = 12
 PROGRESS_LINES = 3
+RESUMED_LINES = 10
+SCRIPT_LINES = 4
+BUFFER_CHARS = 16_384
+"""More than a process writes from its buffer after an exception."""
 
 LOST_CONNECTION = "MPI runtime failure"
 UNKNOWN_EXCEPTION = "Traceback from crash"
@@ -117,7 +121,7 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     root = _explained(found, ordered, text) if found else None
     if root is None or all(each.rank == RANKS["warning"] for each in ordered):
         benign, root = benign or bool(ordered) or _progressed(text, 0), None
-    elif root.rank > RANKS["root"] and _completed(root, _last(matched) + 1, text):
+    elif _completed(root, _last(matched) + 1, text):
         benign, root = True, None
     events = _events(text, matched, root, tracebacks)
     if root is None:
@@ -147,11 +151,12 @@ def _goes_on(found: Evidence, others: Iterable[Evidence], text: Text) -> bool:
         return True
     if found.rank > RANKS["suspicion"] or not is_script_line(text.pieces[found.piece]):
         return False
+    later = [other for other in others if other.piece > found.piece]
+    if not later and sum(map(bool, map(str.strip, text.pieces[found.piece + 1 :]))) >= SCRIPT_LINES:
+        return True
     return _progressed(text, found.piece) or any(
-        later.piece > found.piece
-        and later.rank <= RANKS["interruption"]
-        and not is_script_line(text.pieces[later.piece])
-        for later in others
+        other.rank <= RANKS["interruption"] and not is_script_line(text.pieces[other.piece])
+        for other in later
     )
 
 
@@ -199,7 +204,10 @@ def _weigh(matched: list[Evidence]) -> tuple[dict[str, Evidence], bool]:
 
 
 def _last(matched: list[Evidence]) -> int:
-    return max((found.piece for found in matched if found.rule.role != "benign"), default=0)
+    return max(
+        (f.piece for f in matched if f.rule.role != "benign" and f.rank != RANKS["warning"]),
+        default=0,
+    )
 
 
 def _level(root: Evidence) -> str:
@@ -251,10 +259,24 @@ def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
 
 def _completed(root: Evidence, first: int, text: Text) -> bool:
     """Whether the lines from the first after the evidence report completion or training."""
+    if _resumed(first, text):
+        return True
+    if root.rank <= RANKS["root"]:
+        return False
     if text.count("success", first, len(text.pieces), tail=True):
         return True
     # buffered progress may be written after an exception, but not after a symptom
     return root.rule.role == "symptom" and _progressed(text, first, PROGRESS_LINES)
+
+
+def _resumed(first: int, text: Text) -> bool:
+    """Whether progress fills the end of a long output, more than buffers hold at an exception."""
+    after = text.pieces[max(first, len(text.pieces) - TAIL_LINES) :]
+    return (
+        len(after) == TAIL_LINES
+        and _progressed(text, first, RESUMED_LINES)
+        and sum(map(len, text.pieces[first:])) > BUFFER_CHARS
+    )
 
 
 def _progressed(text: Text, first: int, least: int = 1) -> bool:

@@ -43,6 +43,15 @@ def test_endings_without_a_cause_have_no_reason_but_a_fine_label(case: dict[str,
     assert (failure.reason, failure.tiers, failure.fine) == ("No signature", (), case["fine"])
 
 
+@pytest.mark.parametrize(
+    ("steps", "reason"), [(20, "Traceback from crash"), (2000, "No signature")]
+)
+def test_an_exception_long_before_progress_did_not_end_the_program(steps: int, reason: str) -> None:
+    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
+    text = error + "".join(f"step {i} loss 0.25 rate 0.001\n" for i in range(steps))
+    assert classify_text(text).reason == reason
+
+
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_any_encoding_is_read(mark: str) -> None:
     text = "step 1\nRuntimeError: CUDA error: out of memory\n"

@@ -27,7 +27,7 @@ def test_whole_file_is_read_when_it_fits(file: Path) -> None:
 def test_long_file_keeps_head_tail_and_line_numbers(
     file: Path, pack: Callable[[bytes], bytes]
 ) -> None:
-    lines = [f"step {i} loss 0.1\n" for i in range(300_000)]
+    lines = [f"row {i} loss 0.1\n" for i in range(300_000)]
     lines[250_000] = CAUSE
     file.write_bytes(pack("".join(lines).encode()))
     output = read_output(file, head=50_000, tail=1_500_000)
