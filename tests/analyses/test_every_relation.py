@@ -3,7 +3,6 @@
 import pkgutil
 import re
 import tomllib
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from importlib import import_module
@@ -16,6 +15,7 @@ import pytest
 
 import philly_analysis
 from philly_analysis import analyze
+from philly_analysis.results import Result
 from philly_analysis.trace import histograms, materialized
 from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_relations
 from philly_analysis.trace.schema import TABLES
@@ -51,15 +51,6 @@ FACTS, SENTENCES = (
 )
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Rows]]:
-    """Rows of two traces: the quotas of the second are estimated."""
-    folder = tmp_path_factory.mktemp("rich")
-    paths = [write_tables(folder / f"{e}", rich_tables(1, estimated=e)) for e in (False, True)]
-    with Trace(paths[0]) as given, Trace(paths[1]) as estimated:
-        yield {False: Rows(given), True: Rows(estimated)}
-
-
 @cache
 def expected(rows: Rows, name: str) -> list[tuple[Any, ...]]:
     """Rows of a relation's reference, in order."""
@@ -83,19 +74,19 @@ def in_order(some: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     [*((name, False) for name in REFERENCES), ("vc_quotas", True), ("wait_causes", True)],
 )
 def test_a_relation_has_the_rows_of_its_reference(
-    name: str, estimated: bool, traces: dict[bool, Rows]
+    name: str, estimated: bool, rich: dict[bool, Rows]
 ) -> None:
-    compare(traces[estimated], name, expected(traces[estimated], name))
+    compare(rich[estimated], name, expected(rich[estimated], name))
 
 
-def test_the_header_of_a_relation_lists_its_columns_in_order(traces: dict[bool, Rows]) -> None:
+def test_the_header_of_a_relation_lists_its_columns_in_order(rich: dict[bool, Rows]) -> None:
     for name, file in FILES.items():
         header = list(takewhile(lambda line: line.startswith("--"), file.read_text().splitlines()))
         header = [line for line in header if not re.match("-- (materialized|binned|listed)", line)]
         listed = [m[1] for line in header if (m := re.match(r"--   (\w+)  +\S", line))]
         assert header[0].endswith("?"), f"the first line of {name} asks the question"
         assert any(line.startswith("-- One row") for line in header), f"{name} states its grain"
-        assert listed == traces[False].trace.answer(name).columns, name
+        assert listed == rich[False].trace.answer(name).columns, name
 
 
 def test_answers_come_in_a_fixed_order() -> None:
@@ -111,9 +102,10 @@ def test_no_relation_reads_what_does_not_exist() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*FACTS, *SENTENCES}))
-def test_facts_and_sentences_are_those_of_relations(name: str, traces: dict[bool, Rows]) -> None:
-    trace = traces[False].trace
-    result = analyze(trace, [name])[name]
+def test_facts_and_sentences_are_those_of_relations(
+    name: str, rich: dict[bool, Rows], rich_results: dict[str, Result]
+) -> None:
+    trace, result = rich[False].trace, rich_results[name]
     for fact, query in FACTS.get(name, {}).items():
         [(expected,)] = trace.sql(query).fetchall()
         value = result.fact(fact)
@@ -125,9 +117,10 @@ def test_facts_and_sentences_are_those_of_relations(name: str, traces: dict[bool
 
 
 def test_panels_of_unequal_height_are_drawn_into_axes_of_a_users_figure(
-    traces: dict[bool, Rows],
+    rich_results: dict[str, Result],
 ) -> None:
-    for result in analyze(traces[False].trace, ["occupancy", "waits_by_day"]).values():
+    for name in ("occupancy", "waits_by_day"):
+        result = rich_results[name]
         left, right = plt.figure().subplots(1, 2)
         result.plot(ax=left)
         upper, lower = (ax.get_position() for ax in left.figure.axes if ax not in (left, right))
@@ -136,10 +129,10 @@ def test_panels_of_unequal_height_are_drawn_into_axes_of_a_users_figure(
 
 
 def test_other_clusters_are_not_compared_with_the_notebooks_curves(
-    traces: dict[bool, Rows],
+    rich: dict[bool, Rows],
 ) -> None:
     names = ["gpu_util", "host_util", "notebook_definitions"]
-    assert not any(result.comparisons for result in analyze(traces[False].trace, names).values())
+    assert not any(result.comparisons for result in analyze(rich[False].trace, names).values())
 
 
 def compare(rows: Rows, name: str, reference: list[tuple[Any, ...]]) -> None:
@@ -153,7 +146,7 @@ def compare(rows: Rows, name: str, reference: list[tuple[Any, ...]]) -> None:
 
 
 def test_the_size_of_slices_changes_no_count(
-    traces: dict[bool, Rows], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rich: dict[bool, Rows], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, size in ((materialized, "_SLICE"), (materialized, "_MAX_COUNTS"),
                          (histograms, "_CHUNK"), (histograms, "_MAX_SORTED")):  # fmt: skip
@@ -161,7 +154,7 @@ def test_the_size_of_slices_changes_no_count(
     with Trace(write_tables(tmp_path / "t", rich_tables(1))) as trace:
         sliced = Rows(trace)
         for name in (n for n, r in relations().items() if r.samples):
-            compare(sliced, name, expected(traces[False], name))
+            compare(sliced, name, expected(rich[False], name))
 
 
 def test_an_empty_trace_has_rows_in_relations_of_one_row_only(tmp_path: Path) -> None:

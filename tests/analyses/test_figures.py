@@ -11,14 +11,11 @@ import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from philly_analysis import analyze
 from philly_analysis.analyses import clock_offset
 from philly_analysis.analyses.why_waits import CAUSES
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import Result, gang_label
 from philly_analysis.study import STATUSES
-from tests.analyses.clusters import write_tables
-from tests.analyses.rich_trace import rich_tables
 from tests.support.drawn_data import bars, curves, lengths, misleading, segments, steps
 
 Panel = tuple[Callable[[Axes], Any], Any]
@@ -404,17 +401,11 @@ EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """Results of a random trace with every column."""
-    return dict(analyze(write_tables(tmp_path_factory.mktemp("rich") / "t", rich_tables(1))))
-
-
 @pytest.mark.parametrize("name", [n for n in ANALYSES if n not in ABSENT])
 def test_a_figure_shows_its_table_and_misleads_nowhere(
-    name: str, results: dict[str, Result]
+    name: str, rich_results: dict[str, Result]
 ) -> None:
-    result = results[name]
+    result = rich_results[name]
     figure = ANALYSES[name].plot(result)
     table = result.table.copy()
     table.attrs |= {fact.name: fact.value for fact in result.facts}
