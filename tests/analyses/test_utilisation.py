@@ -115,7 +115,8 @@ def test_sentence_of_the_effect(tmp_path: Path, spread_pct: float, said: str) ->
     assert table["effect_pct"].to_dict() == pytest.approx(
         {"all": spread_pct, "alone": spread_pct, "with co-tenants": spread_pct}
     )
-    assert table["spread_attempts"].to_dict() == {"all": 12, "alone": 6, "with co-tenants": 6}
+    for counted in ("packed_attempts", "spread_attempts", "packed_users", "spread_users"):
+        assert table[counted].to_dict() == {"all": 12, "alone": 6, "with co-tenants": 6}
     assert said in result.sentences[0]
     assert result.fact("effect_all_pct") == pytest.approx(spread_pct)
 

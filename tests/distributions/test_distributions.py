@@ -232,6 +232,11 @@ def test_the_empirical_tail_exceeds_the_largest_value() -> None:
     assert np.isfinite(fitted.mean())
     _, shape, _ = fitted.parameters
     assert shape.value == pytest.approx(1 / 1.5, abs=0.5)
+    # Smith 1987, of the hundred values above the threshold
+    assert shape.low is not None and shape.high is not None
+    assert (shape.low + shape.high) / 2 == pytest.approx(shape.value)
+    half = 1.96 * (1 + shape.value) / 100**0.5
+    assert (shape.high - shape.low) / 2 == pytest.approx(half, rel=0.02)
 
 
 @pytest.mark.parametrize("shape", [-0.1, 0.1, 0.4])

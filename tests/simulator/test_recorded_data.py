@@ -99,8 +99,14 @@ def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Pa
     """The utilisation in all samples is that of the jobs, times the work that they got done."""
     load, servers = workload(120), fleet("3x8:24:500")
     busy_pct = {f"j{i}": (i % 9 + 1) / 0.3 for i in range(120)}
+    afternoon = pl.duration(hours=13, minutes=37)
+    jobs, runs = load.jobs.pl(), load.attempts.pl()
     out = simulate(
-        replace(load, jobs=load.jobs.pl().with_columns(job_type=pl.lit("m5"))),
+        replace(
+            load,
+            jobs=jobs.with_columns(pl.col("submitted_at") + afternoon, job_type=pl.lit("m5")),
+            attempts=runs.with_columns(pl.col("started_at", "ended_at") + afternoon),
+        ),
         policy,
         tmp_path / "out",
         machines=servers,
@@ -114,6 +120,11 @@ def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Pa
             "select job_id, sum(work_s) * any_value(jobs.gpus) from attempts "
             "join jobs using (job_id) group by job_id"
         ).fetchall()
+        [span] = trace.sql(
+            "select date_trunc('minute', min(started_at)), "
+            "date_trunc('minute', max(ended_at) - interval 1 microsecond) from attempts"
+        ).fetchall()
+    assert (sampled["sampled_at"].min(), sampled["sampled_at"].max()) == span
     if policy == "antman":
         busy_pct = dict.fromkeys(busy_pct, 30.0)
     seen_pct = sampled["util_pct"].list.sum().sum()
