@@ -114,7 +114,8 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
     for name, trace, ended in zip(names, traces, completions, strict=True):
         with trace.record_reads() as read:
             numbers = measures(trace, ended)
-            parts.append(_activity(name, trace, traces if same else [trace]))
+            if len(ended):
+                parts.append(_activity(name, trace, traces if same else [trace]))
         reads |= read
         rows += [(name, None, None, m, None, numbers.get(m), unit) for m, unit, _ in SCALARS]
         for curve in CURVES if len(ended) else ():
@@ -312,8 +313,8 @@ def activity_sentences(result: Result) -> Iterator[str]:
 
 def _which_jobs(common: int, excluded: Mapping[str, int]) -> str:
     """Return a sentence on which jobs are compared; empty: all jobs of each trace."""
-    if not common and not any(excluded.values()):
-        return "No job ended in any of the traces, so that there are no times to compare."
+    if not common and (without := [name for name, n in excluded.items() if not n]):
+        return f"No times can be compared: no job in {' and '.join(without)} has a known end."
     if not common:
         each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
         return (

@@ -13,8 +13,9 @@ _SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
 def trace_names(traces: Sequence[Trace]) -> list[str]:
     """Return a distinct name for each trace: its folder, and of a what-if its policy.
 
-    Knobs are named where what-ifs under one policy differ in them. Equal folder names get the
-    parent folder's, and remaining equal names a number.
+    A policy that the folder's name has is not repeated. Knobs are named where what-ifs under one
+    policy differ in them. Equal folder names get the parent folder's, and remaining equal names a
+    number.
     """
     folders = [
         t.manifest.name if is_selected(t.manifest) else t.path.name  # a subset's path is temporary
@@ -31,7 +32,8 @@ def trace_names(traces: Sequence[Trace]) -> list[str]:
         rivals = [others for name, others in under if name == policy]
         differing = [k for k in knobs if any(k not in others for others in rivals)]
         label = ", ".join([policy, *differing]) if policy else ""
-        names.append(folder if label in ("", folder) else f"{folder} ({label})")
+        named = re.search(rf"\b{re.escape(label)}\b", folder)
+        names.append(folder if named else f"{folder} ({label})")
     return unique_names(names)
 
 

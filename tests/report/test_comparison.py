@@ -182,8 +182,8 @@ def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -> None:
-    def simulated(folder: str, under: str) -> Path:
-        made = trace(tmp_path / folder, "it", [(0, 10)], BOTH[:1])
+    def simulated(folder: str, under: str, name: str = "it") -> Path:
+        made = trace(tmp_path / folder, name, [(0, 10)], BOTH[:1])
         file = made / "manifest.json"
         manifest = Manifest.from_json(file.read_text())
         note = f"Simulated under {under} on 2 machines with 4 GPUs."
@@ -194,6 +194,7 @@ def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -
         simulated("x", "fifo (backfill=False, first_fit=False)"),
         simulated("y", "fifo (backfill=True, first_fit=False)"),
         simulated("z", "srtf"),
+        simulated("", "easy", "easy-64"),
     ]
     words = in_words(compare(traces))
     assert list(words) == [
@@ -201,12 +202,13 @@ def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -
         "x/it (fifo, backfill=False)",
         "y/it (fifo, backfill=True)",
         "z/it (srtf)",
+        "easy-64",
     ]
-    assert list(words.iloc[1])[1:] == ["10 min"] * 3
+    assert list(words.iloc[1])[1:] == ["10 min"] * 4
     page = tmp_path / "page"
     compare(traces, findings="run_time", out=page)
     text = (page / "report.html").read_text("utf-8")
-    assert text.count('<section id="run_time-') == 3
+    assert text.count('<section id="run_time-') == 4
     assert '<details class="data" open>' in text and "share of jobs" in text
 
 
@@ -299,6 +301,13 @@ def test_other_jobs_are_compared_by_gang_size(tmp_path: Path) -> None:
     assert changes["gang", "1"].effect == pytest.approx(200)
     assert changes["gang", "5-8"].effect == pytest.approx(200)
     assert user_table(result.table).empty and "users" not in " ".join(group_sentences(result))
+    waiting = pl.DataFrame(
+        {"job_id": ["a"], "gpus": [1], "submitted_at": [T], "started_at": [T], "ended_at": [None]},
+        schema_overrides={"ended_at": pl.Datetime},
+    )
+    result = compare({"a": one, "never": waiting})
+    assert result.sentences[-1].endswith("compared: no job in never has a known end.")
+    assert list(activity_sentences(result)) == ["No job waits for GPUs under a."]
 
 
 def test_activity_over_time(result: Result) -> None:
