@@ -6,6 +6,8 @@ from collections import defaultdict
 from datetime import datetime
 from math import fsum
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -115,10 +117,20 @@ def test_sentence_of_the_effect(tmp_path: Path, spread_pct: float, said: str) ->
     assert table["effect_pct"].to_dict() == pytest.approx(
         {"all": spread_pct, "alone": spread_pct, "with co-tenants": spread_pct}
     )
-    for counted in ("packed_attempts", "spread_attempts", "packed_users", "spread_users"):
-        assert table[counted].to_dict() == {"all": 12, "alone": 6, "with co-tenants": 6}
+    assert table["spread_attempts"].to_dict() == {"all": 12, "alone": 6, "with co-tenants": 6}
     assert said in result.sentences[0]
     assert result.fact("effect_all_pct") == pytest.approx(spread_pct)
+
+
+def test_packed_and_spread_gangs_are_counted_apart() -> None:
+    rows = cells([(f"u{u}", 8, "Pass", u == 0, 10, 50) for u in range(4)])
+    log = rows.assign(attempts=[5, 1, 1, 2], co_tenants=False)
+    answer = SimpleNamespace(df=lambda: log)
+    result = locality_effect.compute(cast("Trace", SimpleNamespace(answer=lambda _: answer)))
+    [counts] = result.table[result.table["gpus"].isna() & (result.table["among"] == "all")][
+        ["packed_attempts", "spread_attempts", "packed_users", "spread_users"]
+    ].to_numpy()
+    assert counts.tolist() == [4, 5, 3, 1]
 
 
 def test_use_by_servers_is_of_the_gang_size_on_several_numbers_of_servers(tmp_path: Path) -> None:
