@@ -23,11 +23,13 @@ from philly_analysis.atlas.public_clusters import answers_table, shipped_answers
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
+from philly_analysis.results import figures
 from philly_analysis.results.formatting import bind_units
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest, Sample
 from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables, trace_of
+from tests.support.drawn_data import misleading
 from tests.support.html_page import Page
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
@@ -107,6 +109,38 @@ def test_the_figure_has_a_column_per_cluster_and_lists_unanswered_claims(
     silent = [c.title for c in CLAIMS.values() if c.title not in rows]
     caption = " ".join(axes.get_xlabel().split())
     assert f"No cluster here answers: {'; '.join(silent)}." in caption
+
+
+def test_a_cell_has_the_effect_and_its_interval_in_its_place() -> None:
+    atlas = evaluate([], shipped=shipped_answers())
+    known = atlas.table.dropna(subset=["effect"])
+    figure = plot(atlas.table, atlas.result())
+    assert misleading(figure) == []
+    [ax] = figure.axes
+    claims = [text.get_text().replace("\n", " ") for text in ax.get_yticklabels()]
+    clusters = [text.get_text() for text in ax.get_xticklabels()]
+    effects, intervals = {}, {}
+    for line in ax.lines:
+        (x, y), *more = np.asarray(line.get_xydata(), float)
+        if not more:
+            effects[round(x), y] = [x - round(x), str(line.get_marker())]
+        elif y == more[0][1]:
+            middle = round((x + more[0][0]) / 2)
+            intervals[middle, y] = [x - middle, more[0][0] - middle]
+    shapes = {"holds": "o", "reversed": "X", "absent": "D", "undecided": "s"}
+    for row in known.to_dict("records"):
+        claim = CLAIMS[row["claim"]]
+        at = clusters.index(figures.literal(row["cluster"])), claims.index(claim.title)
+        middle, low, high = (
+            0.34 * drawing.position(claim, row[of]) for of in ("effect", "low", "high")
+        )
+        assert effects.pop(at) == [pytest.approx(middle), shapes[Verdict(row["verdict"]).word]]
+        if not math.isnan(low):
+            assert intervals.pop(at) == pytest.approx([low, high])
+    assert not effects and not intervals
+    for box in ax.patches:
+        x, y = box.get_x() + box.get_width() / 2, box.get_y() + box.get_height() / 2  # type: ignore[attr-defined]
+        assert (x, y) == pytest.approx((round(x), round(y)))
 
 
 @pytest.mark.parametrize(
