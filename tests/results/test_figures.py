@@ -1,6 +1,8 @@
 """Check figures: readable axes for any range, and every group of a table drawn."""
 
+import html
 import io
+import json
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,13 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 from matplotlib.text import Annotation, Text
+from matplotlib.typing import ColorType
 
 from philly_analysis import analyze, ingest
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.results import figures
 from philly_analysis.results.figures.legends import outlines
 from philly_analysis.results.paired_effects import Paired
@@ -196,6 +200,84 @@ def test_a_column_has_one_panel_below_the_other_with_its_own_tick_labels() -> No
     assert axes[0].bbox.y0 > axes[1].bbox.y1 and axes[0].bbox.x0 == axes[1].bbox.x0
     for ax in axes:
         assert all(text.get_visible() for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
+
+
+def grey(color: ColorType) -> bool:
+    return float(np.ptp(to_rgb(color))) < 0.05  # as dark ink
+
+
+def test_grey_figures_keep_lines_apart_and_the_luminance_of_bars() -> None:
+    fig, [curves, stack] = figures.canvas(2)
+    for i, color in enumerate(figures.CYCLE[:4]):
+        curves.plot([0, 1], [i, i + 1], color=color, label=f"line {i}")
+    curves.plot([0, 1], [3, 1], "--", color=figures.CYCLE[0])
+    curves.text(0.5, 0.5, "in colour", color="#d9822b")
+    colors = ("#8fb8de", "#d9822b", "#1b3f73")
+    for i, color in enumerate(colors):
+        stack.bar([0], [1], bottom=[i], color=color, alpha=0.5)
+    band = stack.fill_between([0, 1], [0, 0], [1, 1], color="#3a9a78")
+    widths = [line.get_linewidth() for line in curves.lines]
+    assert figures.restyle(fig, "text", grey=True) is fig
+    assert fig.get_figwidth() == 7 and fig.get_figheight() == pytest.approx(3.4 * 7 / 7.2)
+    assert [line.get_linewidth() for line in curves.lines] == pytest.approx(
+        [width * 7 / 9 for width in widths]
+    )
+    looks = [(line.get_color(), line._dash_pattern) for line in curves.lines[:4]]  # type: ignore[attr-defined]
+    assert len({str(look) for look in looks}) == 4
+    assert curves.lines[4].get_color() == looks[0][0] and curves.lines[4].get_linestyle() == "--"
+    drawn = [line.get_color() for line in curves.lines]
+    drawn += [bar.get_facecolor() for bar in stack.patches] + [*band.get_facecolor()]
+    drawn += [text.get_color() for text in fig.findobj(Text) if isinstance(text, Text)]
+    assert all(map(grey, drawn))
+    assert {to_rgba(bar.get_facecolor())[3] for bar in stack.patches} == {0.5}
+    shades = [to_rgb(bar.get_facecolor())[0] for bar in stack.patches]
+    light = [contrast(color, "black") for color in colors]
+    assert np.argsort(shades).tolist() == np.argsort(light).tolist()
+    for shade, was in zip(shades, light, strict=True):
+        assert shade**2.2 == pytest.approx((was * 0.05 - 0.05), abs=0.01)
+
+
+def test_small_fonts_stay_legible_and_panels_high() -> None:
+    fig, axes = figures.canvas(1, 3, height=3)
+    axes[0].text(0.5, 0.5, "small", fontsize=6)
+    figures.restyle(fig, "text")
+    assert {text.get_fontsize() for text in axes[0].texts} == {5.5}
+    fig.draw_without_rendering()
+    high = [ax.get_position().height * fig.get_figheight() for ax in axes]
+    assert min(high) > 1.2 and fig.get_figwidth() == 7
+    with pytest.raises(UnknownNameError):
+        figures.restyle(fig, "poster")  # type: ignore[arg-type]
+
+
+def test_values_under_the_pointer_are_those_drawn() -> None:
+    fig, [plain, log, days, named] = figures.canvas(2, 2)
+    x = np.array([3.0, 70.0])
+    plain.plot(x, x / 2, label="plain & simple")
+    figures.percent_axis(plain, "share")
+    log.plot(x, 2 * x, label="log")
+    figures.time_axis(log)
+    midnight = np.array(["2017-10-03", "2017-10-20"], "M8[s]")
+    days.plot(midnight, x, label="days")
+    figures.day_axis(days)
+    figures.bars(named, ["one", "two"], {"part": [4.0, 8.0]}, colors={})
+    text = figures.svg(fig)
+    [axes] = re.findall(r"data-axes='([^']*)'", text)
+    shown = json.loads(html.unescape(axes))
+    values = {"plain & simple": (x, x / 2), "log": (x, 2 * x), "days": (midnight.astype(float), x)}
+    for number, name in enumerate(values):
+        pattern = rf'data-on="{number}" data-name="{html.escape(name)}">.*?d="([^"]*)"'
+        [path] = re.findall(pattern, text, re.DOTALL)
+        points = np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", path), float)
+        for at, along, value in zip(points.T, "xy", values[name], strict=True):
+            axis = shown[number][along]
+            scale = np.log if axis.get("log") else np.asarray
+            low, high = scale(axis["lim"])
+            expected = np.interp(scale(value), [low, high], axis["at"])
+            assert at == pytest.approx(expected, abs=0.2), (name, along)
+    units = [[axis[along].get("unit") for along in "xy"] for axis in shown]
+    assert units == [[None, "%"], ["s", None], ["d", None], [None, None]]
+    assert shown[3]["x"]["ticks"] == [[0, "one"], [1, "two"]]
+    assert 'data-on="3" data-name="part: 4"' in text and 'data-name="part: 8"' in text
 
 
 def test_shares_are_written_in_the_bars_with_room_for_them() -> None:
