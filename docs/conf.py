@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docutils.nodes import Element, SkipNode
+from docutils.nodes import Element, SkipNode, container, document, image, section
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
@@ -71,7 +71,17 @@ def _formula(writer: HTML5Translator, node: Element) -> None:
     raise SkipNode
 
 
+def _scrollable(_: Sphinx, page: document, __: str) -> None:
+    """Put figures into boxes that scroll on narrow screens, where they would be too small."""
+    for figure in list(page.findall(image)):
+        if isinstance(figure.parent, section):
+            box = container(classes=["wide"])
+            figure.replace_self(box)
+            box += figure
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the execution of pages, and write formulas as MathML."""
+    """Connect the execution of pages and the boxes of figures, and write formulas as MathML."""
     app.connect("source-read", _execute)
+    app.connect("doctree-resolved", _scrollable)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
