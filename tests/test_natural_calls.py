@@ -22,8 +22,6 @@ from philly_analysis.report.findings import CHAPTERS, FRONT
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import random_tables, write_tables
 
-DELAY = "queueing_delay"
-
 
 class Session(SimpleNamespace):
     """Names in a notebook."""
@@ -78,7 +76,6 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "trace.where('gpus > 2')": lambda v: v.jobs["gpus"].min() > 2,
     "philly.compare(trace.where(vc='v0'), trace.where(vc='v1'))": lambda v: v.sentences,
     # findings
-    "philly.analyze(path)": lambda v: len(v) > 20 and DELAY in v,
     "philly.analyze(path, 'queueing_delay')": shown,
     "philly.analyze(trace, 'queueing_delay')": shown,
     "philly.analyze(trace, 'queueing_delay', 'run_time')": shown,

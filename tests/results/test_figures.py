@@ -47,6 +47,28 @@ def test_days_are_ticked_without_a_warning(days: float) -> None:
     assert 2 <= len(ax.get_xticks()) <= 10
 
 
+@pytest.mark.parametrize(("size", "few"), [((2, 8), "x"), ((8, 2), "y")])
+def test_a_short_axis_of_times_has_few_ticks(size: tuple[float, float], few: str) -> None:
+    _, [ax] = figures.canvas(width=size[0], height=size[1])
+    for along, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        figures.time_axis(ax, 1, 1e7, axis=along)  # type: ignore[arg-type]
+        names = [label.get_text() for label in axis.get_ticklabels()]
+        every = ["1 s", "10 s", "1 min", "10 min", "1 h", "1 d", "1 wk", "30 d"]
+        assert names == (["1 s", "1 min", "1 h", "1 d", "30 d"] if along == few else every)
+
+
+def test_an_axis_of_times_ends_at_the_first_tick_beyond_the_data_it_shares() -> None:
+    _, [left, right] = figures.canvas(2, sharex=True)
+    left.plot([5, 90], [0, 1])
+    right.plot([5, 4000], [0, 1])
+    figures.time_axis(left)
+    assert left.get_xlim() == (1, 86_400)
+    _, [alone] = figures.canvas()
+    alone.plot([5, 9], [0, 1])
+    figures.time_axis(alone)
+    assert alone.get_xlim() == (1, 60)
+
+
 def test_a_group_without_a_colour_gets_a_curve_of_its_own() -> None:
     fig, [ax] = figures.canvas()
     table = pd.DataFrame(
