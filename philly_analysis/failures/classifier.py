@@ -151,12 +151,17 @@ def _goes_on(found: Evidence, others: Iterable[Evidence], text: Text) -> bool:
         return True
     if found.rank > RANKS["suspicion"] or not is_script_line(text.pieces[found.piece]):
         return False
-    later = [other for other in others if other.piece > found.piece]
-    if not later and sum(map(bool, map(str.strip, text.pieces[found.piece + 1 :]))) >= SCRIPT_LINES:
+    causes = [
+        other
+        for other in others
+        if other.piece > found.piece or other.rank == RANKS["interruption"]
+    ]
+    after = sum(not piece.isspace() for piece in text.pieces[found.piece + 1 :] if piece)
+    if not causes and found.rank < RANKS["suspicion"] and after >= SCRIPT_LINES:
         return True
     return _progressed(text, found.piece) or any(
         other.rank <= RANKS["interruption"] and not is_script_line(text.pieces[other.piece])
-        for other in later
+        for other in causes
     )
 
 

@@ -56,10 +56,11 @@ _RANK = re.compile(
 _BAR = re.compile(
     r"[^|\n]{0,60}?\d{1,3}%\|[^|\n]{0,200}\|\s?[\d.]{1,12}\w?/[\d.]{1,12}\w?\s\[[^\]\n]{1,80}\]\s{0,8}"
 )
-# what a user types: in Python, IPython, a shell
+# what a user types: in Python, IPython, a shell; source code that a compiler quotes
 _INPUT = re.compile(
     r"\s{0,8}(?:>>> |In \[\d{1,5}\]: "
-    r"|(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#\n]{0,100}[$#] )"
+    r"|(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#\n]{0,100}[$#] "
+    r"|\d{1,6} \| {1,80}[\w*!&(])"
 )
 # a shell about a line of a script, unless a process ended there
 _SCRIPT_LINE = re.compile(
@@ -67,6 +68,7 @@ _SCRIPT_LINE = re.compile(
     r"|(?:cp|mv|rm|ln|ls|cat|cd|sed|awk|tar|find|grep|head|tail|touch|mkdir|chmod|chown): "
     r"|fatal: (?:Authentication failed|could not read|unable to access|repository|not a git)"
     r"|error: (?:subprocess-exited-with-error|metadata-generation-failed)"
+    r"|CommandNotFoundError: Your shell|Lmod has detected the following error"
     r"|ERROR: (?:Failed building wheel|Could not (?:find|build|install)|No matching distribution))"
 )
 
