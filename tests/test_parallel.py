@@ -26,6 +26,7 @@ from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import write_tables
 from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
+from tests.support.command_line import run
 
 
 def test_outcomes_are_in_order_and_few_tasks_are_read_ahead() -> None:
@@ -133,8 +134,8 @@ def test_parts_of_a_file_are_its_blocks(tmp_path: Path, monkeypatch: pytest.Monk
 def cluster() -> Iterator[Any]:
     """A Dask cluster of two workers on this machine."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as run:
-        yield run
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as own:
+        yield own
 
 
 def kill_a_worker(cluster: Any) -> None:
@@ -223,14 +224,14 @@ def test_materialized_weeks_are_the_same_though_a_worker_is_killed(
 def test_a_sweep_is_the_same_though_a_worker_is_killed(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(name: str, **where: Any) -> dict[str, bytes]:
+    def swept(name: str, **where: Any) -> dict[str, bytes]:
         asked: dict[str, Any] = {"loads": [0.9], "seeds": 3, "jobs": 60, "gpus": 64}
         sweep(["literature"], ["fifo", "sjf"], tmp_path / name, **asked, **where)
         return contents(tmp_path / name, "*.csv") | contents(tmp_path / name, "runs/*.json")
 
-    here = run("here")
+    here = swept("here")
     calls = once(monkeypatch, sweeps, "save_text", lambda: kill_a_worker(cluster))
-    there = run("there", cluster=cluster.scheduler_address)
+    there = swept("there", cluster=cluster.scheduler_address)
     assert len(calls) == 6
     assert there == here
 
@@ -248,6 +249,22 @@ def test_a_report_is_the_same_wherever_its_samples_are_counted(
     assert tables == sorted(f.name for f in (there.parent / "tables").iterdir())
     assert "gpu_util.csv" in tables
     assert contents(here.parent, "tables/*") == contents(there.parent, "tables/*")
+
+
+@pytest.mark.real_data
+def test_tables_of_a_real_trace_are_the_same_on_a_cluster(
+    traces: Path, cluster: Any, tmp_path: Path
+) -> None:
+    raw, found = traces / "philly-multigpu-jobs", []
+    for name, where in (("here", []), ("there", ["--cluster", cluster.scheduler_address])):
+        trace, out = tmp_path / name / "multi", tmp_path / name / "reports"
+        run("ingest", "philly-multigpu", raw, trace, *where)
+        run("report", trace, "--out", out, *where)
+        printed = {"json": run("analyze", trace, "--json").encode()}
+        found.append(contents(trace, "*.parquet") | contents(out, "multi/tables/*") | printed)
+    here, there = found
+    assert len(here) > 30
+    assert here == there
 
 
 @pytest.mark.slow
