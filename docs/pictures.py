@@ -20,6 +20,7 @@ from philly_analysis import Trace, advise, analyze, compare, load_model, simulat
 from philly_analysis.atlas import evaluate, shipped_answers
 from philly_analysis.atlas.overview import PHONE
 from philly_analysis.atlas.overview import plot as plot_atlas
+from philly_analysis.models import month_outlook
 from philly_analysis.results import figures
 from tests.bench import history
 
@@ -31,6 +32,7 @@ CAPTIONS = {
     "trace": ("What a trace holds: submissions, allocated GPUs, queueing delay", "python"),
     "gantt": ("Servers through the busiest day, by virtual cluster", "python"),
     "workload": ("A month of jobs, sampled from a model", "fit-a-model"),
+    "outlook": ("Jobs and GPU hours of another month", "fit-a-model"),
     "model": ("A workload model beside the data that it was fitted to", "fit-a-model"),
     "job_size": ("Gang sizes of a model, with 95 % intervals", "models"),
     "run_time": ("Run times of 8-GPU jobs: model, data, quantiles", "models"),
@@ -68,6 +70,7 @@ def write(folder: Path, sample: Trace) -> None:
         "trace": sample.plot,
         "gantt": lambda: sample.gantt(by="vc"),
         "workload": month.plot,
+        "outlook": month_outlook(model)[0].plot,
         "model": model.plot,
         "job_size": model.job_size.plot,
         "run_time": model.duration(gpus=8).plot,
