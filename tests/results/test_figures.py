@@ -21,11 +21,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 from matplotlib.text import Annotation, Text
+from matplotlib.transforms import Bbox
 from matplotlib.typing import ColorType
 
 from philly_analysis import analyze, ingest
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.results import figures
+from philly_analysis.results.figures.label_placement import PanelGrid
 from philly_analysis.results.figures.legends import outlines
 from philly_analysis.results.paired_effects import Paired
 from philly_analysis.study.terms import GANGS
@@ -359,6 +361,27 @@ def test_line_names_cover_nothing_and_are_nearest_to_their_own_line(ys: list[lis
             if max(begin[0], end[0]) > ax.bbox.x1:  # at the right, where two may end in one place
                 continue
             assert all(far > 0.5 for i, far in enumerate(apart) if i != own), "and crosses none"
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (0, 40), (150, 60), (-30, -20)])
+@pytest.mark.parametrize("air", [0.0, 6.0])
+def test_a_place_is_taken_within_a_box_and_the_air_around_it(
+    corner: tuple[float, float], air: float
+) -> None:
+    fig, [ax] = figures.canvas()
+    [line] = ax.plot([0, 1], [0, 1], label="line")
+    fig.draw_without_rendering()
+    renderer = FigureCanvasAgg(fig).get_renderer()  # type: ignore[no-untyped-call]
+    grid = PanelGrid(ax, {"line": line}, renderer)
+    low = np.array(ax.get_window_extent(renderer).min) + corner
+    high = low + np.array([60, 25])
+    counted = grid._counted([], [Bbox([low, high])])
+    x, y = np.meshgrid(np.arange(0.5, 240, 3), np.arange(0.5, 120, 3))
+    points = np.column_stack([x.ravel(), y.ravel()]) + ax.get_window_extent(renderer).min
+    hit = grid._hit(counted, np.hstack([points, points]), air)
+    away = np.maximum(low - points, points - high).max(axis=1) - air * fig.dpi / 72
+    assert hit[away < 0].all() and not hit[away > 2].any()
+    assert hit.any()
 
 
 def test_svg_styles_are_written_as_attributes() -> None:
