@@ -117,7 +117,7 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
-    env.filters |= {"cell": _cell, "kinds": _kinds}
+    env.filters |= {"cell": _cell, "kinds": _kinds, "plain": _plain}
     env.filters |= {"exact": lambda v: reproducible(v) if isinstance(v, float) else v}
     env.globals |= {"script": _SCRIPT, "policy": _policy}
     return env.get_template(name)
@@ -143,6 +143,11 @@ def now() -> str:
 def _unbroken(value: object) -> object:
     """Keep numbers and units on one line, except in HTML: code, figures, text of logs."""
     return bind_units(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def _plain(texts: Iterable[str]) -> str:
+    """Join texts for an attribute, without the tags of those with markup."""
+    return " ".join(t.striptags() if isinstance(t, Markup) else t for t in texts)
 
 
 def _cell(value: Any) -> str:

@@ -6,9 +6,10 @@ from hashlib import sha256
 from html import unescape
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from philly_analysis import analyze, report
 from philly_analysis.errors import TraceError
@@ -21,7 +22,11 @@ from philly_analysis.report.findings import (
     lacking,
     relevant,
 )
+from philly_analysis.report.rendering import results_page
+from philly_analysis.report.sections import Card, section
+from philly_analysis.results import figures
 from philly_analysis.results.formatting import bind_units, number
+from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
@@ -144,6 +149,17 @@ def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.Mon
         '<p class="headline">Not recorded</p>' in first
         and "<p>Collect GPU utilisation over time (gpu_samples), or " in first
     )
+
+
+def test_a_figure_is_described_without_markup(tmp_path: Path) -> None:
+    fig, [ax] = figures.canvas()
+    ax.plot([0, 1])
+    said = Markup('Type <code>sbatch <span class="option">--gres</span></code>, "now".')
+    own = Result("one", pd.DataFrame({"x": [1]}), sentences=(said, "It is <b> 1."))
+    cards = [Card("one", "What to do?", section("one", "What to do?", own, fig))]
+    written = results_page("t", "l", [], tmp_path / "page", cards=cards).read_text("utf-8")
+    [label] = re.findall(r'<figure role="img" aria-label="([^"]*)"><div', written)
+    assert unescape(label) == 'Type sbatch --gres, "now". It is <b> 1.'
 
 
 def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:

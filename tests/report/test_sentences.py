@@ -45,9 +45,9 @@ PLURALS = (
 )
 WRONG = re.compile(
     rf"(?<![\d.,])\b1 (?:\w+ |GPU |server-)?(?:{PLURALS})\b(?! \w+ file)"
-    r"|\b([a-z]{2,}) \1\b|\bnan\b|\bNone\b(?! is)|\binf\b|  |,,|\.\.(?!\.)|\b0 of 0(?![.\d])"
+    r"|\b([a-z]{2,}) \1\b|\bnan\b|\bNone\b(?! is)|\binf\b|  |,,|\.\.(?!\.)|\b0 of 0(?![.\d])|\">"
 )
-"""A plural after 1, a word twice, missing values, and broken punctuation."""
+"""A plural after 1, a word twice, missing values, broken punctuation, and markup."""
 
 Tables = dict[str, pd.DataFrame]
 Said = dict[tuple[str, str], list[str]]
