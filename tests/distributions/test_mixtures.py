@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from philly_analysis.distributions.arrays import Floats
+from philly_analysis.distributions.design_effect import indicator_correlation
 from philly_analysis.distributions.expectation_maximisation import fit_exponentials, fit_lognormals
 from philly_analysis.distributions.lifetimes import Lifetimes
 
@@ -53,3 +54,11 @@ def test_no_parameters_nearby_are_likelier(
             near[i] *= factor
             near[::each] /= near[::each].sum()
             assert likelihood(near) <= best + 0.02
+
+
+def test_the_correlation_of_values_below_a_quantile_is_that_of_normal_scores() -> None:
+    # Sheppard 1898: both lie below the median with probability 1/4 + arcsin(r) / 2 pi
+    found = indicator_correlation([0.5], 0.3)
+    assert found == pytest.approx([2 / np.pi * np.arcsin(0.3)])
+    ends = indicator_correlation([0.0, 1.0], 0.3)
+    assert np.isfinite(ends).all() and (abs(ends) < 0.01).all()

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from philly_analysis.analyses import node_failures
 from philly_analysis.errors import SimulationError
 from philly_analysis.experiments import recorded_outages
+from philly_analysis.results import number
 from philly_analysis.simulator import POLICIES, run, simulate
 from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo
+from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.simulator.drawn import assert_work_done, held, job, machines
 from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, workloads
@@ -121,6 +123,18 @@ def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
     apart = (one["ended_at"] - other["ended_at"]).abs()
     assert (apart < timedelta(milliseconds=1)).all()  # times are written to the microsecond
     assert (one["end_reason"] == "node_failure").sum() > 3
+
+
+def test_work_lost_to_outages_is_noted(tmp_path: Path) -> None:
+    outages = "machine:1e4:6e3"
+    out = simulate(workload(80), "fifo", tmp_path / "t", gpus=16, outages=outages, checkpoint_s=900)
+    attempts = pl.read_parquet(out / "attempts.parquet")
+    hit = attempts.filter(pl.col("end_reason") == "node_failure")
+    assert hit["gpus"].n_unique() > 1
+    lost_h = float((hit["lost_s"] * hit["gpus"]).sum()) / 3600
+    [note] = [n for n in Manifest.read(out).notes if "(node_failure)" in n]
+    assert f"ended {hit.height} attempts" in note and lost_h > 0
+    assert note.endswith(f"lost work of {number(lost_h)} GPU hours.")
 
 
 @pytest.mark.slow
