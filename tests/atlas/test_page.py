@@ -166,6 +166,69 @@ def test_an_effect_that_supports_its_claim_is_right_of_the_line(
     assert drawing.position(claim, value) == pytest.approx(expected, nan_ok=True)
 
 
+def claim_of(shape: str) -> Claim:
+    return next(c for c in CLAIMS.values() if c.measure.shape == shape)
+
+
+def words_at(svg: str) -> dict[str, tuple[float, float]]:
+    """Return the position of each text of a figure."""
+    found = re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)"[^>]*>([^<]*)</text>', svg)
+    return {text: (float(x), float(y)) for x, y, text in found}
+
+
+def test_curves_of_a_panel_are_on_its_axes() -> None:
+    shares = pd.DataFrame({"x": [0, 5, 10, 60, 100], "y": [0, 40, 55, 90, 100], "n": 9})
+    lengths = pd.DataFrame({"x": [1.0, 60, 600, 86_400], "y": [3.0, 20, 70, 99], "n": 9})
+    ticks = {"1 min": 60, "1 h": 3_600, "1 d": 86_400}
+    for shape, data, places in (
+        ("shares", shares, {"10 %": 10, "50 %": 50, "100 %": 100}),
+        ("lengths", lengths, {tick: math.log(seconds) for tick, seconds in ticks.items()}),
+    ):
+        claim = claim_of(shape)
+        svg = drawing.panel(claim, data, 100.0, "label")
+        [path] = re.findall(r'<path d="M([^"]*)" fill="none"', svg)
+        points = np.array([pair.split() for pair in path.split("L")], float)
+        words = words_at(svg)
+        x = [words[word][0] for word in places]
+        slope, start = np.polyfit(list(places.values()), x, 1)
+        along = data["x"] if shape == "shares" else np.log(data["x"])
+        assert points[:, 0] == pytest.approx(start + slope * along.to_numpy(float), abs=0.2)
+        assert x == pytest.approx(start + slope * np.array([*places.values()]), abs=0.2)
+        heights = re.findall(r'<line x1="[\d.]+" x2="[\d.]+" y1="([\d.]+)" y2="\1"', svg)
+        assert len(heights) == 3  # of 0, 50 and 100 %
+        foot, _, top = map(float, heights)
+        assert points[:, 1] == pytest.approx(foot + (top - foot) * data["y"] / 100, abs=0.1)
+        if shape == "shares":
+            [(cx, cy)] = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)
+            assert [float(cx), float(cy)] == pytest.approx(points[2], abs=0.1)
+            assert "55.0 %" in words
+        else:
+            [at] = re.findall(r'<line x1="([\d.]+)" x2="\1"', svg)
+            assert float(at) == pytest.approx(start + slope * math.log(claim.threshold), abs=0.2)
+
+
+def test_bars_of_a_panel_reach_their_values_and_few_rows_are_dashed() -> None:
+    data = pd.DataFrame({"x": ["1", "2-4", ">8"], "y": [10.0, math.nan, 40.0], "n": [99, 0, 1]})
+    svg = drawing.panel(claim_of("bars"), data, 40.0, "label")
+    rects = re.findall(
+        r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" ([^/]*)/>', svg
+    )
+    words = words_at(svg)
+    foot, middle, top = (float(y) for y in re.findall(r'y1="([\d.]+)" y2="\1"', svg))
+    assert middle == pytest.approx((foot + top) / 2, abs=0.1)
+    for (x, y, width, height, look), label, value, dashed in zip(
+        rects, ("1", escape(">8")), (10, 40), (False, True), strict=True
+    ):
+        assert float(x) + float(width) / 2 == pytest.approx(words[str(label)][0], abs=0.2)
+        assert float(y) == pytest.approx(foot + (top - foot) * value / 40, abs=0.1)
+        assert float(y) + float(height) == pytest.approx(foot, abs=0.2)
+        assert ("dasharray" in look) == dashed
+        assert words[f"{value:.1f}"][1] < float(y)
+    assert words["none"][0] == words["2-4"][0]
+    first, second = rects
+    assert float(first[0]) + float(first[2]) < float(second[0])
+
+
 def test_bars_of_a_cycle_stand_side_by_side_in_the_frame() -> None:
     some = next(iter(CLAIMS.values()))
     data = pd.DataFrame({"x": range(24), "y": np.linspace(0.5, 2, 24), "n": 1})
