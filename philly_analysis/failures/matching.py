@@ -27,6 +27,7 @@ _LOUD = re.compile(
 )
 _WARNED = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 _WARNS = re.compile(r"^\s{1,8}(?:warnings\.)?warn\(")
+_R_WARNS = re.compile(r"^(?:Warning messages?:|In addition: Warning messages?:)")
 WARNING_LINES = 4
 # the head of a message of several lines, as GROMACS, OpenFOAM, R, MATLAB and others write it
 _HEADS = re.compile(
@@ -148,8 +149,10 @@ def _is_headed(text: Text, at: int) -> bool:
 
 
 def _is_warned(text: Text, at: int) -> bool:
-    """Whether a piece is part of a Python warning whose message has several lines."""
+    """Whether a piece is part of a warning, of Python or R, whose message has several lines."""
     before = text.pieces[max(0, at - WARNING_LINES) : at]
+    if text.pieces[at].startswith("  ") and any(map(_R_WARNS.match, before)):
+        return True
     after = text.pieces[at + 1 : at + 1 + WARNING_LINES]
     return any(map(_WARNS.match, after)) and any(map(_WARNED.search, before))
 
