@@ -7,7 +7,7 @@ from philly_analysis.failures.reasons import NO_SIGNATURE, advice_of
 
 EXPLAINED = 3
 """Outputs that are explained line by line; of more, reasons only."""
-SURE = 0.8
+SURE = 0.9
 """Confidence below which a verdict is said to be unsure."""
 SHOWN_CHARS = 120
 
