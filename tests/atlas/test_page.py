@@ -166,6 +166,33 @@ def test_an_effect_that_supports_its_claim_is_right_of_the_line(
     assert drawing.position(claim, value) == pytest.approx(expected, nan_ok=True)
 
 
+def test_a_small_cell_has_the_effect_between_the_ends_of_its_interval() -> None:
+    known = [f for f in shipped_answers() if not math.isnan(f.effect.value)]
+    for finding in known:
+        claim = CLAIMS[finding.claim]
+        svg = drawing.cell(claim, finding)
+        [width] = re.findall(r'viewBox="0 0 (\d+)', svg)
+        middle = int(width) / 2
+        value, low, high = (
+            middle * (1 + 0.84 * drawing.position(claim, v))
+            for v in (finding.effect.value, finding.effect.low, finding.effect.high)
+        )
+        zero, interval, shape = re.findall(r'd="([^"]*)"', svg)
+        assert float(zero[1:].split()[0]) == middle
+        left, _, *parts = map(float, re.findall(r"-?[\d.]+", shape))
+        if finding.verdict is Verdict.ABSENT:
+            assert left == pytest.approx(value, abs=0.06)
+        else:  # as far left of the effect as right
+            wide = parts[0] if finding.verdict is not Verdict.HOLDS else parts[5]
+            assert left + wide / 2 == pytest.approx(value, abs=0.06)
+        if math.isnan(low):
+            assert interval == ""
+        else:
+            ends = [float(n) for n in (interval[1:].split()[0], interval.split("H")[1])]
+            assert ends == pytest.approx([low, high], abs=0.06)
+    assert len({f.verdict for f in known}) > 2
+
+
 def claim_of(shape: str) -> Claim:
     return next(c for c in CLAIMS.values() if c.measure.shape == shape)
 
