@@ -93,14 +93,21 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
             # of an exception without a message, the statement that raised it
             line = f"{line.rstrip(':')}: {raised.source}"
             hints |= hints_in(raised.source)
-        listed = _LISTED.match(line) is not None
-        for rule in _rules_of(hints):
-            if listed and rule.level == "general rule":
-                continue
-            if matches(rule, line) and _fits(rule, raised) and _near(rule, at, text, around):
-                recovered = _recovered(rule, at, text)
-                yield Evidence(rule, _rank_in(text, at, rule), at, recovered, around)
-                break
+        for part in (line, _bar_of(piece)):
+            listed = _LISTED.match(part) is not None
+            for rule in _rules_of(hints) if part else ():
+                if listed and rule.level == "general rule":
+                    continue
+                if matches(rule, part) and _fits(rule, raised) and _near(rule, at, text, around):
+                    recovered = _recovered(rule, at, text)
+                    yield Evidence(rule, _rank_in(text, at, rule), at, recovered, around)
+                    break
+
+
+def _bar_of(piece: str) -> str:
+    """Return the progress bar before other text of a piece, which may show a metric."""
+    rest = without_bar(piece)
+    return piece[: -len(rest)].rstrip() if rest and len(rest) < len(piece) else ""
 
 
 def _with_exceptions(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> Iterator[Hinted]:
