@@ -32,9 +32,10 @@ _QUOTED = re.compile(
 )
 _RAISED = re.compile(r"^raise ([A-Za-z_][\w.]{1,200})\((.{0,1000})")
 _LOGGING_ERROR_END = "--- End of logging error"
+CALL_STACK_LINES = 100
 _IGNORED = re.compile(
     r"^Exception (?:ignored (?:in|on)|.{1,200}most likely raised during interpreter shutdown)"
-    r"|^--- Logging error|^Error in (?:atexit|sys\.excepthook)"
+    r"|^(?:.{1,80}\])?--- Logging error|^Error in (?:atexit|sys\.excepthook)"
 )
 _IGNORED_LINE = re.compile(r"^Exception .{1,400} ignored$")
 _RELATIONS = {
@@ -106,7 +107,9 @@ class Tracebacks:
             if _IGNORED_LINE.match(line):
                 self.ignored.add(at)
             elif _IGNORED.match(line):
-                self.ignored.update(self._read(at)[1])
+                block, pieces = self._read(at)
+                self.ignored.update(pieces)
+                self.ignored.update(self._logged(block.last + 1))
             elif _HEADER in line or _FRAME.match(line):
                 block, pieces = self._read(at)
                 after = self._pieces[block.last + 1 : block.last + 2]
@@ -116,6 +119,14 @@ class Tracebacks:
                     self.found.update(dict.fromkeys(pieces, block))
             elif _QUOTED.match(line):
                 self.echoed.add(at)
+
+    def _logged(self, first: int) -> range:
+        """Return the pieces in which the logging of Python says what it could not log."""
+        after = self._pieces[first : first + CALL_STACK_LINES]
+        if not after or not after[0].startswith("Call stack:"):
+            return range(0)
+        ends = (at for at, piece in enumerate(after) if piece.startswith("Arguments:"))
+        return range(first, first + next(ends, len(after) - 1) + 1)
 
     def is_headline(self, at: int) -> bool:
         """Whether a piece reports an exception as ignored, rather than being part of it."""
