@@ -69,6 +69,10 @@ def daily(table: pd.DataFrame, column: str) -> dict[str, Floats]:
     return {"0": np.array([values.get(day, 0.0) for day in every])}
 
 
+def row_names(ax: Axes) -> list[str]:
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
 def by_group(table: pd.DataFrame, count: str) -> list[list[Panel]]:
     def spans(rows: pd.DataFrame) -> list[Any]:
         at = range(len(rows))[::-1]
@@ -84,7 +88,8 @@ def by_group(table: pd.DataFrame, count: str) -> list[list[Panel]]:
         columns = [column for column in rows if str(column).startswith("p")]
         shown = rows.assign(**rows[columns].clip(lower=1))
         medians = [points(shown["p50_s"], range(len(shown))[::-1])]
-        panels.append([(segments, spans(shown)), (lines, medians)])
+        names = [f"{name}  n={n:,}" for name, n in zip(shown["name"], shown[count], strict=True)]
+        panels.append([(segments, spans(shown)), (lines, medians), (row_names, names)])
     return panels
 
 
@@ -467,4 +472,4 @@ def canonical(value: Any) -> Any:
         return {key: canonical(value[key]) for key in sorted(value)}
     if isinstance(value, float | int | np.number):
         return float(f"{float(value):.9g}")
-    return [canonical(each) for each in value]
+    return value if isinstance(value, str) else [canonical(each) for each in value]

@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 
-from philly_analysis.analyses import run_time, run_time_by_group
-from philly_analysis.results.result import Result
+from philly_analysis.analyses import run_time
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import trace_of
 
@@ -62,18 +59,3 @@ def test_sentence_of_the_trend(tmp_path: Path) -> None:
     assert sentence({1: 10, 8: 100}).startswith("Larger gangs run longer")
     assert sentence({1: 100, 8: 10}).startswith("Larger gangs run shorter")
     assert sentence({1: 10, 8: 10}).startswith("Run time has no clear trend")
-
-
-def test_each_panel_shows_the_groups_of_its_kind() -> None:
-    kinds = {"vc": 40.0, "week": 600.0, "user": 9_000.0}
-    rows = [
-        {"kind": kind, "name": f"of {kind}", "jobs": 3, "running": 0}
-        | {f"p{p}_s": median * p / 50 for p in (5, 25, 50, 75, 95)}
-        for kind, median in kinds.items()
-    ]
-    figure = run_time_by_group.plot(Result("run_time_by_group", pd.DataFrame(rows)))
-    for ax, (kind, median) in zip(figure.axes, kinds.items(), strict=True):
-        assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"of {kind}  n=3"]
-        assert np.asarray(ax.lines[0].get_xdata()).tolist() == [median]
-        assert ax.get_title(loc="left").startswith("virtual cluster" if kind == "vc" else kind)
-    plt.close("all")
