@@ -85,7 +85,7 @@ HALF = JOBS["run_s"].where(JOBS["submitted_s"] < JOBS["submitted_s"].median())
     ("frame", "words", "caveat"),
     [
         (JOBS.head(0), "has 0 jobs", NO_JOBS),
-        (JOBS.head(1), "has 1 jobs", "1 job with a known gang and run time"),
+        (JOBS.head(1), "has 1 job with", "1 job with a known gang and run time"),
         (JOBS.head(40), "", "jobs with a run time to fit to"),
         (JOBS.assign(run_s=HALF), "", "Not measured by halves"),
         (JOBS.assign(gpus=0), r"has 0 jobs.*no GPUs", NO_JOBS),
