@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from re import _parser as regex_parser  # type: ignore[attr-defined]
 from time import thread_time
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from philly_analysis.failures import (
     NO_SIGNATURE,
     REASONS,
+    Failure,
     classify_text,
     classify_texts,
     signatures,
@@ -42,14 +44,25 @@ def test_every_reason_has_rules_and_every_rule_a_known_reason_and_role() -> None
     assert {tier for reason in REASONS for tier in reason.tiers} == {"IF", "AE", "U"}
 
 
+@cache
+def read_examples() -> dict[str, tuple[list[str], Failure]]:
+    """Return the rules that match each example, and what it is classified as, read together."""
+    examples = [rule.example for rule in TABLE]
+    lines = split_lines(examples)
+    found = {}
+    decided = classify_texts(examples)
+    for rule, text, hinted, failure in zip(
+        TABLE, texts_of(lines), find_hinted(lines), decided, strict=True
+    ):
+        matched = find_evidence(text, hinted, Tracebacks(text, (each.at for each in hinted)))
+        found[rule.id] = [each.rule.id for each in matched], failure
+    return found
+
+
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.id)
 def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -> None:
-    lines = split_lines([rule.example])
-    [text], [hinted] = texts_of(lines), find_hinted(lines)
-    tracebacks = Tracebacks(text, (found.at for found in hinted))
-    matched = find_evidence(text, hinted, tracebacks)
-    assert rule.id in [found.rule.id for found in matched]
-    decided = classify_text(rule.example)
+    matched, decided = read_examples()[rule.id]
+    assert rule.id in matched
     if rule.role in ("benign", "warning"):
         assert (decided.reason, decided.rule) == (NO_SIGNATURE, "")
     else:
