@@ -339,3 +339,13 @@ def test_a_table_spans_from_its_earliest_time_to_its_latest(path: Path) -> None:
         }
     for name, some in times.items():
         assert tuple(found.loc[name]) == (min(some), max(some)), name
+
+
+def test_a_trace_is_closed_twice_and_after_its_scratch_was_removed(tmp_path: Path) -> None:
+    trace = Trace(paper_trace(tmp_path / "t"))
+    scratch = trace._scratch
+    assert scratch.is_dir()
+    shutil.rmtree(scratch)
+    trace.close()
+    trace.close()
+    assert not scratch.exists()
