@@ -134,19 +134,22 @@ def _selection(trace: Trace) -> tuple[str, ...]:
 
 
 def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) -> Iterator[Result]:
-    """Yield findings on a trace as they are computed.
+    """Yield findings on a trace: those in its cache, then others as they are computed.
 
-    Those that need no samples are computed by chapter in an executor, which opens the trace by its
+    Others that need no samples are computed by chapter in an executor, which opens the trace by its
     path. Meanwhile this process materialises all relations that need the samples, in one pass over
     them, computes the findings from samples, and then chapters that are not begun.
     """
-    begun = _compute_apart(trace, names, executor) if executor else {}
-    here = [n for n in names if not any(n in chapter for chapter in begun)]
+    cached = {n: found for n in names if (found := load_result(trace, n))}
+    yield from (replace(found, draw=draw) for found in cached.values())
+    due = [n for n in names if n not in cached]
+    begun = _compute_apart(trace, due, executor) if executor else {}
+    here = [n for n in due if not any(n in chapter for chapter in begun)]
     numbers = count(1)
 
     def computed(some: Iterable[str]) -> Iterator[Result]:
         for name in some:
-            with step(f"{next(numbers)} of {len(names)}: {ANALYSES[name].QUESTION}"):
+            with step(f"{next(numbers)} of {len(due)}: {ANALYSES[name].QUESTION}"):
                 yield compute(trace, name)
 
     try:
@@ -166,9 +169,9 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) 
 def _compute_apart(
     trace: Trace, names: Sequence[str], executor: Executor
 ) -> dict[tuple[str, ...], Future[list[Result]]]:
-    """Begin to compute the findings that need no samples and are not cached, by chapter."""
-    due = {n for n in names if n not in FROM_SAMPLES and not load_result(trace, n)}
-    chapters = [tuple(n for n in chapter if n in due) for chapter in CHAPTERS.values()]
+    """Begin to compute the findings that need no samples, by chapter."""
+    apart = set(names) - FROM_SAMPLES
+    chapters = [tuple(n for n in chapter if n in apart) for chapter in CHAPTERS.values()]
     return {
         chapter: executor.submit(
             _compute_chapter, trace.path, trace.run_policy, trace.manifest, chapter
@@ -188,11 +191,11 @@ def _compute_chapter(
 
 
 def read_samples(trace: Trace, names: Collection[str]) -> None:
-    """Read the samples once for all analyses that need them and are not cached."""
+    """Read the samples once for all analyses that need them."""
     trace.create(
         relation
         for relation, name in SAMPLE_RELATIONS.items()
-        if name in names and trace.has(relation) and not load_result(trace, name)
+        if name in names and trace.has(relation)
     )
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,10 @@ def macro_connection() -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One ``.sql`` file: its name, text, and the relations that it reads.
+    """One ``.sql`` file.
 
     Attributes
     ----------
-    reads
-        Names of the tables and relations in its ``from`` clauses, without its own CTEs, and its
-        samples.
     materialized
         Whether it is written to Parquet once per trace: the first comment line has
         ``materialized``, ``binned`` or ``listed``.
@@ -56,10 +53,14 @@ class Relation:
 
     name: str
     sql: str
-    reads: frozenset[str]
     materialized: bool
     samples: str | None = None
     listed: bool = False
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Names of the tables and relations that its SELECT reads, and its samples."""
+        return tables_read(self.sql) | ({self.samples} if self.samples else set())
 
     @property
     def question(self) -> str:
@@ -99,6 +100,7 @@ def _parser() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
+@lru_cache(1000)
 def tables_read(sql: str) -> frozenset[str]:
     """Return the names of the tables that a SELECT reads, without binding them.
 
@@ -149,7 +151,6 @@ def relations() -> dict[str, Relation]:
             found[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
-                reads=tables_read(sql) | ({mark[2]} if mark and mark[2] else set()),
                 materialized=mark is not None,
                 samples=mark[2] if mark else None,
                 listed=mark is not None and mark[1] == "listed",
