@@ -38,7 +38,7 @@ def test_the_values_of_a_line_are_those_of_eight_gpus(made: Ingest) -> None:
 def test_a_machine_has_as_many_gpus_as_values_whatever_their_number(made: Ingest) -> None:
     values = {n: [float(10 * n + i) for i in range(n)] for n in range(1, 9)}
     lines = (f"m{n},{','.join(map(str, some))},{'NA,' * (8 - n)}" for n, some in values.items())
-    got = made(cluster_gpu_util=[row for line in lines for row in minutes(2, line)])
+    got = made(cluster_gpu_util=[row for line in lines for row in minutes(6, line)])
     assert got.rows("select distinct machine_id, util_pct from gpu_samples order by all") == [
         (f"m{n}", some) for n, some in values.items()
     ]
