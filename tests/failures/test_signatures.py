@@ -24,6 +24,7 @@ from philly_analysis.failures.hints import find_hinted
 from philly_analysis.failures.lines import PIECE_CHARS, split_lines
 from philly_analysis.failures.matching import find_evidence
 from philly_analysis.failures.signature import RANKS, Signature, contexts
+from philly_analysis.failures.suggest import is_explained
 from philly_analysis.failures.tracebacks import Tracebacks
 
 TABLE = signatures()
@@ -177,3 +178,11 @@ def test_tiers_are_the_marks_of_table_7() -> None:
     assert Counter(marks.values()) == marked
     assert (marks["Import error"], marks["Core dump"]) == ("IF+U", "AE+U")
     assert marks[NO_SIGNATURE] == ""
+
+
+def test_an_output_is_explained_by_a_signature_that_names_a_cause() -> None:
+    vague = {"benign", "warning", "ending", "suspicion", "fragment", "cascade", "interruption"}
+    for rule in TABLE:
+        own = rule.level == "signature"
+        assert is_explained(rule.id) == (own and rule.role not in vague), rule.id
+    assert not is_explained(None) and not is_explained("")
