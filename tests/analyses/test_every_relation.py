@@ -145,6 +145,7 @@ def compare(rows: Rows, name: str, reference: list[tuple[Any, ...]]) -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_size_of_slices_changes_no_count(
     rich: dict[bool, Rows], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +158,7 @@ def test_the_size_of_slices_changes_no_count(
             compare(sliced, name, expected(rich[False], name))
 
 
+@pytest.mark.slow
 def test_an_empty_trace_has_rows_in_relations_of_one_row_only(tmp_path: Path) -> None:
     with Trace(write_tables(tmp_path / "t", EMPTY)) as trace:
         rows = {name: len(trace.sql(f"from {name}").fetchall()) for name in relations()}

@@ -54,6 +54,7 @@ def test_a_page_reads_the_samples_once(
         assert len(read) == 2
 
 
+@pytest.mark.slow
 def test_which_analyses_read_samples(cluster: Tables, tmp_path: Path) -> None:
     write_tables(tmp_path / "t", cluster)
     results = analyze(tmp_path / "t")

@@ -50,6 +50,7 @@ def test_the_effect_is_that_within_strata_not_across_them() -> None:
     assert np.isnan(effect.low_pct)  # two users make no interval
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_effect_as_often_as_it_says() -> None:
     rng = np.random.default_rng(5)
     hits, trials = 0, 120

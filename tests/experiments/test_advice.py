@@ -501,6 +501,7 @@ def test_gains_a_month_need_a_day_of_jobs(tmp_path: Path) -> None:
         advise(trace)
 
 
+@pytest.mark.slow
 def test_quotas_count_where_the_trace_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

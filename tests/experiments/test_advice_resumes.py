@@ -13,6 +13,7 @@ from philly_analysis.experiments.advice.scenario import Scenario, outcome
 from tests.experiments.test_advice import convoys, trace_of
 
 
+@pytest.mark.slow
 def test_interrupted_advice_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = convoys(np.random.default_rng(7), 100, load=0.5)
     first, again = (trace_of(jobs, tmp_path / name).path for name in ("first", "again"))

@@ -108,6 +108,7 @@ def test_printed_gains_have_a_source() -> None:
         assert headline.printed is None or headline.printed > 1
 
 
+@pytest.mark.slow
 def test_the_page_has_a_row_per_headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

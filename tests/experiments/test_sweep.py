@@ -224,6 +224,7 @@ def test_a_sweep_has_the_options_of_a_what_if_with_the_same_defaults() -> None:
     assert set(inspect.signature(simulate).parameters) - VARIED == assumed.keys()
 
 
+@pytest.mark.slow
 def test_options_reach_each_run(tmp_path: Path) -> None:
     assumed = Assumed(
         gpus=64,

@@ -93,6 +93,7 @@ def test_a_hostile_megabyte_is_classified(seed: str) -> None:
     assert classify_text(text).reason in {reason.name for reason in REASONS}
 
 
+@pytest.mark.slow
 def test_of_many_kinds_of_lines_few_are_searched_and_the_causes_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,6 +16,7 @@ from tests.support.scripts import failure_texts
 _DATA = Path(__file__).parents[2] / "data"
 
 
+@pytest.mark.slow
 def test_every_text_is_classified_as_the_reason_it_was_composed_for() -> None:
     rng = np.random.default_rng(1)
     for reason, texts in failure_texts.ROOTS.items():
@@ -28,6 +29,7 @@ def test_every_reason_of_the_study_has_texts() -> None:
     assert list(failure_texts.ROOTS) == [row.reason for row in table_7()]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         made.write(_DATA / "sample", tmp_path / f"{name}.gz", seed)

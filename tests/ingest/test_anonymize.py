@@ -119,6 +119,7 @@ def queue(tmp_path: Path) -> Path:
     return tmp_path / "hidden-queue.csv"
 
 
+@pytest.mark.slow
 def test_no_name_is_left_of_a_table(queue: Path, tmp_path: Path) -> None:
     plain, without, key = tmp_path / "plain", tmp_path / "without", tmp_path / "key"
     failures = tmp_path / "output.jsonl"

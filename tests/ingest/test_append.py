@@ -347,6 +347,7 @@ def smi(file: Path, first: int, last: int) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_telemetry_is_appended_with_its_jobs(tmp_path: Path) -> None:
     """The third append brings an hour that is there already, and the job that ended in it."""
     pages = [

@@ -181,6 +181,7 @@ def test_a_model_is_compared_with_another_part_by_part() -> None:
     assert table.set_index("part").loc["gang size", "distance"] == 0
 
 
+@pytest.mark.slow
 def test_a_figure_of_a_model_has_a_png_without_inline_plotting() -> None:
     figure = MODEL.plot()
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes]

@@ -181,6 +181,7 @@ def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     assert list(side_by_side(compare([one, one])).columns[-2:]) == ["one (1)", "one (2)"]
 
 
+@pytest.mark.slow
 def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -> None:
     def simulated(folder: str, under: str, name: str = "it") -> Path:
         made = trace(tmp_path / folder, name, [(0, 10)], BOTH[:1])

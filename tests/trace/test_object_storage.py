@@ -74,6 +74,7 @@ def test_addresses_and_paths_differ() -> None:
         assert not is_address(given)
 
 
+@pytest.mark.slow
 def test_an_uploaded_trace_has_the_results_of_the_local_one(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
     put(str(tmp_path / "ours"))

@@ -109,6 +109,7 @@ def test_jobs_that_cannot_be_fitted_or_held_out_are_errors(
         assert len(plot(result).axes) == 1
 
 
+@pytest.mark.slow
 def test_the_calibration_result_and_its_figure() -> None:
     result = calibrate(observed(JOBS.head(900)), family="empirical")
     assert set(result.table["split"]) == set(SPLITS)
