@@ -609,7 +609,8 @@ def report(
         philly report model.json --out reports
     """
     from philly_analysis.errors import InputError
-    from philly_analysis.report import as_model, model_page
+    from philly_analysis.models import as_model
+    from philly_analysis.report import model_page
     from philly_analysis.report import report as write
 
     if (model := as_model(trace)) is not None:

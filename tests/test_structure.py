@@ -140,3 +140,18 @@ def test_each_policy_of_the_folder_is_listed() -> None:
         if inspect.isclass(value) and value.__module__ == module.name and "name" in vars(value)
     }
     assert found == set(POLICIES.values())
+
+
+def test_names_of_the_report_are_imported_from_where_they_are_declared() -> None:
+    report = importlib.import_module("philly_analysis.report")
+    tree = ast.parse(Path(inspect.getfile(report)).read_text("utf-8"))
+    declared = {
+        (name.name, node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(report.__name__)
+        for name in node.names
+    }
+    offered = {(name, f"{report.__name__}.{module}") for name, module in report._MODULES.items()}
+    assert declared == offered
+    for name, _ in declared:
+        assert getattr(report, name) is not None

@@ -7,6 +7,7 @@ from itertools import product
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -202,7 +203,7 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     change, lead = best["change"], ""
     if change is not None and is_zero(change):
         lead = f", equal to that of {base}"
-    elif change is not None and (is_clear(change) or change.low != change.low):
+    elif change is not None and (is_clear(change) or np.isnan(change.low)):
         lead = f", {change_size(change)} below {base}{_without_interval(change)}"
     elif change is not None:
         lead = f", but not significantly below {base}: {change_text(change)}"
@@ -212,7 +213,7 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     for gap in (Paired(*row) for row in gaps.iloc[:, 2:].itertuples(index=False)):
         if is_zero(gap):
             yield f"The next, {following['arm']}, is as fast."
-        elif is_clear(gap) or gap.low != gap.low:
+        elif is_clear(gap) or np.isnan(gap.low):
             longer = f"{change_size(gap)} longer{_without_interval(gap)}"
             yield f"The next, {following['arm']}, takes {longer}."
         else:
@@ -220,7 +221,7 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _without_interval(change: Paired) -> str:
-    return ", without an interval" if change.low != change.low else ""
+    return ", without an interval" if np.isnan(change.low) else ""
 
 
 def plot(result: Result) -> Figure:

@@ -93,12 +93,15 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
             # of an exception without a message, the statement that raised it
             line = f"{line.rstrip(':')}: {raised.source}"
             hints |= hints_in(raised.source)
-        for part in (line, _bar_of(piece)):
+        for part in filter(None, (line, _bar_of(piece))):
             listed = _LISTED.match(part) is not None
-            for rule in _rules_of(hints) if part else ():
-                if listed and rule.level == "general rule":
-                    continue
-                if matches(rule, part) and _fits(rule, raised) and _near(rule, at, text, around):
+            for rule in _rules_of(hints):
+                if (
+                    not (listed and rule.level == "general rule")
+                    and matches(rule, part)
+                    and _fits(rule, raised)
+                    and _near(rule, at, text, around)
+                ):
                     recovered = _recovered(rule, at, text)
                     yield Evidence(rule, _rank_in(text, at, rule), at, recovered, around)
                     break

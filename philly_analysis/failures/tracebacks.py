@@ -15,8 +15,7 @@ MESSAGE_LINES = 10
 _HEADER = "Traceback (most recent call last)"
 _FRAME = re.compile(r'^\s{0,40}File "[^"]{1,300}", line \d{1,7}(?:, in (\S{1,200}))?')
 # a frame that the terminal's or the logger's width wraps
-_OPEN_FRAME = re.compile(r'^\s{0,40}File (?:"[^"]{1,300}|"[^"]{1,300}", line \d{0,7}(?:, i?n?)?)$')
-_ENDED_FRAME = re.compile(r'^\s{0,40}File "[^"]{1,300}", line \d{1,7}$')
+_OPEN_FRAME = re.compile(r'^\s{0,40}File (?:"[^"]{1,300}|"[^"]{1,300}", line (?:\d{0,7}, i?n?)?)$')
 WRAPPED_LINES = 2
 _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}"
@@ -150,7 +149,7 @@ class Tracebacks:
                 break
             if is_open:
                 is_open, after_frame = False, True
-            elif _OPEN_FRAME.match(line) and not _ENDED_FRAME.match(line):
+            elif _OPEN_FRAME.match(line):
                 framed = is_open = True
                 block.function, block.source = "", ""
             elif frame := _FRAME.match(line):

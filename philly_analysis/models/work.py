@@ -79,3 +79,16 @@ def model_of(work: Work) -> WorkloadModel | None:
     if path.is_dir() or "/" in str(work):
         return None  # opening it as a trace raises the error
     raise UnknownNameError("trace or model", str(work), shipped())
+
+
+def as_model(work: object) -> WorkloadModel | None:
+    """Return the model that work is, has the file or the name of; None: it may be a trace.
+
+    Unlike :func:`model_of` it prefers any folder to a bundled model of that name.
+    """
+    if isinstance(work, WorkloadModel):
+        return work
+    if not isinstance(work, str | Path) or Path(work).is_dir():
+        return None
+    is_file = Path(work).suffix == ".json" and Path(work).is_file()
+    return load_model(work) if is_file or str(work) in shipped() else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         list_findings,
         relevant,
     )
-    from philly_analysis.report.model_pages import as_model, model_page
+    from philly_analysis.report.model_pages import model_page
     from philly_analysis.report.page import Page
     from philly_analysis.report.sample_page import demo
     from philly_analysis.report.trace_page import report
@@ -47,7 +47,6 @@ _MODULES = {
     "lacking": "findings",
     "list_findings": "findings",
     "relevant": "findings",
-    "as_model": "model_pages",
     "model_page": "model_pages",
     "Page": "page",
     "demo": "sample_page",

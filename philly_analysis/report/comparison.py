@@ -12,39 +12,27 @@ from philly_analysis.report.comparison_figures import plot, single_numbers
 from philly_analysis.report.comparison_groups import (
     COLUMNS,
     KEY,
-    GroupChange,
     UserCount,
     change_of,
-    changes_in,
     group_changes,
     group_table,
     user_count,
     with_groups,
 )
 from philly_analysis.report.comparison_names import trace_names
+from philly_analysis.report.comparison_wording import verdicts, which_jobs
 from philly_analysis.results import (
     NOT_KNOWN,
     Fact,
     Paired,
     Result,
-    count,
-    duration,
-    gang_label,
     interval_facts,
-    interval_text,
-    is_clear,
-    is_zero,
-    number,
     quantity,
-    share,
 )
 from philly_analysis.trace import Trace
 from philly_analysis.workload import CURVES, SCALARS, activity, measures
 
 QUESTION = "How do completion times and waits change?"
-
-_TIMES = 2.0
-"""Ratio from which on a change is given as one."""
 
 _COUNTED = ("jobs", "attempts")
 """Units of measures that are whole numbers."""
@@ -141,7 +129,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
     all_jobs = pd.DataFrame(rows, columns=COLUMNS)
     tables = [all_jobs, group_table(groups, names[0]), *parts]
     table = pd.concat([t for t in tables if len(t)], ignore_index=True)
-    which = _which_jobs(len(common), excluded)
+    which = which_jobs(len(common), excluded)
     return Result(
         name="comparison",
         table=table,
@@ -154,7 +142,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
             *_facts(table, names),
             *_change_facts(found, names[0]),
         ),
-        sentences=(*verdicts(table, names, found), which),
+        sentences=(*verdicts(table, names, {n: c.jct for n, c in found.items()}), which),
         caveats=(_OF_ALL_JOBS if same and any(excluded.values()) else "", _BLOCKS),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
@@ -227,102 +215,3 @@ def _change_facts(found: Mapping[str, Change], base: str) -> Iterator[Fact]:
             longer, users = change.users
             yield Fact(f"{name}_users", users, f"{name}: users of the common jobs")
             yield Fact(f"{name}_users_longer", longer, f"{name}: of them, those who take longer")
-
-
-def verdicts(
-    table: pd.DataFrame, names: Sequence[str], found: Mapping[str, Change]
-) -> Iterator[str]:
-    """Yield a sentence per trace on its mean completion time against the first trace."""
-    single = single_numbers(table)
-    base = single[names[0], "mean_jct_s"]
-    for name in names[1:]:
-        own, change = single[name, "mean_jct_s"], found[name].jct
-        if not (base > 0 and own > 0):
-            continue
-        ratio = own / base
-        size = share(abs(ratio - 1))
-        than = f"{size} {'longer' if own > base else 'shorter'} than the {duration(base)}"
-        ends = f"{interval_text(change)} %"
-        if ratio >= _TIMES:
-            than = f"{ratio:.1f} times the {duration(base)}"
-            ends = f"{1 + change.low / 100:.1f} to {1 + change.high / 100:.1f} times"
-        chance = "" if is_clear(change) else ", which includes no change"
-        interval = "" if np.isnan(change.low) else f" (95 % interval {ends}{chance})"
-        if is_zero(change):
-            size, interval = "0 %", ""
-        than = "as" if size == "0 %" else than
-        yield (
-            f"Under {name} the mean completion time is {duration(own)}, "
-            f"{than} under {names[0]}{interval}."
-        )
-
-
-def group_sentences(result: Result) -> Iterator[str]:
-    """Yield which gang sizes take shorter and longer, by trace, and how many users."""
-    base, *names = dict.fromkeys(result.table["trace"])
-    changes = [c for c in changes_in(result.table) if c.by == "gang"]
-    for name in names:
-        own = [c for c in changes if c.trace == name]
-        equal = [c for c in own if is_zero(c.change)]
-        parts = [
-            f"{what} for {_sizes(some, own, every)}"
-            for what, every, some in (
-                ("is shorter", "every", [c for c in own if c.change.high < 0 and c not in equal]),
-                ("is longer", "every", [c for c in own if c.change.low > 0 and c not in equal]),
-                ("is the same", "every", equal),
-                (
-                    "does not change clearly",
-                    "any",
-                    [c for c in own if not is_clear(c.change) and c not in equal],
-                ),
-            )
-            if some
-        ]
-        if parts:
-            yield f"Under {name} the mean completion time {'; '.join(parts)}."
-        users = dict(result.facts).get(f"{name}_users")
-        if users:
-            longer = int(result.facts[f"{name}_users_longer"] or 0)
-            who = f"{longer:,} of {count(int(users), 'user')}" if longer else "No user"
-            has = "have" if longer > 1 else "has"
-            yield f"{who} {has} a longer mean completion time under {name} than under {base}."
-
-
-def _sizes(some: Sequence[GroupChange], own: Sequence[GroupChange], every: str) -> str:
-    if 1 < len(some) == len(own):
-        return f"{every} gang size"
-    return f"jobs of {', '.join(gang_label(c.group) for c in some)}"
-
-
-def activity_sentences(result: Result) -> Iterator[str]:
-    """Yield the share of GPU time allocated and the mean queue by trace."""
-    single = single_numbers(result.table)
-    names = list(dict.fromkeys(result.table["trace"]))
-    allocated = {n: float(single[n, "held_frac"]) for n in names}
-    if not any(map(np.isnan, allocated.values())):
-        each = ", ".join(f"{share(frac)} under {name}" for name, frac in allocated.items())
-        yield each.replace(" under", " of the GPU time is allocated under", 1) + "."
-    waiting = result.table[result.table["measure"] == "waiting_gpus"]
-    queue = waiting.groupby("trace", sort=False)["value"].mean()
-    if len(queue) and not queue.any():
-        yield f"No job waits for GPUs under {', '.join(map(str, queue.index))}."
-    elif len(queue):
-        each = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
-        yield f"On average jobs wait for {each.replace(' under', ' GPUs under', 1)}."
-
-
-def _which_jobs(common: int, excluded: Mapping[str, int]) -> str:
-    """Return a sentence on which jobs are compared; empty: all jobs of each trace."""
-    if not common and (without := [name for name, n in excluded.items() if not n]):
-        return f"No times can be compared: no job in {' and '.join(without)} has a known end."
-    if not common:
-        each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
-        return (
-            f"The traces have no job in common, so these are different jobs ({each}): differences "
-            "are of workloads and clusters as well as of policies."
-        )
-    if not any(excluded.values()):
-        return ""
-    each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items() if n)
-    jobs = "job that ended in each is" if common == 1 else "jobs that ended in each are"
-    return f"{common:,} {jobs} compared; excluded: {each}."

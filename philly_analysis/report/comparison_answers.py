@@ -10,13 +10,12 @@ import pandas as pd
 
 from philly_analysis.errors import TraceError
 from philly_analysis.report.comparison import (
-    activity_sentences,
     compare_traces,
-    group_sentences,
     in_words,
 )
 from philly_analysis.report.comparison_figures import plot_activity, plot_groups, plot_times
 from philly_analysis.report.comparison_groups import user_table
+from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
 from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, Section, section

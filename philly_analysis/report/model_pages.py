@@ -2,37 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from philly_analysis.models import DRAWS, WorkloadModel, month_outlook
 from philly_analysis.report.page import Page
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import Result
-from philly_analysis.trace import Trace
-
-if TYPE_CHECKING:
-    from philly_analysis.models import WorkloadModel
 
 
-def as_model(given: Any) -> "WorkloadModel | None":
-    """Return the model that is given, by its file, or by the name of a bundled one; None: none."""
-    if isinstance(given, Trace) or (isinstance(given, str | Path) and Path(given).is_dir()):
-        return None
-    from philly_analysis.models import WorkloadModel, load_model, shipped
-
-    if isinstance(given, WorkloadModel):
-        return given
-    if isinstance(given, str | Path):
-        path = Path(given)
-        if str(given) in shipped() or (path.suffix == ".json" and path.is_file()):
-            return load_model(given)
-    return None
-
-
-def model_page(model: "WorkloadModel", out: Path) -> Page:
+def model_page(model: WorkloadModel, out: Path) -> Page:
     """Write the page of a model to a folder of its name in `out`."""
-    from philly_analysis.models import DRAWS, month_outlook
-
     synthetic = model.fitted_on.startswith("synthetic")
     cards = []
     for answer in month_outlook(model):

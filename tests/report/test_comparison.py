@@ -13,8 +13,6 @@ import pytest
 from philly_analysis import compare
 from philly_analysis.errors import TraceError
 from philly_analysis.report.comparison import (
-    activity_sentences,
-    group_sentences,
     in_words,
     side_by_side,
 )
@@ -30,6 +28,7 @@ from philly_analysis.report.comparison_groups import (
     user_count,
     user_table,
 )
+from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.writer import write_trace
