@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, count
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes, read_line
 
 _BLOCK_BYTES = 1 << 23
+_INDEX_BYTES = 1 << 17
+"""Distance between the lines whose offset is recorded."""
 _FEW = 64
 """Lines that are parsed one by one where some among them are faulty."""
 
@@ -36,9 +39,29 @@ class Block:
     offset: int = 0
 
     @cached_property
+    def newlines(self) -> list[int]:
+        """Number of newlines in each :data:`_INDEX_BYTES` of the text, which fit a CPU cache.
+
+        Unlike bytes.count, NumPy lets other threads run.
+        """
+        letters = np.frombuffer(self.text, np.uint8)
+        parts = (letters[at:][:_INDEX_BYTES] for at in range(0, len(self.text), _INDEX_BYTES))
+        return [int(np.count_nonzero(part == ord("\n"))) for part in parts]
+
+    @property
     def lines(self) -> int:
         """Number of lines."""
-        return self.text.count(b"\n") + (not self.text.endswith(b"\n"))
+        return sum(self.newlines) + (not self.text.endswith(b"\n"))
+
+    @property
+    def index(self) -> list[tuple[int, int]]:
+        """Numbers and offsets of some lines, about :data:`_INDEX_BYTES` apart."""
+        index = [(0, self.offset)]
+        passed = accumulate(self.newlines)
+        for end, number in zip(count(_INDEX_BYTES, _INDEX_BYTES), passed, strict=False):
+            if after := self.text.find(b"\n", end) + 1:
+                index.append((number + 1, self.offset + after))
+        return index
 
     def texts(self, numbers: _Numbers) -> list[str]:
         """Return the lines with these numbers."""
@@ -270,7 +293,7 @@ class CsvFile:
         Parameters
         ----------
         index
-            Number and offset of the first line of each block.
+            Numbers and offsets of some lines, the first one included.
 
         Yields
         ------

@@ -51,12 +51,15 @@ def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
         path = Path(folder) / ("raw.gz" if packed else "raw")
         path.write_bytes(gzip.compress(text) if packed else text)
         file = CsvFile(path, ("header",), shapes, TEXTS, ("NA", ""))
-        with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _FEW=few):
+        with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _INDEX_BYTES=9, _FEW=few):
             blocks = list(file.blocks())
             firsts = list(accumulate((block.lines for block in blocks), initial=2))
             found = list(zip(firsts, map(file.parse, blocks), strict=False))
-            offsets = [block.offset for block in blocks]
-            places = list(zip(firsts, offsets, strict=False))
+            places = [
+                (first + number, offset)
+                for first, block in zip(firsts, blocks, strict=False)
+                for number, offset in block.index
+            ]
             numbers = np.arange(2, len(lines) + 2)[::3]
             again = dict(file.lines(places, numbers))
     assert b"".join(block.text for block in blocks) == text.partition(b"\n")[2]

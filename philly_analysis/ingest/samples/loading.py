@@ -132,7 +132,7 @@ class Part:
         parser = stream.open(self.builder.con)
         validator = Validator(self.file, self.table.name, stream.columns, parser, stream.time_error)
         for block in validator.blocks(pool, self.builder.executor):
-            self._index.append((block.first, block.offset))
+            self._index += block.index
             self.read += block.filled
             rejected += block.rejected
             for rows in block.rows:

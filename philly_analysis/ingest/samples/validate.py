@@ -31,14 +31,13 @@ class ValidatedBlock:
 
     Attributes
     ----------
-    first, offset
-        Number of its first line, and its offset in the file.
+    index
+        Numbers and offsets of some of its lines.
     lines, filled
         Lines of the block, and those that are not blank.
     """
 
-    first: int
-    offset: int
+    index: list[tuple[int, int]]
     lines: int
     filled: int
     rows: list[pa.RecordBatch]
@@ -48,7 +47,7 @@ class ValidatedBlock:
         """Return the block with its line numbers increased."""
         return replace(
             self,
-            first=self.first + by,
+            index=[(number + by, offset) for number, offset in self.index],
             rows=[
                 rows.set_column(2, rows.schema.field(2), pa.array(rows["line"].to_numpy() + by))
                 for rows in self.rows
@@ -126,7 +125,7 @@ class Validator:
             if len(batch):
                 rows.append(batch)
         filled = block.lines - lines.blank
-        return ValidatedBlock(0, block.offset, block.lines, filled, rows, rejected)
+        return ValidatedBlock(block.index, block.lines, filled, rows, rejected)
 
     def _reasons(self, lines: pa.Table, parsed: ParsedRows) -> dict[int, str]:
         """Return the reasons for rejecting rows, by place; run the checks where they may fail."""
