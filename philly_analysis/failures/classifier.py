@@ -1,7 +1,9 @@
 """Classify a failure by its log output: the first line of the highest-ranked signature decides."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from philly_analysis.failures.confidence import confidence_of
 from philly_analysis.failures.context import TAIL_LINES, Text, texts_of
@@ -19,6 +21,11 @@ BATCH_CHARS = 4_000_000
 RELAPSE_LINES = 12
 PROGRESS_LINES = 3
 RESUMED_LINES = 10
+ACTIVE_LINES = 100
+HEAD_LINES = 2
+HEAD_CHARS = 16
+ALIKE_CHARS = 60
+_NUMBERS = re.compile(r"[\d.:]{1,30}")
 SCRIPT_LINES = 4
 BUFFER_CHARS = 16_384
 """More than a process writes from its buffer after an exception."""
@@ -167,7 +174,7 @@ def _goes_on(found: Evidence, others: Iterable[Evidence], text: Text) -> bool:
 
 def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Evidence:
     """Return the line that explains an exception of general cause, among the lines after it."""
-    if root.rule.role == "implicit" and root.rule.reason == UNKNOWN_EXCEPTION:
+    if root.rule.role in ("implicit", "suspicion") and root.rule.reason == UNKNOWN_EXCEPTION:
         known = CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
     elif root.rule.level == "general rule" and text.pieces[root.piece].rstrip().endswith(":"):
         known = frozenset({root.rule.reason, NO_SIGNATURE, UNKNOWN_EXCEPTION})
@@ -264,7 +271,7 @@ def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
 
 def _completed(root: Evidence, first: int, text: Text) -> bool:
     """Whether the lines from the first after the evidence report completion or training."""
-    if _resumed(first, text):
+    if _resumed(first, text) or _restarted(first, text):
         return True
     if root.rank <= RANKS["root"]:
         return False
@@ -275,13 +282,29 @@ def _completed(root: Evidence, first: int, text: Text) -> bool:
 
 
 def _resumed(first: int, text: Text) -> bool:
-    """Whether progress fills the end of a long output, more than buffers hold at an exception."""
-    after = text.pieces[max(first, len(text.pieces) - TAIL_LINES) :]
+    """Whether regular output fills the end of a log, more than buffers hold at an exception."""
+    if len(text.pieces) - first < TAIL_LINES:
+        return False
+    if sum(map(len, text.pieces[first:])) <= BUFFER_CHARS:
+        return False
     return (
-        len(after) == TAIL_LINES
-        and _progressed(text, first, RESUMED_LINES)
-        and sum(map(len, text.pieces[first:])) > BUFFER_CHARS
+        _progressed(text, first, RESUMED_LINES)
+        or text.count("activity", first, len(text.pieces), tail=True) >= ACTIVE_LINES
     )
+
+
+def _restarted(first: int, text: Text) -> bool:
+    """Whether another run was appended to the log: its first lines come again."""
+    head = [_alike(piece) for piece in text.pieces[:HEAD_LINES]]
+    if first <= HEAD_LINES or min(map(len, head)) < HEAD_CHARS:
+        return False
+    after = map(_alike, text.pieces[first:])
+    return any(pair == (head[0], head[1]) for pair in pairwise(after))
+
+
+def _alike(piece: str) -> str:
+    """Return the start of a line without its numbers."""
+    return _NUMBERS.sub("", piece[: 2 * ALIKE_CHARS]).strip()[:ALIKE_CHARS]
 
 
 def _progressed(text: Text, first: int, least: int = 1) -> bool:

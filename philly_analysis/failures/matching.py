@@ -18,7 +18,7 @@ EXCEPTION_HINT = frozenset({"exception"})
 
 _QUIET = re.compile(
     r"Warning: |(?<![=_\w])(?:WARN|WARNING|INFO|DEBUG)\b|^\s{0,8}warning: |^\[[WID](?:\d{3,4}| )"
-    r"|^[WID]\d{4} |^I tensorflow|\[(?:warning|info|debug)\]|level=(?:warn|info|debug)"
+    r"|^[WID]\d{4} |^I tensorflow|[\[<](?:warn(?:ing)?|info|debug)[\]>]|level=(?:warn|info|debug)"
 )
 _LOUD = re.compile(
     r"NCCL WARN|WARNING: Open MPI|Traceback \(most|\bERROR\b|\bFATAL\b|\bCRITICAL\b"
@@ -103,7 +103,7 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
                     and _near(rule, at, text, around)
                 ):
                     recovered = _recovered(rule, at, text)
-                    yield Evidence(rule, _rank_in(text, at, rule), at, recovered, around)
+                    yield Evidence(rule, _rank_in(text, at, rule, raised), at, recovered, around)
                     break
 
 
@@ -167,10 +167,12 @@ def _is_warned(text: Text, at: int) -> bool:
     return any(map(_WARNS.match, after)) and any(map(_WARNED.search, before))
 
 
-def _rank_in(text: Text, at: int, rule: Signature) -> int:
+def _rank_in(text: Text, at: int, rule: Signature, raised: Traceback | None) -> int:
     """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
+    if raised and raised.quiet:
+        return RANKS["warning"]
     tag = without_bar(text.pieces[at])[:_TAG_CHARS]
     quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
     return RANKS["warning"] if quiet or _is_warned(text, at) else rule.rank

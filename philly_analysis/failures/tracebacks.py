@@ -9,6 +9,8 @@ from philly_analysis.failures.lines import rank_of, unprefixed
 
 WALK_LINES = 200
 """Lines that are read from the start of a traceback to its exception."""
+BOX_LINES = 40
+"""Lines after a statement that raises in which a formatted traceback names the exception."""
 MESSAGE_LINES = 10
 """Lines that are read of an exception's message."""
 
@@ -30,6 +32,8 @@ _QUOTED = re.compile(
     r"^\s{1,40}raise\s|^\s{0,4}[│|]\s{1,4}(?:❱\s)?\s{0,6}\d{1,6}\s[│|]|^-{2,6}> ?\d{1,6}\s"
 )
 _RAISED = re.compile(r"^raise ([A-Za-z_][\w.]{1,200})\((.{0,1000})")
+# the line that raises in a traceback of rich or IPython
+_ARROWED = re.compile(r"^\s{0,4}(?:[│|]\s{1,4}❱\s{0,6}\d{1,6}\s[│|][\s│|]{0,80}|-{2,6}> ?\d{1,6}\s{1,40})(raise\s.*)")
 _LOGGING_ERROR_END = "--- End of logging error"
 CALL_STACK_LINES = 100
 _IGNORED = re.compile(
@@ -37,6 +41,12 @@ _IGNORED = re.compile(
     r"|^(?:.{1,80}\])?--- Logging error|^Error in (?:atexit|sys\.excepthook)"
 )
 _IGNORED_LINE = re.compile(r"^Exception .{1,400} ignored$")
+# the level of a logger before a traceback, or in the line before it, which says what went wrong
+_QUIET_HEAD = re.compile(r"\b(?:WARN|WARNING|INFO|DEBUG)\b")
+_WARNED_HEAD = re.compile(
+    r"(?:\b(?:WARN|WARNING)\b|\[W \d).{0,200}?(?i:\b(?:error|fail|exception|could not|unable to)\b)"
+)
+HEAD_CHARS = 300
 _RELATIONS = {
     "During handling of the above exception": "raised while handling",
     "The above exception was the direct cause": "caused by",
@@ -57,6 +67,8 @@ class Traceback:
         Function and source line of the innermost frame, or "", and the line's piece, or -1.
     relation
         To the traceback before it: ``caused by``, ``raised while handling``, or "".
+    quiet
+        Whether a logger writes it below the level of an error.
     """
 
     first: int
@@ -66,6 +78,7 @@ class Traceback:
     source: str = ""
     quoted: int = -1
     relation: str = ""
+    quiet: bool = False
 
     @property
     def raised(self) -> str:
@@ -118,6 +131,15 @@ class Tracebacks:
                     self.found.update(dict.fromkeys(pieces, block))
             elif _QUOTED.match(line):
                 self.echoed.add(at)
+                arrowed = _ARROWED.match(line)
+                if arrowed and not self._named_after(at):
+                    source = arrowed.group(1).rstrip(" │|")
+                    self.found[at] = Traceback(at, at, source=source, quoted=at)
+
+    def _named_after(self, at: int) -> bool:
+        """Whether the lines after a quoted statement name an exception."""
+        after = map(unprefixed, self._pieces[at + 1 : at + 1 + BOX_LINES])
+        return any(_CLASS.match(line) for line in after)
 
     def _logged(self, first: int) -> range:
         """Return the pieces in which the logging of Python says what it could not log."""
@@ -134,7 +156,7 @@ class Tracebacks:
 
     def _read(self, first: int) -> tuple[Traceback, list[int]]:
         """Read a traceback from its first piece, and return it with its pieces."""
-        block = Traceback(first, first, relation=self._relation(first))
+        block = Traceback(first, first, relation=self._relation(first), quiet=self._quiet(first))
         rank, framed, after_frame = rank_of(self._pieces[first]), False, False
         is_open = False
         pieces: list[int] = []
@@ -195,6 +217,13 @@ class Tracebacks:
             found.append(at)
         block.last = found[-1] if found else block.last
         return found
+
+    def _quiet(self, first: int) -> bool:
+        head = self._pieces[first].partition(_HEADER)[0]
+        if _QUIET_HEAD.search(head[-HEAD_CHARS:]):
+            return True
+        before = self._pieces[first - 1][:HEAD_CHARS] if first else ""
+        return _WARNED_HEAD.search(before) is not None
 
     def _relation(self, first: int) -> str:
         for at in range(max(0, first - 3), first):

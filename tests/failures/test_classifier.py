@@ -52,6 +52,23 @@ def test_an_exception_long_before_progress_did_not_end_the_program(steps: int, r
     assert classify_text(text).reason == reason
 
 
+def test_the_last_of_the_runs_in_a_log_decides() -> None:
+    head = "2020-07-22 00:28:33,917 INFO inference.py line 78 Namespace(batch_size=1)\n"
+    head += "2020-07-22 00:28:33,918 INFO inference.py line 79 => creating model ...\n"
+    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
+    assert classify_text(head + error).reason == "Traceback from crash"
+    later = head.replace("07-22", "08-04").replace("size=1", "size=16")
+    assert classify_text(head + error + later).reason == "No signature"
+    assert classify_text(head + error + later + error).reason == "Traceback from crash"
+
+
+def test_a_service_that_logs_on_after_an_exception_did_not_fail() -> None:
+    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
+    after = "".join(f"[I 11:23:{i % 60:02}.797 App] 302 GET / (127.0.0.1)\n" for i in range(600))
+    assert classify_text(error + after[:1000]).reason == "Traceback from crash"
+    assert classify_text(error + after).reason == "No signature"
+
+
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_any_encoding_is_read(mark: str) -> None:
     text = "step 1\nRuntimeError: CUDA error: out of memory\n"
