@@ -33,7 +33,9 @@ _QUOTED = re.compile(
 )
 _RAISED = re.compile(r"^raise ([A-Za-z_][\w.]{1,200})\((.{0,1000})")
 # the line that raises in a traceback of rich or IPython
-_ARROWED = re.compile(r"^\s{0,4}(?:[│|]\s{1,4}❱\s{0,6}\d{1,6}\s[│|][\s│|]{0,80}|-{2,6}> ?\d{1,6}\s{1,40})(raise\s.*)")
+_ARROWED = re.compile(
+    r"^\s{0,4}(?:[│|]\s{1,4}❱\s{0,6}\d{1,6}\s[│|][\s│|]{0,80}|-{2,6}> ?\d{1,6}\s{1,40})(raise\s.*)"
+)
 _LOGGING_ERROR_END = "--- End of logging error"
 CALL_STACK_LINES = 100
 _IGNORED = re.compile(
