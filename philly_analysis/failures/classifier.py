@@ -9,7 +9,7 @@ from philly_analysis.failures.confidence import confidence_of
 from philly_analysis.failures.context import TAIL_LINES, Text, texts_of
 from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, describe
 from philly_analysis.failures.hints import Hinted, find_hinted
-from philly_analysis.failures.lines import is_script_line, split_lines
+from philly_analysis.failures.lines import is_script_line, message, split_lines
 from philly_analysis.failures.matching import Evidence, find_evidence
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, tiers_of
 from philly_analysis.failures.signature import RANKS, Signature
@@ -22,6 +22,9 @@ RELAPSE_LINES = 12
 PROGRESS_LINES = 3
 RESUMED_LINES = 10
 ACTIVE_LINES = 100
+RESULT_LINES = 3
+# what a program did and how it ended, before the message of an exception
+_REPORT = re.compile(r"(?:\w{1,40} ){1,6}(?:failed|error|skipped)[:,] ")
 HEAD_LINES = 2
 HEAD_CHARS = 16
 ALIKE_CHARS = 60
@@ -271,7 +274,7 @@ def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
 
 def _completed(root: Evidence, first: int, text: Text) -> bool:
     """Whether the lines from the first after the evidence report completion or training."""
-    if _resumed(first, text) or _restarted(first, text):
+    if _resumed(first, text) or _restarted(first, text) or _reported(root, first, text):
         return True
     if root.rank <= RANKS["root"]:
         return False
@@ -279,6 +282,17 @@ def _completed(root: Evidence, first: int, text: Text) -> bool:
         return True
     # buffered progress may be written after an exception, but not after a symptom
     return root.rule.role == "symptom" and _progressed(text, first, PROGRESS_LINES)
+
+
+def _reported(root: Evidence, first: int, text: Text) -> bool:
+    """Whether a program says what went wrong in one line of many, and prints results after it."""
+    if root.around or root.rank not in (RANKS["root"], RANKS["symptom"]):
+        return False
+    words = message(text.pieces[root.piece])
+    return (
+        _REPORT.match(words) is not None
+        and text.count("metric", first, len(text.pieces), tail=True) >= RESULT_LINES
+    )
 
 
 def _resumed(first: int, text: Text) -> bool:

@@ -167,11 +167,17 @@ def _is_warned(text: Text, at: int) -> bool:
     return any(map(_WARNS.match, after)) and any(map(_WARNED.search, before))
 
 
+def _is_probed(text: Text, at: int) -> bool:
+    """Whether a script that configures a build probes before and after a piece."""
+    before = text.count("probe", at - LINES_BEFORE, at)
+    return before > 0 and text.count("probe", at + 1, at + LINES_BEFORE) > 0
+
+
 def _rank_in(text: Text, at: int, rule: Signature, raised: Traceback | None) -> int:
     """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
-    if raised and raised.quiet:
+    if (raised and raised.quiet) or _is_probed(text, at):
         return RANKS["warning"]
     tag = without_bar(text.pieces[at])[:_TAG_CHARS]
     quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None

@@ -69,6 +69,19 @@ def test_a_service_that_logs_on_after_an_exception_did_not_fail() -> None:
     assert classify_text(error + after).reason == "No signature"
 
 
+def test_what_a_configuring_script_probes_is_no_failure() -> None:
+    probe = "checking for ioccom.h\nconfigure:1095: sys/ioccom.h: No such file or directory\n"
+    assert classify_text(probe).reason == "Incorrect inputs"
+    assert classify_text(probe + "checking for dlopen... yes\n").reason == "No signature"
+
+
+def test_a_program_that_reports_an_error_and_then_its_results_did_not_fail() -> None:
+    report = "  CIDEr computation failed: [Errno 2] No such file or directory: 'java'\n"
+    assert classify_text(report).reason == "Incorrect inputs"
+    results = "".join(f"  BLEU-{n}:  {50 / n:.2f}\n" for n in range(1, 5))
+    assert classify_text(report + results).reason == "No signature"
+
+
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_any_encoding_is_read(mark: str) -> None:
     text = "step 1\nRuntimeError: CUDA error: out of memory\n"
