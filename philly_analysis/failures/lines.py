@@ -45,6 +45,8 @@ _PREFIX = re.compile(
       | [a-z][\w./-]{0,40}\[\d{1,8}\]:\s               # a service in a system's journal
       | >\s                                            # a quotation
       | what\(\):                                       # of a C++ exception
+      | Reason:\s                                        # of an abort of Charm++
+      | E\ {3,12}(?=[\w.]{0,120}(?:Error|Exception)\b)   # pytest
       | (?:\[PG\ [^\]]{1,80}\]\ )?Process\ group\ watchdog\ thread\ terminated\ with\ exception:
     )""",
     re.VERBOSE,
