@@ -572,7 +572,7 @@ def report(
         Folder of a trace, file of a model, or name of a bundled one. Or an open trace, or a model.
     out
         Folder of reports. The page is ``out/<trace's folder name>/report.html``; an earlier report
-        there is replaced. By default a folder of this session.
+        there is replaced, unless nothing changed since. By default a folder of this session.
     also
         Analyses of one's own for the page: functions of a trace that return a :class:`Result`.
         Their docstring is the question; the Result's `draw` draws its figure.
@@ -608,15 +608,17 @@ def report(
         philly report my-trace --out reports
         philly report model.json --out reports
     """
-    from philly_analysis.errors import InputError
-    from philly_analysis.models import as_model
-    from philly_analysis.report import model_page
     from philly_analysis.report import report as write
 
-    if (model := as_model(trace)) is not None:
-        if also or run_policy is not None:
-            raise InputError(f"{model.name} is a model: also and run_policy are of traces.")
-        return model_page(model, Path(_folder_for(out, "reports")))
+    if not (isinstance(trace, str | Path) and Path(trace).is_dir()):
+        from philly_analysis.errors import InputError
+        from philly_analysis.models import as_model
+        from philly_analysis.report import model_page
+
+        if (model := as_model(trace)) is not None:
+            if also or run_policy is not None:
+                raise InputError(f"{model.name} is a model: also and run_policy are of traces.")
+            return model_page(model, Path(_folder_for(out, "reports")))
     return write(
         cast("TraceLike", trace),
         _folder_for(out, "reports"),

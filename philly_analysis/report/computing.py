@@ -80,7 +80,7 @@ def compute(trace: Trace, name: str) -> Result:
     """
     analysis = ANALYSES[name]
     with trace.record_reads() as reads:
-        if cached := load_result(trace, name):
+        if (cached := load_result(trace, name)) is not None:
             reads |= dict.fromkeys(cached.reads)
             return replace(cached, draw=draw)
         computed = analysis.compute(trace)
@@ -140,7 +140,7 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) 
     path. Meanwhile this process materialises all relations that need the samples, in one pass over
     them, computes the findings from samples, and then chapters that are not begun.
     """
-    cached = {n: found for n in names if (found := load_result(trace, n))}
+    cached = {n: found for n in names if (found := load_result(trace, n)) is not None}
     yield from (replace(found, draw=draw) for found in cached.values())
     due = [n for n in names if n not in cached]
     begun = _compute_apart(trace, due, executor) if executor else {}

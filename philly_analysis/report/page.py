@@ -2,12 +2,16 @@
 
 import shutil
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from philly_analysis.errors import SuggestsNames
-from philly_analysis.report.rendering import replacing
+from philly_analysis.atomic import atomic_write
+from philly_analysis.errors import SuggestsNames, TraceError
+
+PAGE = "report.html"
 
 _HEIGHT = 800
 """Pixels of the frame in a notebook."""
@@ -58,3 +62,22 @@ class Page(SuggestsNames):
     def _repr_html_(self) -> str:
         frame = f"<iframe srcdoc='{escape(self.html, quote=True)}' width='100%' height='{_HEIGHT}'"
         return f"{frame} style='border:0'></iframe>"
+
+
+@contextmanager
+def replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
+    """Give a new folder that atomically replaces the report at `out` when the block ends.
+
+    Raises
+    ------
+    TraceError
+        The folder at `out` is not a report, or cannot be written.
+    """
+    if out.exists() and not (out / page).is_file():
+        raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
+    try:
+        with atomic_write(out) as partial:
+            partial.mkdir()
+            yield partial
+    except OSError as error:
+        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error

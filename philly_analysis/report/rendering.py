@@ -2,8 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -13,13 +12,11 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import TraceError
+from philly_analysis.report.page import PAGE, replacing
 from philly_analysis.report.sections import Card, Chapter
 from philly_analysis.results import NOT_KNOWN, bind_units, number, reproducible, write_csv
 from philly_analysis.trace import MACROS, with_dependencies
 
-PAGE = "report.html"
 _UNBROKEN = 24
 """Characters up to which a cell stays on one line."""
 _SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
@@ -85,25 +82,6 @@ def write_page(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
             write_csv(part.result.table, folder / part.csv)
         (folder / PAGE).write_text(text, "utf-8")
     return out / PAGE
-
-
-@contextmanager
-def replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
-    """Give a new folder that atomically replaces the report at `out` when the block ends.
-
-    Raises
-    ------
-    TraceError
-        The folder at `out` is not a report, or cannot be written.
-    """
-    if out.exists() and not (out / page).is_file():
-        raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
-    try:
-        with atomic_write(out) as partial:
-            partial.mkdir()
-            yield partial
-    except OSError as error:
-        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
 def template(name: str) -> jinja2.Template:

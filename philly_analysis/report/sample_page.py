@@ -5,7 +5,7 @@ from pathlib import Path
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.report.page import Page
-from philly_analysis.report.trace_page import report
+from philly_analysis.report.trace_report import report
 from philly_analysis.trace import MANIFEST
 
 _PACKAGE = Path(__file__).parents[1]

@@ -2,20 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from pathlib import Path
 
 from philly_analysis.analyses.worst_offenders import KINDS
-from philly_analysis.parallel import workers as executor_of
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, FRONT, Own, lacking, relevant
-from philly_analysis.report.page import Page
 from philly_analysis.report.rendering import now, sql_of, template, write_page
 from philly_analysis.report.sections import Card, Chapter, Gap, Section
 from philly_analysis.report.sections import section as section_of
 from philly_analysis.results import Result, Verdict, number
-from philly_analysis.study import RunPolicy
-from philly_analysis.trace import REJECTS, Trace, TraceLike, open_trace
+from philly_analysis.trace import REJECTS, Trace
 
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
@@ -34,27 +30,12 @@ _MEANINGS = {
 _REJECTS_SHOWN = 20
 
 
-def report(
-    trace: TraceLike,
-    out: str | Path,
-    *,
-    also: Iterable[Own] = (),
-    run_policy: RunPolicy | str | None = None,
-    workers: int = 1,
-    cluster: str | None = None,
-    executor: Executor | None = None,
-) -> Page:
-    """Compute every finding on a trace, as a page: see :func:`philly_analysis.report`."""
-    with ExitStack() as stack:
-        counting = None
-        if workers != 1 or cluster:
-            counting = stack.enter_context(executor_of(workers, cluster))
-        source = stack.enter_context(open_trace(trace, run_policy, executor=counting))
-        chapters, gaps = _findings(source, executor or counting)
-        if own := [compute_own(source, one) for one in also]:
-            chapters.insert(1, Chapter(OWN, tuple(_own_section(result) for result in own)))
-        text = _render(source, chapters, gaps)
-        return Page(write_page(Path(out) / source.path.name, chapters, text))
+def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | None) -> None:
+    """Compute every finding on a trace, and those of a user, and write them to a folder."""
+    chapters, gaps = _findings(trace, executor)
+    if own := [compute_own(trace, one) for one in also]:
+        chapters.insert(1, Chapter(OWN, tuple(_own_section(result) for result in own)))
+    write_page(folder, chapters, _render(trace, chapters, gaps))
 
 
 def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], list[Gap]]:

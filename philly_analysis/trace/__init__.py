@@ -35,9 +35,11 @@ from philly_analysis.trace.relations import (
     with_dependencies,
 )
 from philly_analysis.trace.result_cache import (
+    is_unchanged,
     load_figure,
     load_result,
     load_table,
+    record_page,
     store_figure,
     store_result,
     store_table,

@@ -1,4 +1,4 @@
-"""Cache results of analyses and their figures beside a trace.
+"""Cache results of analyses and their figures beside a trace, and record its report.
 
 A cache folder's name is a digest of all that its results depend on: the trace, the run policy, the
 package's files, and the versions of the libraries that compute. A file's name has a digest of its
@@ -72,6 +72,20 @@ def store_figure(trace: Trace, name: str, svg: str) -> None:
     _write(trace, f"{name}-{_style()}", ".svg", svg.encode())
 
 
+def record_page(trace: Trace, folder: Path) -> None:
+    """Record that a folder has the report of a trace as its files are now."""
+    _write(trace, f"page-{_style()}", ".txt", _listed(folder))
+
+
+def is_unchanged(trace: Trace, folder: Path) -> bool:
+    """Whether a folder has the report of this trace, by this version, as it was recorded."""
+    return _listed(folder) in _read(trace, f"page-{_style()}", ".txt")
+
+
+def _listed(folder: Path) -> bytes:
+    return repr(_list_files(folder.absolute())).encode()
+
+
 def load_table(trace: Trace, name: str) -> pa.Table | None:
     """Return a cached table; None: there is none, or it is damaged."""
     return next((pq.read_table(BytesIO(data)) for data in _read(trace, name, ".parquet")), None)
@@ -132,7 +146,7 @@ def _read(trace: Trace, stem: str, suffix: str) -> Iterator[bytes]:
 
 def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
     """Write a file atomically. The first of a folder removes folders of other versions."""
-    if _list_package() != _LOADED:  # the code was changed since it was loaded
+    if _list_files(_PACKAGE) != _LOADED:  # the code was changed since it was loaded
         return
     for folder in _folders(trace):
         try:
@@ -159,12 +173,12 @@ def _kind(trace: Trace) -> str:
     return f"answers-{trace.run_policy}"
 
 
-def _list_package() -> list[tuple[str, int, int]]:
-    """Return the path, modification time and size of each of the package's files."""
+def _list_files(folder: Path) -> list[tuple[str, int, int]]:
+    """Return the path, modification time and size of each file in a folder."""
     found = []
-    folders = [os.fspath(_PACKAGE)]
-    for folder in folders:  # the list grows in the loop
-        with suppress(OSError), os.scandir(folder) as entries:
+    folders = [os.fspath(folder)]
+    for each in folders:  # the list grows in the loop
+        with suppress(OSError), os.scandir(each) as entries:
             for entry in entries:
                 if not entry.is_dir():
                     stat = entry.stat()
@@ -174,7 +188,7 @@ def _list_package() -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-_LOADED = _list_package()
+_LOADED = _list_files(_PACKAGE)
 
 
 @cache
@@ -191,7 +205,7 @@ def _code() -> str:
         ]
     except OSError:
         return ""
-    return "\n".join([*versions, *files]) if files and _list_package() == _LOADED else ""
+    return "\n".join([*versions, *files]) if files and _list_files(_PACKAGE) == _LOADED else ""
 
 
 def _style() -> str:

@@ -103,6 +103,48 @@ def test_a_second_report_is_the_first_and_computes_nothing(
         assert (tmp_path / "tables" / f"{name}.csv").read_bytes() == table
 
 
+def test_a_report_is_written_again_only_if_it_or_its_trace_changed(
+    path: Path, tmp_path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_at = iter("abcdefgh")
+    monkeypatch.setattr(trace_page, "now", lambda: f"At {next(made_at)}.")
+
+    def reported(**options: Any) -> dict[str, bytes]:
+        return everything(report(path, tmp_path / "out", **options).path.parent)
+
+    def written_at(files: dict[str, bytes]) -> str:
+        return files["report.html"].decode().partition("At ")[2][0]
+
+    first = reported()
+    assert reported() == first
+    table = tmp_path / "out" / "t" / "tables" / f"{NAME}.csv"
+    table.write_text("edited", "utf-8")
+    assert (again := reported())[f"tables/{NAME}.csv"] == first[f"tables/{NAME}.csv"]
+    (tmp_path / "out" / "t" / "figures" / f"{NAME}.svg").unlink()
+    assert (drawn := reported()).keys() == first.keys()
+    other = reported(run_policy="last")
+    assert other["report.html"] != first["report.html"] != reported()["report.html"]
+    manifest = Manifest.read(path)
+    (path / MANIFEST).write_text(replace(manifest, notes=("WARNING: new",)).to_json(), "utf-8")
+    assert b"WARNING: new" in (last := reported())["report.html"]
+    assert "".join(map(written_at, (first, again, drawn, other, last))) == "abcdf"
+
+
+def test_a_result_without_rows_is_cached(
+    path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = Result("run_policy", pd.DataFrame({"n": pd.Series([], dtype="int64")}))
+
+    def compute(trace: Trace) -> Result:
+        computed.append("empty")
+        return empty
+
+    monkeypatch.setattr(ANALYSES["run_policy"], "compute", compute)
+    first, second = (analyze(path, ["run_policy"])["run_policy"] for _ in range(2))
+    assert computed == ["empty"]
+    assert first.table.equals(second.table)
+
+
 @pytest.mark.parametrize(
     "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
 )
@@ -171,7 +213,7 @@ def test_code_that_changed_since_it_was_loaded_caches_nothing(
 ) -> None:
     analyze(path, [NAME])
     before = cached_files(path)
-    monkeypatch.setattr(result_cache, "_list_package", lambda: [("a file", 1, 1)])
+    monkeypatch.setattr(result_cache, "_list_files", lambda _: [("a file", 1, 1)])
     analyze(path, ANALYSED)
     assert computed == list(ANALYSED), "results of the code as loaded stay valid"
     assert cached_files(path) == before
