@@ -4,5 +4,5 @@
 select count(*) as waits
 from waits
 anti join given_quotas using (vc)
-where gpus > 0
+where gpus is not null
 order by all

@@ -16,7 +16,7 @@ select
   (
     select count(*)
     from waits
-    where wait_s = 0 and gpus > 0
+    where wait_s = 0 and gpus is not null
   ) as zeros,
   (select median(wait_s) from trusted_waits) as median_s,
   notebook.notebook_p50_s

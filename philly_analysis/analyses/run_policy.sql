@@ -15,7 +15,7 @@ with known as (
     attempts > 1 as retried
   from job_runs
   where
-    flag is null and gpus > 0 and not censored
+    flag is null and gpus is not null and not censored
     and span_s is not null and sum_s is not null and last_s is not null
 ),
 

@@ -8,5 +8,5 @@ select
   submitted_at::date as day,
   last_s as run_s
 from job_runs
-where failed(status) and gpus > 0 and flag is null and last_s is not null and not censored
+where failed(status) and gpus is not null and flag is null and last_s is not null and not censored
 order by all

@@ -10,7 +10,7 @@ with ended as (
     failed(status) as failed,
     lag(failed(status)) over (partition by "user" order by submitted_at, job_id) as after_failure
   from job_runs
-  where status is not null and "user" is not null and attempts > 0 and gpus > 0
+  where status is not null and "user" is not null and attempts > 0 and gpus is not null
 )
 
 select

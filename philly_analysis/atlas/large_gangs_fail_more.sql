@@ -12,6 +12,6 @@ select
   count(*) as jobs,
   count(*) filter (where failed(status)) as failed
 from job_runs
-where status is not null and attempts > 0 and gpus > 0
+where status is not null and attempts > 0 and gpus is not null
 group by all
 order by all

@@ -27,6 +27,6 @@ select
   count(*) filter (where passed(runs.status)) as passed
 from job_runs as runs
 inner join firsts using (job_id)
-where runs.attempts > 1 and runs.status is not null and runs.gpus > 0
+where runs.attempts > 1 and runs.status is not null and runs.gpus is not null
 group by all
 order by all

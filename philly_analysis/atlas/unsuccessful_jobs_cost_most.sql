@@ -12,6 +12,6 @@ select
   count(*) as jobs,
   coalesce(sum(gpu_h), 0) as gpu_h
 from job_runs
-where status is not null and gpus > 0 and flag is null
+where status is not null and gpus is not null and flag is null
 group by all
 order by all

@@ -6,5 +6,5 @@
 select
   count(*) as machines,
   count(*) filter (where gpus > 0) as servers,
-  coalesce(sum(gpus) filter (where gpus > 0), 0)::bigint as gpus
+  coalesce(sum(gpus), 0)::bigint as gpus
 from machines

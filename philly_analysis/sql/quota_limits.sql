@@ -20,7 +20,7 @@ with gangs as (
     waits.gpus
   from waits
   inner join job_pools using (job_id)
-  where waits.gpus > 0
+  where waits.gpus is not null
 ),
 
 limits as (

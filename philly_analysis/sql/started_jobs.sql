@@ -16,4 +16,4 @@ select
   failed(status) as failed,
   last_ended_at::date as ended_on
 from job_runs
-where attempts > 0 and gpus > 0
+where attempts > 0 and gpus is not null

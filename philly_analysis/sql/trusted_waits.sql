@@ -24,4 +24,4 @@ select
   wait_s,
   held_s
 from waits
-where flag is null and gpus > 0
+where flag is null and gpus is not null

@@ -11,7 +11,6 @@ with attempt_days as (
     until_at,
     unnest(generate_series(date_trunc('day', started_at), until_at, interval 1 day)) as day
   from attempt_runs
-  where until_at > started_at and gpus > 0
 )
 
 select

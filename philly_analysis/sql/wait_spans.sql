@@ -70,7 +70,9 @@ spans as (
     end as held_s
   from unstarted
   -- an attempt without a start that is known to have run did not wait all the time
-  where started_at is null and run_s is null and until_at >= since_at and flag is null and gpus > 0
+  where
+    started_at is null and run_s is null and until_at >= since_at
+    and flag is null and gpus is not null
 ),
 
 reasons as (

@@ -23,7 +23,7 @@ _WAITS = (None, "Resources", "Dependency", "QOSGrpGRES", "JobArrayTaskLimit", "Q
 
 
 def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Add a pool whose attempts touch one another, have no times, last a week, or are sampled."""
+    """Add pools whose attempts touch one another, have no times, last a week, or are sampled."""
     begin = START + timedelta(hours=12)
     killed = {"user": None, "status": "Killed"}
     # job: minutes that its attempts start and end at (None: unknown), its GPUs, other columns
@@ -32,6 +32,14 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
         "spread": ([(60, 120)], [("q0", 0), ("q1", 0)], {}),
         "week": ([(120, 120 + 7 * 1440)], [("q0", 0)], {}),
         "untimed": ([(None, None)] * 2, [], {}),
+        # of no wait; of exactly a day; all of its pool up to complete_from
+        "given up": ([(None, 0)], [], {}),
+        "day": ([(0, 1440)], [], {"pool": "d"}),
+        "cut off": (
+            [(-20, -10)],
+            [(m, g) for m in ("q0", "q1") for g in range(2)],
+            {"submitted_at": begin - timedelta(minutes=20), "flag": "left_truncated"},
+        ),
         "no GPUs": ([(0, None), (50, 60)], [], {}),
         # half of its wait is before it is eligible, half is unknown
         "half": ([(20, 30)], [], {"vc": "v2", "eligible_at": begin + timedelta(minutes=10)}),
@@ -43,9 +51,14 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
         # "tied" waits as long for its quota as for a server with two free GPUs
         "before": ([(0, 10)], [], {"vc": "v9", "pool": "s", "gpus": 2}),
         "beside": ([(0, 20)], [("s0", 0)], {"vc": "v2", "pool": "s"}),
+        # as large as its quota, and waits before its virtual cluster has used any
+        "sole": ([(10, 20)], [], {"vc": "v8", "pool": "s"}),
         "tied": ([(20, 30)], [], {"vc": "v9", "pool": "s", "gpus": 2}),
         "alone": ([(0, 60)], [("s2", 0)], {"pool": None, "gpu_model": "k80"}),
     } | {f"hopeless {i}": ([(0, 30), (40, 50)], [], killed) for i in range(5)}
+    # nobody else submits in this hour
+    asked = {"pool": "d", "submitted_at": begin + timedelta(hours=2)}
+    cases |= {f"asked {i}": ([], [], asked) for i in range(16)}
     # submissions and starts at the same moments, in and out of order
     for i, (waits_from, start) in enumerate(((0, 20), (5, 50), (5, 30), (10, 20), (30, 50))):
         others = {"pool": "t", "submitted_at": begin + timedelta(minutes=waits_from)}
@@ -61,7 +74,7 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
             key = {"job_id": job, "attempt": n}
             rows["attempts"].append(
                 {**key, "started_at": since, "ended_at": until,
-                 "run_s": 60.0 if since is None else None,
+                 "run_s": 60.0 if since is until is None else None,
                  "gpus": 0 if since and not until else None}
             )  # fmt: skip
             rows["placements"] += [key | {"machine_id": m, "gpu": g} for m, g in held]
@@ -224,7 +237,7 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
     rows["virtual_clusters"] = (
         []
         if estimated
-        else [{"vc": vc, "gpus": gpus} for vc, gpus in (("v0", 9), ("v1", 4), ("v9", 2))]
+        else [{"vc": vc, "gpus": gpus} for vc, gpus in (("v0", 9), ("v1", 4), ("v8", 1), ("v9", 2))]
     )
     rows["known_causes"] = [
         {key: a[key] for key in ("job_id", "attempt")}

@@ -22,6 +22,9 @@ from tests.support.strategies import one_in, tables
 
 Tables = dict[str, pl.DataFrame]
 
+NOT_OF_JOBS = {"gang_failures", "other_months", "philly_like"}
+"""Findings whose tables have rows without jobs: sizes of gangs, and figures of shipped models."""
+
 EMPTY = {name: pl.DataFrame(table.arrow.empty_table()) for name, table in TABLES.items()}
 
 
@@ -54,6 +57,7 @@ def test_every_finding_answers_draws_and_ignores_the_order_of_rows(
     for name, result in results.items():
         assert result.name == name
         assert result.table.columns.is_unique
+        assert not empty or result.table.empty or name in NOT_OF_JOBS
         assert len({fact.name for fact in result.facts}) == len(result.facts)
         for text in (*result.sentences, *result.caveats):
             assert text.endswith((".", "?")) and "nan" not in text.lower().split(), text
