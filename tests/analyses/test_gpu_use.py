@@ -107,7 +107,7 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
     """Each attempt starts a minute after the one before, at 23:00 and later; GPU 2 of m0 is busy.
 
     a: idle until it computes at 120 min; then for an hour, none read for 90 min, and idle again
-    until it is offline. b: just an hour. c: too few minutes with readings. d: flagged. e: on an
+    until it is offline. b: just an hour, three times. c: too few minutes with readings. d: flagged. e: on an
     unknown GPU. f: its other server computes.
     """
     idle = (0, 30, 60, 90, 150, 180, 210, 300, 360, 420)
@@ -116,6 +116,8 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
     read |= {("a", "m0", 1800, 120): [0, 5, 100], ("a", "m0", 1800, 450): [None, None, 100]}
     for job, machine in (("b", "m1"), ("d", "m3"), ("e", "m4")):
         read |= {(job, machine, 1800, minute): [0, 0] for minute in (0, 60)}
+    read |= {("b", "m1", 1800, minute): [0, 0] for minute in (120, 180, 240, 300)}
+    read |= {("b", "m1", 1800, minute): [5, 0] for minute in (90, 210)}
     read |= {("c", "m2", 600, minute): [0, 0] for minute in (0, 30, 60)}
     for minute in range(0, 270, 30):
         read |= {("f", "m5", 1800, minute): [0, 0], ("f", "m6", 1800, minute): [50, 0]}
@@ -153,5 +155,7 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
         ("a", 0, 90, True),
         ("a", 150, 210, False),
         ("a", 300, 420, False),
-        ("b", 0, 60, False),
+        ("b", 0, 60, True),
+        ("b", 120, 180, True),
+        ("b", 240, 300, False),
     ]

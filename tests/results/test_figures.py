@@ -264,8 +264,9 @@ def test_grey_figures_keep_lines_apart_and_the_luminance_of_bars() -> None:
 def test_small_fonts_stay_legible_and_panels_high() -> None:
     fig, axes = figures.canvas(1, 3, height=3)
     axes[0].text(0.5, 0.5, "small", fontsize=6)
+    axes[0].text(0.2, 0.2, "large", fontsize=18)
     figures.restyle(fig, "text")
-    assert {text.get_fontsize() for text in axes[0].texts} == {5.5}
+    assert {text.get_fontsize() for text in axes[0].texts} == {5.5, 14}
     fig.draw_without_rendering()
     high = [ax.get_position().height * fig.get_figheight() for ax in axes]
     assert min(high) > 1.2 and fig.get_figwidth() == 7
