@@ -107,8 +107,8 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
     """Each attempt starts a minute after the one before, at 23:00 and later; GPU 2 of m0 is busy.
 
     a: idle until it computes at 120 min; then for an hour, none read for 90 min, and idle again
-    until it is offline. b: just an hour, three times. c: too few minutes with readings. d: flagged. e: on an
-    unknown GPU. f: its other server computes.
+    until it is offline. b: just an hour, three times. c: too few minutes with readings. d: flagged.
+    e: on an unknown GPU. f: its other server computes.
     """
     idle = (0, 30, 60, 90, 150, 180, 210, 300, 360, 420)
     read: dict[tuple[str, str, int, int], list[int | None]]

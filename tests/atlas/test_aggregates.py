@@ -63,7 +63,9 @@ def test_a_summary_of_clusters_answers_as_its_rows_say(tmp_path: Path) -> None:
         f"id,job_num,cpu_job_num,gpu_job_num,{','.join(columns)}\n"
         "Seren,30,10,20,120,7,1,0.4,50,30,20\nPhilly,9,0,9,60,5,0.5,0.5,1,1,2\n"
     )
-    found = {(r.claim, r.cluster): r for r in read_aggregate(summary, [file]).itertuples()}
+    answers = read_aggregate(summary, [file])
+    found = {(r.claim, r.cluster): r for r in answers.itertuples()}
+    assert len(found) == len(answers)
     assert found["killed_jobs_cost_much", "Acme Seren"].value == 30
     assert found["unsuccessful_jobs_cost_most", "Acme Seren"].value == pytest.approx(0.5 / 0.6)
     one = found["most_jobs_use_one_gpu", "Acme Seren"]
