@@ -1,9 +1,10 @@
 """Check ingest of Slurm accounting logs."""
 
 import gzip
+import random
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -160,14 +161,36 @@ def test_a_documented_list_of_fields_needs_no_header(
     )
 
 
-def test_a_job_number_that_is_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> None:
-    first = [x.replace("2026", "2025") for x in WHEN]
-    later = ("2026-01-01T01:00:00", "2026-01-01T01:00:05", "2026-01-01T02:00:00")
-    lines = record("7"), record("7", first), record("7", later, User="bob")
+def test_a_job_number_that_is_used_again_is_another_job_or_attempt(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    """Draw records at the boundaries of what is the same job, and number them in a loop.
+
+    The same job is submitted again from its end to a day later; without a known end, in 30 days.
+    """
+    rng = random.Random(3)
+    day, second = timedelta(days=1), timedelta(seconds=1)
+    lines, expected = [], []
+    for number in map(str, range(40)):
+        job, attempt, user, submit, end = "", 0, "", datetime(2026, 1, 1), None
+        for _ in range(4):
+            before, user = user, rng.choice(("ann", "ann", "ann", "bob"))
+            same, late = user == before, rng.choice((0 * second, second))
+            if end is not None:
+                early = rng.choice((True, False))
+                submit = end - late if early else end + day + late
+            elif attempt:
+                submit += 30 * day + late
+            job = job if same and not late else number + (f"@{submit.isoformat()}" if job else "")
+            attempt = attempt + 1 if same and not late else 1
+            end = rng.choice((None, submit + 3600 * second))
+            expected.append((job, attempt, user, number))
+            stop = end.isoformat() if end else "Unknown"
+            when = (submit.isoformat(), (submit + second).isoformat(), stop)
+            lines.append(record(number, when, User=user, State="REQUEUED" if end else "NODE_FAIL"))
     got = ingested("slurm", write(tmp_path, *lines))
-    expected = [(name, 1, "7") for name in ("7", "7@2026-01-01T00:00:00", "7@2026-01-01T01:00:00")]
-    query = "select job_id, attempt, scheduler_id from attempts join jobs using (job_id)"
-    assert got.rows(f"{query} order by all") == expected
+    query = 'select job_id, attempt, "user", scheduler_id from attempts join jobs using (job_id)'
+    assert got.rows(f"{query} order by all") == sorted(expected)
 
 
 def test_two_ends_of_a_record_in_one_file_are_two_clusters(

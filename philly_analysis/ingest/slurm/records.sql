@@ -93,7 +93,7 @@ steps as (
         lag(ended_at) over submissions + interval 1 day,
         lag(submitted_at) over submissions + interval 30 day
       )
-      or submitted_at < lag(ended_at) over submissions,
+      or coalesce(submitted_at < lag(ended_at) over submissions, false),
       true
     )::integer as begins
   from last_readings
