@@ -88,6 +88,12 @@ def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
     attempts = [("a", 1, 0, 3, "completed"), ("b", 1, 0, 60, "time_limit")]
     attempts += [("b", 2, 60, 90, "completed"), ("c", 1, 0, 11, None), ("d", 1, 0, 9, None)]
     attempts += [("e", 1, 0, None, None), ("f", 1, 0, 60, "time_limit")]
+    # jobs that used less than a tenth, and those that used a tenth
+    tenth = {"x": (6, 4), "y": (5, 5), "z": (9, 0)}
+    for user, (below, just) in tenth.items():
+        jobs += [(f"{user}{i}", user, 1, 0, 3600) for i in range(below + just)]
+        attempts += [(f"{user}{i}", 1, 0, 3, "completed") for i in range(below)]
+        attempts += [(f"{user}{i}", 1, 0, 6, "completed") for i in range(below, below + just)]
     path = trace_of(
         tmp_path / "t", frame("jobs", columns, jobs), frame("attempts", ENDED, attempts)
     )
@@ -95,8 +101,12 @@ def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
         result = time_asked.compute(trace)
     # d has no limit, e still ran, f has no GPU; c ran for longer than its limit
     facts = [result.fact(f) for f in ("attempts", "at_limit_pct", "tenfold_pct", "used_p50_pct")]
-    assert facts == pytest.approx([4, 50, 25, 75])
+    used = [0.05] * 21 + [0.1] * 9 + [0.5, 1, 1.1]
+    assert facts == pytest.approx([33, 200 / 33, 2100 / 33, 100 * np.median(used)])
     assert result.fact("lost_gpu_h") == pytest.approx((4 * 60 + 8 * 11) / 60)
+    # y did so in half of its attempts, z has nine
+    assert result.sentences[-1].startswith("1 user of at least 10 attempts")
+    assert result.sentences[-1].endswith(": x (6 of 10 attempts, 9.30 GPU hours unused).")
 
 
 SLURM_REASONS = tomllib.loads(Path(__file__).with_name("slurm_reasons.toml").read_text("utf-8"))
@@ -156,6 +166,29 @@ def lost_trace(tmp_path: Path) -> Path:
         machines=frame("machines", ("machine_id", "gpus"), [(f"m{i}", 8) for i in range(3)]),
         placements=frame("placements", HELD, placed),
     )
+
+
+def test_attempts_lost_within_five_minutes_on_a_server_are_one_failure() -> None:
+    rng = np.random.default_rng(4)
+    moments = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.choice(20, 60) * 150, unit="s")
+    lost = pd.DataFrame({"job_id": [f"j{i:02}" for i in range(60)], "attempt": 1,
+                         "ended_at": moments})  # fmt: skip
+    machines = [rng.choice(12, size, replace=False) for size in rng.integers(1, 4, 60)]
+    held = pd.DataFrame(
+        [(f"j{i:02}", 1, f"m{m}", len(its)) for i, its in enumerate(machines) for m in its],
+        columns=["job_id", "attempt", "machine_id", "servers"],
+    )
+    order = sorted(range(60), key=lambda i: (moments[i], len(machines[i]), i))
+    last: dict[int, pd.Timestamp] = {}
+    begins = {}
+    for i in order:
+        begins[f"j{i:02}"] = all(
+            m not in last or moments[i] - last[m] > pd.Timedelta(minutes=5) for m in machines[i]
+        )
+        last.update(dict.fromkeys(machines[i], moments[i]))
+    found = node_failures.incidents(lost, held)
+    assert len(found) == len(held)
+    assert dict(zip(found["job_id"], found["begins"], strict=True)) == begins
 
 
 def test_failures_of_servers_drawn_by_hand(tmp_path: Path) -> None:
