@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
 from philly_analysis.analyses import occupancy, usage
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of
+from tests.support.drawn_data import steps
 
 
 @pytest.mark.parametrize(("accounts", "named"), [(7, 7), (8, 6)])
@@ -30,6 +32,8 @@ def test_one_account_more_than_the_stack_is_named_and_two_are_others(
     texts = {text.get_text() for text in ax.texts}
     assert len([text for text in texts if text.startswith("a")]) == named
     assert any("2 others" in text for text in texts) == (named < accounts)
+    heights = np.sum(list(steps(ax).values()), axis=0)
+    assert heights == pytest.approx([sum(10.0 + i for i in range(accounts))] * 2)
     plt.close("all")
 
 
