@@ -276,10 +276,19 @@ def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
 def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) -> None:
     # a process for each GPU, none in step with another
     values = {g: [(T + 15 * i + 4 * g, str(10 * g + i % 7)) for i in range(40)] for g in range(4)}
-    text = answer(*(series("DCGM_FI_DEV_GPU_UTIL", *v, gpu=str(g)) for g, v in values.items()))
+    # memory more often than utilisation, from whose readings alone the interval is known
+    memory = [(T + 15 * i + s, str(i + s)) for i in range(40) for s in (2, 5, 9)]
+    text = answer(
+        *(series("DCGM_FI_DEV_GPU_UTIL", *v, gpu=str(g)) for g, v in values.items()),
+        series("DCGM_FI_DEV_FB_USED", *memory),
+    )
     found = made(tmp_path, {"a.json": text})
-    assert found.samples() == {
-        (NOON + timedelta(seconds=15 * i), "m1"): ([10.0 * g + i % 7 for g in range(4)], 15.0)
+    assert found.samples("mem_used_gb") == {
+        (NOON + timedelta(seconds=15 * i), "m1"): (
+            [10.0 * g + i % 7 for g in range(4)],
+            15.0,
+            [pytest.approx((i + 2) * MIB), None, None, None],
+        )
         for i in range(40)
     }
 
