@@ -3,7 +3,9 @@
 import gzip
 import json
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import pytest
@@ -291,6 +293,31 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
         )
         for i in range(40)
     }
+
+
+def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path) -> None:
+    """A day has one from 20 gaps on, and a machine from 5 on; the last reading has the usual."""
+    read = {
+        "m1": [30 * i for i in range(21)] + [86_400 + 60 * i for i in range(30)],
+        "m2": [30 * i for i in range(20)] + [86_400 + 60 * i for i in range(30)],
+        "m3": [10 * i for i in range(6)],
+        "m4": [20 * i for i in range(5)],
+    }
+    gaps = {m: [b - a for a, b in pairwise(times)] for m, times in read.items()}
+    every = median_low([gap for some in gaps.values() for gap in some])
+    usual = {"m1": 30, "m2": median_low(gaps["m2"]), "m3": 10, "m4": every}
+    assert len(set(usual.values())) == 3
+    begin = T - 12 * 3600
+    text = answer(
+        *(
+            series("DCGM_FI_DEV_GPU_UTIL", *((begin + s, "1") for s in times), Hostname=m)
+            for m, times in read.items()
+        )
+    )
+    found = made(tmp_path, {"a.json": text}).samples()
+    # in order of time, so that the last reading of the first day remains
+    lasts = {m: s for (at, m), (_, s) in sorted(found.items()) if at.day == NOON.day}
+    assert lasts == usual
 
 
 def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
