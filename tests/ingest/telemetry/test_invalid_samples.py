@@ -283,6 +283,9 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
     text = answer(
         *(series("DCGM_FI_DEV_GPU_UTIL", *v, gpu=str(g)) for g, v in values.items()),
         series("DCGM_FI_DEV_FB_USED", *memory),
+        # here memory is only read long after utilisation
+        series("DCGM_FI_DEV_GPU_UTIL", *values[0], Hostname="m2"),
+        series("DCGM_FI_DEV_FB_USED", *memory[2::3], Hostname="m2"),
     )
     found = made(tmp_path, {"a.json": text})
     assert found.samples("mem_used_gb") == {
@@ -290,6 +293,13 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
             [10.0 * g + i % 7 for g in range(4)],
             15.0,
             [pytest.approx((i + 2) * MIB), None, None, None],
+        )
+        for i in range(40)
+    } | {
+        (NOON + timedelta(seconds=15 * i), "m2"): (
+            [i % 7],
+            15.0,
+            [pytest.approx((i + 9) * MIB)],
         )
         for i in range(40)
     }
