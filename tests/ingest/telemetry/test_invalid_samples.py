@@ -283,9 +283,9 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
     text = answer(
         *(series("DCGM_FI_DEV_GPU_UTIL", *v, gpu=str(g)) for g, v in values.items()),
         series("DCGM_FI_DEV_FB_USED", *memory),
-        # here memory is only read long after utilisation
+        # here memory is only read before any utilisation, and long after it
         series("DCGM_FI_DEV_GPU_UTIL", *values[0], Hostname="m2"),
-        series("DCGM_FI_DEV_FB_USED", *memory[2::3], Hostname="m2"),
+        series("DCGM_FI_DEV_FB_USED", (T - 5, "1"), *memory[2::3], Hostname="m2"),
     )
     found = made(tmp_path, {"a.json": text})
     assert found.samples("mem_used_gb") == {
