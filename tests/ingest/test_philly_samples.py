@@ -1,12 +1,15 @@
 """Check each irregularity of the utilisation files, in an archive of a few lines."""
 
+import random
 from datetime import datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
+import duckdb
+import polars as pl
 import pytest
 
-from philly_analysis.ingest import csv_file
+from philly_analysis.ingest import csv_file, philly
 from philly_analysis.ingest.samples import hourly_partitions, staging
 from tests.ingest.conftest import HEADERS, Ingest, attempt, job, write_archive
 
@@ -348,3 +351,33 @@ def test_missing_files_are_missing_tables_and_said(made: Ingest) -> None:
     assert "no cpu_pct" in got.note("no cluster_cpu_util")
     assert got.rows("select cpu_pct from host_samples") == [(None,)]
     assert got.note("no cluster_machine_list")
+
+
+def test_values_are_doubled_where_pairs_are_equal_or_half_of_them_is_never_used() -> None:
+    """Draw servers at the boundaries of the evidence, and decide in a loop."""
+    rng = random.Random(2)
+    log: list[tuple[str, str, int, int]] = []
+    glimpse: list[tuple[str, list[float | None]]] = []
+    expected = set()
+    for name in map(str, range(200)):
+        gpus, attempts = rng.choice((None, 1, 2, 3, 4)), rng.choice((19, 20))
+        filled, busy = rng.choice((1, 2, 4, 4, 6, 7, 8)), rng.choice((0, 4, 5))
+        pairs = filled % 2 == 0 and rng.random() < 0.5
+        log += [(name, "j", i, (gpus - 1) * (i > 0)) for i in range(attempts) if gpus]
+        for row in range(6):
+            values: list[float | None] = [float(row < busy)] * filled
+            if not pairs and row == 0:
+                values[0] = 2.0 if busy else None
+            glimpse.append((name, [*values, *[None] * (8 - filled)]))
+        glimpse.append((name, [1.0] * 16))
+        half_used = gpus is not None and 2 * gpus == filled and attempts >= 20
+        few = filled % 2 == 0 and 2 * (gpus or 0) <= filled
+        doubled = few and ((pairs and busy >= 5) or half_used)
+        expected.add((name, max(gpus or 0, filled // 2 if doubled else filled), doubled))
+    columns = ["machine_id", "job_id", "attempt", "gpu"]
+    with duckdb.connect() as con:
+        con.register("log_gpus", pl.DataFrame(log, columns, orient="row"))
+        con.register("gpu_glimpse", pl.DataFrame(glimpse, ["machine_id", "vals"], orient="row"))
+        found = con.sql(Path(philly.__file__).with_name("gpu_layout.sql").read_text()).fetchall()
+    assert set(found) == expected
+    assert 30 < sum(doubled for *_, doubled in found) < 170
