@@ -13,7 +13,8 @@ import pytest
 
 from philly_analysis.analyses import locality_effect
 from philly_analysis.atlas.catalogue import CLAIMS
-from philly_analysis.atlas.decision import evaluate_claim
+from philly_analysis.atlas.claim import Finding, Verdict
+from philly_analysis.atlas.decision import decide, evaluate_claim
 from philly_analysis.atlas.evaluation import evaluate
 from philly_analysis.atlas.profile import describe
 from philly_analysis.atlas.resampling import resampling
@@ -190,6 +191,22 @@ def test_every_claim_can_be_asked_of_whatever_trace(odd: str, odd_traces: dict[s
     table = evaluate([odd_traces[odd]]).table
     assert list(table["claim"]) == list(CLAIMS)
     assert (table["why"].str.len() > 0).eq(table["verdict"] == "cannot be said").all()
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "value"),
+    [("gpu_time_is_in_large_gangs", "gang", ">8"), ("killed_jobs_cost_much", "status", "Killed")],
+)
+def test_an_interval_reaches_the_share_with_one_more_user_as_heavy_as_the_heaviest(
+    name: str, by: str, value: str
+) -> None:
+    """Of 60 users with a GPU hour each one has the value, so that resampling underestimates it."""
+    rows = pd.DataFrame({"user": [f"u{i}" for i in range(60)], by: "other", "jobs": 9, "gpu_h": 1.0,
+                         "day": date(2026, 1, 1)})  # fmt: skip
+    rows.loc[0, [by, "gpu_h"]] = value, 0.5
+    rows.loc[1, "gpu_h"] = 20.0
+    found = decide(Finding(name, "c", Verdict.UNDECIDED), CLAIMS[name], rows)
+    assert found.effect.high == pytest.approx(100 * 20.5 / (58 + 20.5 + 20))
 
 
 @pytest.mark.slow

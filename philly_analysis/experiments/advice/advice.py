@@ -18,6 +18,7 @@ from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
 from philly_analysis.experiments.advice.scenario import (
     Known,
     Scenario,
+    jobs_in_period,
     period_of,
     recorded_scenario,
 )
@@ -133,7 +134,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     tested = pricing.tested([each for each in priced if each.name not in disputed], months)
     best = [each for each in tested if clear(each)]
     month = MONTH_D * 86_400 / (end_s - begin_s)
-    ran_h = sum(spec.gpu_s for spec in scenario.jobs if spec.submit_s >= begin_s) / 3600 * month
+    ran_h = sum(spec.gpu_s for spec in jobs_in_period(scenario.jobs)) / 3600 * month
     return Advice(
         baseline,
         scenario,

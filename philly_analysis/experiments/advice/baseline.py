@@ -19,7 +19,7 @@ from philly_analysis.experiments.advice.candidates import (
     Candidate,
     without_limits,
 )
-from philly_analysis.experiments.advice.scenario import Jobs, Scenario, period_of, replay_all
+from philly_analysis.experiments.advice.scenario import Jobs, Scenario, jobs_in_period, replay_all
 from philly_analysis.results import number
 from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
@@ -203,8 +203,7 @@ def fit_baseline(
     Baseline or None
         None: too few jobs with a known wait.
     """
-    begin_s, _ = period_of(scenario.jobs)
-    jobs = [s for s in scenario.jobs if s.submit_s >= begin_s and s.job_id in recorded_s]
+    jobs = [spec for spec in jobs_in_period(scenario.jobs) if spec.job_id in recorded_s]
     if len(jobs) < 2 * _FEWEST:
         return None
     limits = any(spec.time_limit_s for spec in jobs)

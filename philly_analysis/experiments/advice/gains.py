@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from philly_analysis.distributions import Floats
 from philly_analysis.experiments.advice.lever import Change
-from philly_analysis.experiments.advice.scenario import Scenario, period_of
+from philly_analysis.experiments.advice.scenario import Scenario, jobs_in_period
 from philly_analysis.results import time_blocks
 from philly_analysis.study import GANGS, gang_class
 
@@ -154,9 +154,8 @@ def gain_of(
         GPU hours that an hour of waiting for one GPU counts as.
     """
     jobs = before.jobs
-    begin_s, _ = period_of(jobs)
     after_of = {spec.job_id: spec for spec in change.scenario.jobs}
-    pairs = [(spec, after_of[spec.job_id]) for spec in jobs if spec.submit_s >= begin_s]
+    pairs = [(spec, after_of[spec.job_id]) for spec in jobs_in_period(jobs)]
     submit_s = np.array([spec.submit_s for spec, _ in pairs])
     freed_h = np.array([(a.gpu_s - b.gpu_s) / 3600 for a, b in pairs])
     gpus = np.array([spec.gpus * spec.gpu_frac for spec, _ in pairs])

@@ -199,6 +199,12 @@ def period_of(jobs: Jobs) -> tuple[float, float]:
     return begin_s, max(submitted)
 
 
+def jobs_in_period(jobs: Jobs) -> list[JobSpec]:
+    """Return the jobs that are submitted in the log's period."""
+    begin_s, _ = period_of(jobs)
+    return [spec for spec in jobs if spec.submit_s >= begin_s]
+
+
 def _known(trace: Trace, specs: Jobs) -> Known:
     answers = partial(_rows, trace)
     before_s: dict[tuple[str, int], float] = {}
