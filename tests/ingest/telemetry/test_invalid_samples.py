@@ -306,17 +306,21 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
 
 
 def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path) -> None:
-    """A day has one from 20 gaps on, and a machine from 5 on; the last reading has the usual."""
+    """A day has one from 20 gaps on, and a machine from 5 on; the last reading has the usual.
+
+    A reading holds until the next if that is at most half an interval late; an hour at most.
+    """
     read = {
         "m1": [30 * i for i in range(21)] + [86_400 + 60 * i for i in range(30)],
         "m2": [30 * i for i in range(20)] + [86_400 + 60 * i for i in range(30)],
-        "m3": [10 * i for i in range(6)],
+        "m3": [0, 10, 20, 30, 40, 50, 65, 81],
         "m4": [20 * i for i in range(5)],
+        "m5": [7200 * i for i in range(7)],
     }
     gaps = {m: [b - a for a, b in pairwise(times)] for m, times in read.items()}
     every = median_low([gap for some in gaps.values() for gap in some])
-    usual = {"m1": 30, "m2": median_low(gaps["m2"]), "m3": 10, "m4": every}
-    assert len(set(usual.values())) == 3
+    usual = {"m1": 30, "m2": median_low(gaps["m2"]), "m3": 10, "m4": every, "m5": 3600}
+    assert len(set(usual.values())) == 4
     begin = T - 12 * 3600
     text = answer(
         *(
@@ -328,6 +332,8 @@ def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path
     # in order of time, so that the last reading of the first day remains
     lasts = {m: s for (at, m), (_, s) in sorted(found.items()) if at.day == NOON.day}
     assert lasts == usual
+    late = [found[NOON + timedelta(hours=-12, seconds=s), "m3"][1] for s in (50, 65)]
+    assert late == [15, 10]
 
 
 def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
