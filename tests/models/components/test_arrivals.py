@@ -51,6 +51,20 @@ def test_counts_dispersion_and_autocorrelation_by_hand() -> None:
     assert counts.autocorrelation(1)[0] == pytest.approx(-4 / 3 / 2)
 
 
+def test_autocorrelation_is_that_of_pairs_of_observed_hours() -> None:
+    """Of 40 hours of which two were not observed a quarter are lags."""
+    hour = np.delete(np.arange(1_000, 1_040), [7, 20])
+    at = np.sort(np.repeat(hour * 3_600, np.random.default_rng(1).integers(1, 9, 38)))
+    counts = HourlyCounts.of(at, [[h * 3_600, (h + 1) * 3_600] for h in hour])
+    off = dict(zip(hour.tolist(), counts.count - counts.count.mean(), strict=True))
+    expected = [
+        np.mean([off[h] * off[h + lag] for h in off if h + lag in off])
+        / np.mean([v**2 for v in off.values()])
+        for lag in range(1, 11)
+    ]
+    assert counts.autocorrelation(24) == pytest.approx(np.array(expected))
+
+
 def test_unobserved_hours_are_no_hours_without_jobs() -> None:
     windows = [[0, 3_600], [7_200, 10_800]]
     counts = HourlyCounts.of([10, 20, 5_000, 7_300, 7_310], windows)
