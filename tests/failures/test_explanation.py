@@ -20,8 +20,10 @@ NVRM: Xid (PCI:0000:3b:00): 45, pid=1
 def test_sentences_name_root_consequence_noise_and_advice() -> None:
     found = classify(LOG.format("x" * 200)).sentences
     assert found[0].startswith("text 1: root (program), line 2: RuntimeError: CUDA out of memory.")
-    assert found[0].endswith("…")
-    assert len(found[0]) < 170
+    shown = found[0].partition("line 2: ")[2]
+    assert shown.endswith("…") and len(shown) == 121
+    just = "x" * (120 - len(LOG.splitlines()[1].format("")))
+    assert classify(LOG.format(just)).sentences[0].endswith(just)
     assert found[1].startswith("text 1: consequence (driver), line 3: NVRM: Xid")
     assert found[2] == "text 1: noise in line 1."
     assert found[3].startswith("GPU out of memory, usually mended so: Reduce the batch")

@@ -133,12 +133,13 @@ def test_scrapes_have_the_moment_of_their_names_and_labels_of_any_text(tmp_path:
         )
         for m in (1, 2, 4)
     }
-    files["now.prom"] = 'DCGM_FI_DEV_GPU_UTIL{gpu="1",Hostname="m1"} 5\n'
+    now = 'DCGM_FI_DEV_GPU_UTIL{gpu="1",Hostname="m1"} 5'
+    # a line's own time in seconds, and in milliseconds
+    files["now.prom"] = f"{now}\n{now} {T + 300:.1f}\n{now} {1000 * (T + 360):.0f}\n"
     found = made(tmp_path, files)
     assert found.samples("sm_active_pct") == {
-        (at(f"01-31 12:0{m}:00"), "m1"): ([None, float(m)], lasts_s, [None, 25.0])
-        for m, lasts_s in ((1, 60.0), (2, 60.0), (4, 60.0))
-    }
+        (at(f"01-31 12:0{m}:00"), "m1"): ([None, float(m)], 60.0, [None, 25.0]) for m in (1, 2, 4)
+    } | {(at(f"01-31 12:0{m}:00"), "m1"): ([None, 5.0], 60.0, None) for m in (5, 6)}
     assert counts(found)[2] == {
         "neither the line nor the file's name says when": 1,
         "nothing says of which machine": 3,
