@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.signal as sps
 import scipy.stats as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.errors import ModelError
 from philly_analysis.models import load_model
@@ -51,18 +51,41 @@ def test_counts_dispersion_and_autocorrelation_by_hand() -> None:
     assert counts.autocorrelation(1)[0] == pytest.approx(-4 / 3 / 2)
 
 
-def test_autocorrelation_is_that_of_pairs_of_observed_hours() -> None:
-    """Of 40 hours of which two were not observed a quarter are lags."""
-    hour = np.delete(np.arange(1_000, 1_040), [7, 20])
-    at = np.sort(np.repeat(hour * 3_600, np.random.default_rng(1).integers(1, 9, 38)))
+@pytest.mark.parametrize(
+    "hour",
+    [
+        np.delete(np.arange(1_000, 1_040), [7, 20]),
+        # of 40 observed hours 10 are 3 h apart, none 4 h, and 9 are 5 h apart
+        np.array([h for h in range(1_000, 1_080) if h % 8 < 4]),
+    ],
+)
+def test_autocorrelation_is_that_of_pairs_of_observed_hours(hour: NDArray[np.int_]) -> None:
+    """A quarter of the hours are lags; those with pairs for under a quarter are interpolated."""
+    at = np.repeat(hour * 3_600, np.random.default_rng(1).integers(1, 9, hour.size))
     counts = HourlyCounts.of(at, [[h * 3_600, (h + 1) * 3_600] for h in hour])
     off = dict(zip(hour.tolist(), counts.count - counts.count.mean(), strict=True))
-    expected = [
-        np.mean([off[h] * off[h + lag] for h in off if h + lag in off])
-        / np.mean([v**2 for v in off.values()])
-        for lag in range(1, 11)
+    lags = range((max(off) - min(off) + 1) // 4 + 1)
+    products = {lag: [off[h] * off[h + lag] for h in off if h + lag in off] for lag in lags}
+    known = {lag: np.mean(p) for lag, p in products.items() if len(p) >= len(off) / 4}
+    expected = np.interp(lags, list(known), list(known.values())) / known[0]
+    assert counts.autocorrelation(24) == pytest.approx(expected[1:])
+
+
+@pytest.mark.parametrize(("days", "known"), [(5, False), (6, True)])
+def test_change_is_that_of_consecutive_whole_days(days: int, known: bool) -> None:
+    """One hour of the fourth day was not observed: three changes are lost with it."""
+    hour = np.delete(np.arange(1_000, 1_000 + 24 * days), 75)
+    per_hour = np.random.default_rng(2).integers(1, 9, hour.size)
+    windows = [[h * 3_600, (h + 1) * 3_600] for h in hour]
+    counts = HourlyCounts.of(np.repeat(hour * 3_600, per_hour), windows)
+    day = (hour - 1_000) // 24
+    jobs = [int(per_hour[day == d].sum()) for d in range(days)]
+    changes = [
+        np.log((1 + jobs[d + 1]) / (1 + jobs[d])) for d in range(days - 1) if d not in (2, 3)
     ]
-    assert counts.autocorrelation(24) == pytest.approx(np.array(expected))
+    assert len(changes) == days - 3
+    expected = float(np.sqrt(np.mean(np.square(changes)))) if known else 1.0
+    assert counts.daily_change == pytest.approx(expected)
 
 
 def test_unobserved_hours_are_no_hours_without_jobs() -> None:
