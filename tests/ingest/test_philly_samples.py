@@ -175,7 +175,13 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Ingest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("late_min", "on_disk"), [(0, False), (119, False), (600, True), (2_000, True)]
+    ("late_min", "on_disk"),
+    [
+        (119, False),
+        (2_000, True),
+        pytest.param(0, False, marks=pytest.mark.slow),
+        pytest.param(600, True, marks=pytest.mark.slow),
+    ],
 )
 def test_only_rows_that_are_hours_late_are_written_to_disk(
     made: Ingest, monkeypatch: pytest.MonkeyPatch, late_min: int, on_disk: bool
