@@ -6,15 +6,26 @@ import polars as pl
 
 from philly_analysis.workload import Workload
 from philly_analysis.workload.quotas import quotas_of
+from tests.analyses.clusters import frame, trace_of
 from tests.support.small_traces import paper_trace
 
 
 def test_missing_quotas_are_estimates_scaled_to_the_cluster(tmp_path: Path) -> None:
-    """Of 12 GPUs x has 3 from minute 8 to 14, and y those of its gang of 8."""
-    workload = Workload.from_trace(paper_trace(tmp_path / "t"))
+    """Of 12 GPUs x has 3 for 5 minutes of 1,000, 2 for 30, and else 1; y a gang of 8."""
+    ends = {"a": 1_000, "b": 30, "c": 5, "d": 1_000}
+    jobs = [
+        (job, "y" if job == "d" else "x", "u", 8 if job == "d" else 1, 0, "Pass") for job in ends
+    ]
+    path = trace_of(
+        tmp_path / "t",
+        jobs,
+        [(job, 1, 0, end) for job, end in ends.items()],
+        machines=frame("machines", ("machine_id", "gpus"), [("m0", 4), ("m1", 8)]),
+    )
+    workload = Workload.from_trace(path)
     for capacity, quotas, end in (
-        (12, {"x": 3, "y": 8}, "at least."),
-        (18, {"x": 4, "y": 12}, "at least; scaled to the cluster at hand by 1.5."),
+        (12, {"x": 2, "y": 8}, "at least."),
+        (18, {"x": 3, "y": 12}, "at least; scaled to the cluster at hand by 1.5."),
         (1, {"x": 1, "y": 1}, "by 0.0833."),
     ):
         found, source = quotas_of(workload, capacity)
