@@ -466,6 +466,19 @@ def test_effects_of_locality_have_their_interval_at_their_size() -> None:
     ]
 
 
+def test_panels_of_waits_are_those_of_the_largest_virtual_clusters_with_their_counts() -> None:
+    """Gangs of 20 waits are drawn, of 19 counted; a virtual cluster of 19 has no panel."""
+    waits: dict[tuple[str | None, str], int]
+    waits = {(f"v{i}", gang): 20 + i * (gang == "1") for i in range(7) for gang in ("1", ">8")}
+    waits |= {("v6", "2-4"): 19, ("few", "1"): 19, (None, "1"): 500}
+    rows = [(vc, gang, n, p, 9.0 + p) for (vc, gang), n in waits.items() for p in range(101)]
+    table = pd.DataFrame(rows, columns=["vc", "gang", "waits", "percentile", "wait_s"])
+    figure = ANALYSES["queueing_delay"].plot(Result("queueing_delay", table))
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == ["all  n=500", "v6  n=65", *(f"v{i}  n={40 + i}" for i in (5, 4, 3, 2))]
+    assert [len(ax.lines) for ax in figure.axes] == [1, 2, 2, 2, 2, 2]
+
+
 def canonical(value: Any) -> Any:
     """Return nested data with its numbers rounded, and dicts in order of their keys."""
     if isinstance(value, dict):
