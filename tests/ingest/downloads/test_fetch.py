@@ -318,7 +318,7 @@ def test_an_archive_of_tables_is_unpacked_beside_its_map_and_read(
 
 @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
 @pytest.mark.parametrize(
-    "members", [{"../out.csv": b"x"}, {"/opt/out.csv": b"x"}, {"bomb.csv": b"0" * 3_000_000}]
+    "members", [{"../out.csv": b"x"}, {"/opt/some/out.csv": b"x"}, {"bomb.csv": b"0" * 3_000_000}]
 )
 def test_an_archive_neither_lands_outside_nor_grows_beyond_measure(
     server: Server, publish: Publish, tmp_path: Path, members: dict[str, bytes], kind: str
@@ -327,12 +327,13 @@ def test_an_archive_neither_lands_outside_nor_grows_beyond_measure(
     publish_archives(server, publish, {f"a.{kind}": body})
     folder = tmp_path / "in" / "here"
     # an absolute path is taken for a path inside the folder
-    inside = "/opt/out.csv" in members
+    inside = "/opt/some/out.csv" in members
     with nullcontext() if inside else pytest.raises(InputError, match=r"unpack"):
         fetch("mine", folder)
     outside = [p for p in tmp_path.rglob("*") if p.is_file() and folder not in p.parents]
     assert outside == []
-    assert not Path("/opt/out.csv").exists()
+    assert not Path("/opt/some/out.csv").exists()
+    assert bool(list(folder.rglob("opt/some/out.csv"))) == inside
 
 
 @pytest.fixture
