@@ -68,6 +68,11 @@ def failure_logs() -> Path:
     return folder
 
 
+def pytest_collection_finish() -> None:
+    """Exempt what collection allocated from garbage collection, which takes 3 % of the time."""
+    gc.freeze()
+
+
 def pytest_unconfigure() -> None:
     """Remove the garbage-collector callback of Hypothesis.
 

@@ -27,8 +27,7 @@ DIFFS = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.diff")
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """Return the traceback of each check that failed, by task, in a package with all changes."""
     copy = tmp_path_factory.mktemp("copy")
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "philly_analysis", copy / "philly_analysis", ignore=ignored)
+    shutil.copytree(ROOT / "philly_analysis", copy / "philly_analysis")
     output_of("git", "apply", *DIFFS.values(), cwd=copy, GIT_CEILING_DIRECTORIES=str(copy.parent))
     checks = (sys.executable, "-m", "tests.successor_tasks.checks")
     printed = output_of(*checks, cwd=copy, PYTHONPATH=f"{copy}{os.pathsep}{ROOT}")
