@@ -86,9 +86,9 @@ def _create_relation(builder: TraceBuilder, name: str, sql: str) -> None:
     """Create a relation of the source: a view, or a Parquet file if it is marked materialized."""
     if sql.split("\n", 1)[0].strip() == "-- materialized":
         file = builder.scratch / f"{name}.parquet"
-        builder.con.sql(sql).write_parquet(str(file))
+        builder.con.execute(f"copy ({sql}) to {path_literal(file)} (format parquet)")
         sql = f"from {parquet_scan([file])}"
-    builder.con.sql(sql).create_view(name)
+    builder.con.execute(f"create view {name} as {sql}")
 
 
 def _fill_table(

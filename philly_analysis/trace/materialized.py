@@ -133,7 +133,8 @@ class Materializer:
         """
         for relation in found:
             if not relation.materialized:
-                self.con.sql(relation.sql).create_view(relation.name, replace=True)
+                # several times as fast as a view of DuckDB's relations, which binds it thrice
+                self.con.execute(f"create or replace view {relation.name} as {relation.sql}")
             elif not relation.samples:
                 self._materialize([relation])
         sampled = sorted((r for r in found if r.samples), key=attrgetter("samples"))

@@ -139,5 +139,5 @@ def evaluate(
         _create_optional(con, tables)
         order, _ = required_relations(names)
         for relation in order:
-            con.sql(relation.sql).create_view(relation.name)
+            con.execute(f"create view {relation.name} as {relation.sql}")
         return {name: con.table(name).pl() for name in names}

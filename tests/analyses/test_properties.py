@@ -57,15 +57,9 @@ def odd_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, T
         trace.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "odd",
-    [
-        "hostile names",
-        *(
-            pytest.param(odd, marks=pytest.mark.slow)
-            for odd in ("empty", "random", "one job", "never ran", "no VCs, all overlapping")
-        ),
-    ],
+    "odd", ["hostile names", "empty", "random", "one job", "never ran", "no VCs, all overlapping"]
 )
 @pytest.mark.parametrize("name", _NAMES)
 def test_every_analysis_answers_and_draws(

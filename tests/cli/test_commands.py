@@ -331,8 +331,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("named", "folder", "ran"),
     [
-        ((), "seeds", ["guidelines", "synergy", "amoeba", "antman"]),
-        (("amoeba",), "amoeba", ["amoeba"]),
+        pytest.param(
+            (), "seeds", ["guidelines", "synergy", "amoeba", "antman"], marks=pytest.mark.slow
+        ),
+        pytest.param(("amoeba",), "amoeba", ["amoeba"], marks=pytest.mark.slow),
         (("antman", "amoeba"), "antman-amoeba", ["antman", "amoeba"]),
     ],
 )

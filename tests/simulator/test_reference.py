@@ -59,7 +59,7 @@ PREEMPTIVE: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("consolidate", [False, True])
+@pytest.mark.parametrize("consolidate", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("name", PREEMPTIVE)
 @settings(max_examples=25)
 @given(rows=workloads)

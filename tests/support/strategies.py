@@ -21,7 +21,7 @@ from philly_analysis.trace.schema import TABLES
 Row = dict[str, Any]
 
 _FROM = datetime(2017, 11, 4, 22)
-_TEXTS = ("a", "b", "c", "<b>&'\"", "")
+_TEXTS = ("a", "b", "$\\frac{", "<b>&'\"", "")
 _LISTED = re.compile(r"in \((.*)\)")
 _SIZES = {
     "jobs": 8,
