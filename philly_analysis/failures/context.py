@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from philly_analysis.failures.lines import Lines
 from philly_analysis.failures.signature import contexts
+
+if TYPE_CHECKING:
+    import polars as pl
 
 TAIL_LINES = 200
 """Lines at the end of a text that are searched for progress and completion."""
@@ -33,7 +35,7 @@ class Text:
     """
 
     pieces: list[str]
-    numbers: pl.Series
+    numbers: "pl.Series"
     start: int
     places: Callable[[str, bool], list[int]]
 
@@ -50,6 +52,7 @@ class Text:
 
 def texts_of(lines: Lines) -> Iterator[Text]:
     """Yield the texts; each context pattern is searched once in all of them, when first needed."""
+    import polars as pl
 
     @cache
     def places(context: str, tail: bool) -> list[int]:

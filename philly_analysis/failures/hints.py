@@ -1,11 +1,12 @@
 """Find the lines of texts that contain words of signatures, few lines of each kind."""
 
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from philly_analysis.failures.lines import Lines
 from philly_analysis.failures.signature import rules_by_hint
+
+if TYPE_CHECKING:
+    import polars as pl
 
 HINTED_LINES = 10_000  # lines with hints that are read at each end of a longer log
 ALIKE_LINES = 100  # lines with equal hints that are searched at each end
@@ -24,6 +25,8 @@ class Hinted(NamedTuple):
 
 def find_hinted(lines: Lines) -> list[list[Hinted]]:
     """Return for each text the pieces that contain a hint of any signature."""
+    import polars as pl
+
     hints, piece = list(rules_by_hint()), pl.col("piece").str
     # lower-casing the text is faster than a search that ignores case
     found = lines.table.select("index", "text", piece.to_lowercase())
@@ -58,8 +61,10 @@ def hints_in(line: str) -> frozenset[str]:
     return frozenset(hint for hint in rules_by_hint() if hint in lower)
 
 
-def _ends(lines: pl.Expr, chars: pl.Expr | None = None) -> pl.Expr:
+def _ends(lines: "pl.Expr", chars: "pl.Expr | None" = None) -> "pl.Expr":
     """Select the first and the last rows of a group, of limited characters."""
+    import polars as pl
+
     found = []
     for back in (False, True):
         end = pl.col("index").cum_count(reverse=back) <= lines

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
+
 
 # Longer lines are split: no signature needs more of a line than this.
 PIECE_CHARS = 4096
@@ -88,11 +91,11 @@ class Lines:
         Index of the first piece of each text, and the number of pieces.
     """
 
-    table: pl.DataFrame
+    table: "pl.DataFrame"
     starts: list[int]
 
     @property
-    def pieces(self) -> pl.Series:
+    def pieces(self) -> "pl.Series":
         """The pieces' texts."""
         return self.table["piece"]
 
@@ -113,6 +116,8 @@ def decode(text: str | bytes) -> str:
 
 def split_lines(texts: Iterable[str | bytes]) -> Lines:
     r"""Split texts into lines without colours; a carriage return starts a new piece of its line."""
+    import polars as pl
+
     decoded = [_without_colours(decode(text)).replace("\r\n", "\n") for text in texts]
     lines = pl.DataFrame({"piece": pl.Series(decoded, dtype=pl.String)})
     lines = lines.with_row_index("text").with_columns(pl.col("piece").str.split("\n"))
@@ -136,7 +141,9 @@ def _without_colours(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def _split_pieces(lines: pl.DataFrame) -> pl.DataFrame:
+def _split_pieces(lines: "pl.DataFrame") -> "pl.DataFrame":
+    import polars as pl
+
     return lines.with_columns(pl.col("piece").str.split("\r")).explode("piece")
 
 

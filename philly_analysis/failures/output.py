@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from io import TextIOBase
 from itertools import tee
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError
 from philly_analysis.failures.classifier import Failure, classify_texts
@@ -21,6 +20,9 @@ from philly_analysis.failures.suggest import count_lines, is_trace, last_lines, 
 from philly_analysis.failures.taxonomies import categories_of
 from philly_analysis.results import Fact, Result
 from philly_analysis.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HEAD_BYTES = 4 << 20
 TAIL_BYTES = 12 << 20
@@ -156,7 +158,9 @@ def classify(
     )
 
 
-def _verdicts_table(failures: list[tuple[str, Failure]], taxonomies: bool) -> pd.DataFrame:
+def _verdicts_table(failures: list[tuple[str, Failure]], taxonomies: bool) -> "pd.DataFrame":
+    import pandas as pd
+
     rows = [
         (
             *(file, f.reason, "+".join(f.tiers), f.fine, f.rule, f.line_number or None),
@@ -172,7 +176,9 @@ def _verdicts_table(failures: list[tuple[str, Failure]], taxonomies: bool) -> pd
     return table.join(pd.DataFrame([categories_of(f.reason, f.fine) for _, f in failures]))
 
 
-def _events_table(failures: list[tuple[str, Failure]]) -> pd.DataFrame:
+def _events_table(failures: list[tuple[str, Failure]]) -> "pd.DataFrame":
+    import pandas as pd
+
     columns = ["file", *(field.name for field in fields(Event))]
     rows = [
         {"file": file} | asdict(event) | {"line": mask(event.line)}

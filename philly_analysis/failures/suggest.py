@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
-
 from philly_analysis.errors import InputError
 from philly_analysis.failures.lines import message
 from philly_analysis.failures.signature import signatures
@@ -71,6 +69,8 @@ def count_lines(excerpts: Iterable[tuple[str, str]]) -> Result:
         One row per line: outputs that have it, the reason assigned to the first of them, line (with
         ``*`` for numbers and paths), example.
     """
+    import pandas as pd
+
     outputs: defaultdict[str, int] = defaultdict(int)
     first: dict[str, tuple[str, str]] = {}
     read = 0

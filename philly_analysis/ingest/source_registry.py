@@ -2,15 +2,14 @@
 
 import tomllib
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.philly.archive import OPTIONAL_FILES
-from philly_analysis.ingest.philly_multigpu import JOBS as MULTIGPU_JOBS
 from philly_analysis.ingest.philly_multigpu import PHILLY_MULTIGPU
+from philly_analysis.ingest.philly_multigpu.files import JOBS as MULTIGPU_JOBS
 from philly_analysis.ingest.raw_file import first_lines, json_items
 from philly_analysis.ingest.slurm import SLURM
 from philly_analysis.ingest.slurm.accounting_json import is_accounting
@@ -18,6 +17,9 @@ from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.printed import detect_header, parse_header
 from philly_analysis.ingest.source import Source
 from philly_analysis.ingest.table import TABLE, mapped_source
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, PHILLY_MULTIGPU, SLURM, PAI, TABLE)}
 """The sources of raw logs, by name."""
@@ -28,7 +30,7 @@ _MOST_FILES = 50
 _ARCHIVES = (".tar.gz", ".tgz")
 
 
-def sources() -> pd.DataFrame:
+def sources() -> "pd.DataFrame":
     """List the sources that raw logs may come from.
 
     Returns
@@ -36,6 +38,8 @@ def sources() -> pd.DataFrame:
     pandas.DataFrame
         One row per source: source, reads, files, fills (tables), lacks.
     """
+    import pandas as pd
+
     texts = tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
     named = {"command": slurm_command(), "optional": ", ".join(OPTIONAL_FILES)}
     rows = [

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.results.formatting import share, whole_percent
@@ -254,6 +253,8 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     clusters
         Cluster of each pair, shape (n,); a missing cluster is one of its own, as is each if None.
     """
+    import pandas as pd
+
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     known = np.isfinite(xs) & np.isfinite(ys)
     groups = cluster_codes(clusters, len(xs))[known]
@@ -283,6 +284,8 @@ def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: 
 
 def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Return a code per cluster, and a unique code for each missing one."""
+    import pandas as pd
+
     own = np.arange(n, dtype=np.int64)
     if clusters is None:
         return own

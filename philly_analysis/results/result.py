@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast, overload
 
 import numpy as np
-import pandas as pd
 
 from philly_analysis.errors import (
     NoAttributeError,
@@ -29,6 +28,7 @@ from philly_analysis.results.saving import (
 from philly_analysis.results.verdict import Verdict
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -97,8 +97,10 @@ class Facts(tuple[Fact, ...], SuggestsNames):
         """Return the names with their values."""
         return [(fact.name, fact.value) for fact in self]
 
-    def df(self) -> pd.DataFrame:
+    def df(self) -> "pd.DataFrame":
         """Return the facts as a table: name, value, unit, meaning."""
+        import pandas as pd
+
         rows = [(fact.name, fact.value, fact.unit, fact.meaning) for fact in self]
         return pd.DataFrame(rows, columns=["name", "value", "unit", "meaning"])
 
@@ -202,7 +204,7 @@ class Result(SuggestsNames):
     """
 
     name: str
-    table: pd.DataFrame
+    table: "pd.DataFrame"
     facts: "_FactsField" = _NO_FACTS
     sentences: Sequence[str] = ()
     caveats: Sequence[str] = ()
@@ -251,7 +253,7 @@ class Result(SuggestsNames):
     def __len__(self) -> int:
         return len(self.table)
 
-    def df(self) -> pd.DataFrame:
+    def df(self) -> "pd.DataFrame":
         """Return the table."""
         return self.table
 
@@ -427,8 +429,10 @@ class Results(dict[str, Result], SuggestsNames):
     def __missing__(self, name: object) -> NoReturn:
         raise UnknownNameError("result", str(name), self)
 
-    def df(self) -> pd.DataFrame:
+    def df(self) -> "pd.DataFrame":
         """Return the facts of all results as a table: result, name, value, unit, meaning."""
+        import pandas as pd
+
         facts = [result.facts.df().assign(result=name) for name, result in self.items()]
         columns = ["result", "name", "value", "unit", "meaning"]
         return (

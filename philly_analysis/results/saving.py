@@ -4,13 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import OutputError
 from philly_analysis.results.escaping import write_csv
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 FIGURES = ("png", "svg", "pdf", "eps", "jpg", "webp")
@@ -22,7 +21,7 @@ _PACKED = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zs
 _PNG_DPI = 200
 
 
-def save_table(table: pd.DataFrame, path: Path) -> None:
+def save_table(table: "pd.DataFrame", path: Path) -> None:
     """Write a table atomically, as Parquet, or as CSV compressed by the suffix of its name.
 
     Raises

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from philly_analysis.results.formatting import count, share
 from philly_analysis.results.intervals import FEWEST, cluster_codes, half_width, interval_facts
 from philly_analysis.results.result import Fact
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MONTH = 4
 """Weeks of a month. Whole weeks have equal numbers of each weekday."""
@@ -91,6 +93,8 @@ def share_trend(
     what
         The observations in words, plural.
     """
+    import pandas as pd
+
     day = pd.to_datetime(pd.Series(days)).to_numpy("datetime64[D]")
     x, w = np.asarray(hits, float), np.asarray(weights, float)
     used = ~np.isnat(day) & (w > 0)

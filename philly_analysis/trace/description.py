@@ -1,17 +1,20 @@
 """Describe the tables of a trace: rows, span in time, and the account of raw rows."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import TABLES
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def dictionary(tables: Iterable[str]) -> pd.DataFrame:
+
+def dictionary(tables: Iterable[str]) -> "pd.DataFrame":
     """Return a row per column of tables: table, column, type, unit, null, meaning."""
+    import pandas as pd
+
     return pd.DataFrame(
         [
             (name, c.name, c.type, c.unit, "yes" if c.nullable else "", c.meaning)
@@ -22,7 +25,7 @@ def dictionary(tables: Iterable[str]) -> pd.DataFrame:
     )
 
 
-def account_of_tables(manifest: Manifest, present: Iterable[str]) -> pd.DataFrame:
+def account_of_tables(manifest: Manifest, present: Iterable[str]) -> "pd.DataFrame":
     """Return a row per table of the schema: its rows and the account of raw rows.
 
     Returns
@@ -31,6 +34,8 @@ def account_of_tables(manifest: Manifest, present: Iterable[str]) -> pd.DataFram
         Columns table, rows (null: absent), read and rejected (raw rows; null: the source has none
         for this table), why (reasons of rejection with counts), one row is.
     """
+    import pandas as pd
+
     accounts = {account.table: account for account in manifest.accounts}
     tables = set(present)
     rows = []
@@ -53,8 +58,10 @@ def account_of_tables(manifest: Manifest, present: Iterable[str]) -> pd.DataFram
 
 def describe(
     manifest: Manifest, present: Iterable[str], sql: Callable[[str], Rows]
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Return a row per table of a trace, with the span of its times: see :meth:`Trace.describe`."""
+    import pandas as pd
+
     tables = account_of_tables(manifest, present)
     tables = tables[tables["rows"].notna()].reset_index(drop=True)
     spans = [_span(name, sql) for name in tables["table"]]

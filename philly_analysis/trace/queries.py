@@ -1,7 +1,8 @@
 """List the tables of a trace, and run a query on it."""
 
+from typing import TYPE_CHECKING
+
 import duckdb
-import pandas as pd
 
 from philly_analysis.errors import QueryError
 from philly_analysis.study import RunPolicy
@@ -10,8 +11,11 @@ from philly_analysis.trace.description import account_of_tables, dictionary
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import TraceLike, open_trace
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def tables(trace: TraceLike | None = None) -> pd.DataFrame:
+
+def tables(trace: TraceLike | None = None) -> "pd.DataFrame":
     """List all tables and columns, or the tables of a trace.
 
     Parameters
@@ -32,7 +36,9 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
         return account_of_tables(opened.manifest, opened.tables)
 
 
-def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None) -> pd.DataFrame:
+def query(
+    trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None
+) -> "pd.DataFrame":
     """Run a SELECT over a trace's tables and relations.
 
     Parameters
@@ -61,6 +67,8 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
     TraceError
         The folder is no trace, or the trace is open with another run policy.
     """
+    import pandas as pd
+
     with open_trace(trace, run_policy) as opened:
         rows = opened.sql(sql)
         try:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,6 +20,9 @@ from philly_analysis.trace.integrity import check_digests, check_sizes, with_dig
 from philly_analysis.trace.manifest import MANIFEST, Manifest, find_files
 from philly_analysis.trace.object_storage import is_address, upload_new
 from philly_analysis.trace.schema import TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
 
 PARTS = "parts"
 """Folder in a trace of appended files, with a folder per generation."""
@@ -166,7 +169,7 @@ def _remove_unlisted(out: Path, manifest: Manifest) -> None:
 
 def write_trace(
     out: str | Path,
-    tables: Mapping[str, pl.DataFrame | pa.Table],
+    tables: Mapping[str, "pl.DataFrame | pa.Table"],
     manifest: Manifest,
     *,
     force: bool = False,
@@ -190,7 +193,7 @@ def write_trace(
     return Path(out)
 
 
-def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame | pa.Table]) -> dict[str, int]:
+def write_tables(folder: Path, tables: Mapping[str, "pl.DataFrame | pa.Table"]) -> dict[str, int]:
     """Write tables in memory into a folder of :func:`create_trace`.
 
     Returns
@@ -207,7 +210,7 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame | pa.Table]) ->
         rows = {name: 0 for name in TABLES if name in tables}
         for name in rows:
             table, data = TABLES[name], tables[name]
-            arrow = data.to_arrow() if isinstance(data, pl.DataFrame) else data
+            arrow = pa.table(data)
             con.register("rows", arrow)
             columns = table.completed(arrow.column_names)
             con.execute(f"create table {name} as select {columns} from rows")

@@ -12,7 +12,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest.philly_multigpu import convert
+from philly_analysis.ingest.philly_multigpu.conversion import convert
 from philly_analysis.ingest.source import Parser, Stream
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from philly_analysis.ingest.philly_multigpu import convert
+from philly_analysis.ingest.philly_multigpu.conversion import convert
 
 EASTERN = ZoneInfo("America/New_York")
 

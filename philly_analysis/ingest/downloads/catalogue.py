@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.ingest.downloads.download import download_all, download_lock
@@ -18,6 +17,9 @@ from philly_analysis.ingest.downloads.http_file import (
     size_of,
 )
 from philly_analysis.progress import announce
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _HEAD_TIMEOUT_S = 10.0
 _MAPS = Path(__file__).parents[1] / "table" / "maps"
@@ -56,7 +58,7 @@ def published() -> dict[str, Dataset]:
     }
 
 
-def datasets() -> pd.DataFrame:
+def datasets() -> "pd.DataFrame":
     """List the public traces that can be fetched.
 
     Returns
@@ -64,6 +66,8 @@ def datasets() -> pd.DataFrame:
     pandas.DataFrame
         dataset, what, megabytes (null where the publisher does not state it), source, licence.
     """
+    import pandas as pd
+
     rows = []
     for d in published().values():
         sizes = [f.bytes for f in d.files]
