@@ -156,6 +156,7 @@ def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None
     equal = chosen(jobs, Fifo(), recorded=False)
     assert equal.name == CANDIDATES[0].name
     assert list(equal.rivals) == [c.name for c in CANDIDATES[1:] if "limits" not in c.name]
+    assert f"Within one standard error are also: {len(equal.rivals)} others." in equal.sentence
     by_quotas = chosen(jobs, Fifo(), recorded=True)
     assert by_quotas.scenario.policy == Philly()
     assert list(by_quotas.rivals) == ["quotas with borrowing, patient gangs"]

@@ -198,6 +198,10 @@ def test_advice_shows_gains_and_who_loses_by_lever() -> None:
     assert written[::-1] == ["1,200 of 12 users", "none", "7 of 3 users"]
     assert misleading(figure) == []
     assert figures.is_empty(charts.frontier(Result("frontier", LEVERS[:0])))
+    nobody_waits = charts.frontier(Result("frontier", LEVERS.assign(wait_h=0.0)))
+    assert [ax.get_xlabel() for ax in nobody_waits.axes] == [
+        *("GPU hours a month", "jobs that complete later or lose work"),
+    ]
 
 
 def test_waits_before_and_after_are_in_minutes() -> None:
@@ -211,7 +215,9 @@ def test_waits_before_and_after_are_in_minutes() -> None:
         "after": {"1 GPU": 5.0, "2-4 GPUs": 1.0},
     }
     assert misleading(figure) == []
-    assert figures.is_empty(charts.waits_figure(Result("waits", table[["gang"]])))
+    nobody_waits = table.assign(mean_before_s=0.0, mean_after_s=0.0)
+    for drawn in (table[["gang"]], nobody_waits):
+        assert figures.is_empty(charts.waits_figure(Result("waits", drawn)))
 
 
 def test_the_queue_is_drawn_from_its_first_day() -> None:

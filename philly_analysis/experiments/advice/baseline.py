@@ -39,6 +39,8 @@ _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
 """Fewest jobs for a comparison."""
+_NAMED = 3
+"""Near ties that are named in a sentence; the table has all."""
 
 
 class Distance(NamedTuple):
@@ -112,6 +114,8 @@ class Baseline:
                 f"The nearest is {self.name} ({found}).{half}"
             )
         ties = "; ".join(self.rivals)
+        if len(self.rivals) > _NAMED:
+            ties = f"{len(self.rivals)} others"
         also = f" Within one standard error are also: {ties}." if ties else ""
         return f"The log's waits are reproduced by: {self.name} ({found}).{also}{half}"
 

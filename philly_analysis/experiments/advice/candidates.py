@@ -26,8 +26,6 @@ class Candidate(NamedTuple):
 
 
 _H = 3600.0
-_ROUND_S = 60.0
-"""Time between decisions of max-min fairness: deciding at each event takes minutes at full size."""
 _LIMITS = Estimates(requested=True)
 
 CANDIDATES = (
@@ -40,8 +38,8 @@ CANDIDATES = (
     Candidate("least predicted GPU time first", Qssf()),
     Candidate("quotas with borrowing, gangs hold GPUs", Philly()),
     Candidate("quotas with borrowing, patient gangs", Philly(asks=6)),
-    Candidate("max-min fairness over users", MaxMin(of="user", round_s=_ROUND_S)),
-    Candidate("max-min fairness over virtual clusters", MaxMin(of="vc", round_s=_ROUND_S)),
+    Candidate("max-min fairness over users", MaxMin(of="user")),
+    Candidate("max-min fairness over virtual clusters", MaxMin(of="vc")),
     Candidate("dominant resource fairness", Drf()),
     Candidate("backfilling, priority to large jobs", Easy(size_s=_H), _LIMITS),
     Candidate("backfilling, priority to small jobs", Easy(size_s=-_H), _LIMITS),

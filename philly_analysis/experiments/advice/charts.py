@@ -26,10 +26,16 @@ def frontier(result: Result) -> Figure:
     table = result.table
     if table.empty:
         return empty(canvas()[0], "no lever applies")
+    measures = [("gpu_h", "GPU hours a month", "freed"), ("wait_h", "hours a month", "waited less")]
+    if not table["wait_h"].fillna(0.0).any():
+        measures.pop()
+    ratios = [*(4 for _ in measures), 3]
     fig, [*gains, right] = canvas(
-        3, width=11.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": (4, 4, 3)}
+        len(ratios),
+        width=11.6,
+        height=1.0 + 0.3 * len(table),
+        gridspec_kw={"width_ratios": ratios},
     )
-    measures = (("gpu_h", "GPU hours a month", "freed"), ("wait_h", "hours a month", "waited less"))
     for nth, (ax, (measure, unit, what)) in enumerate(zip(gains, measures, strict=True)):
         columns = table[[measure, f"{measure}_low", f"{measure}_high"]].fillna(0.0)
         spans = columns.itertuples(index=False, name=None)
@@ -62,6 +68,8 @@ def waits_figure(result: Result) -> Figure:
     table = result.table
     if "mean_before_s" not in table or table.empty:
         return empty(canvas()[0], "waits are not known")
+    if not table[["mean_before_s", "mean_after_s"]].any(axis=None):
+        return empty(canvas(width=4.6, height=1.0)[0], "no job waits")
     fig, [ax] = canvas(width=4.6, height=1.9)
     at = range(len(table))
     for nth, (column, label, color) in enumerate(
