@@ -164,12 +164,13 @@ def test_a_gpu_without_utilisation_goes_by_its_engine_and_never_by_its_sm(tmp_pa
 
 
 LABELS: dict[str, Any] = {
-    # two of four GPUs of m1, then the others; a whole server; one known to the log; one elsewhere
-    "jobs": [job("1", 2), job("2", 2), job("3", 4), job("4", 1), job("5", 1), job("6", 3)],
+    # two of four GPUs of m1, then the others; a whole server; one known to the log; one elsewhere;
+    # one that no label names
+    "jobs": [job(str(i + 1), gpus) for i, gpus in enumerate((2, 2, 4, 1, 1, 3, 1))],
     "machines": [machine("m1"), machine("m2"), machine("m3")],
     "attempts": [
         *(attempt(job_id, 0, end) for job_id, end in zip("12346", (5, 4, 9, 5, 9), strict=True)),
-        *(attempt("2", 6, 9, 2), attempt("5", 5, None)),
+        *(attempt("2", 6, 9, 2), attempt("5", 5, None), attempt("7", 20, 29)),
     ],
     "placements": [
         place("1", "m1", gpus=2),
@@ -179,6 +180,7 @@ LABELS: dict[str, Any] = {
         place("4", "m3", gpu=0),
         place("5", "m3", gpu=0),
         place("6", "m3", gpus=3),
+        place("7", "m1", gpus=1),
     ],
 }
 
@@ -230,6 +232,7 @@ def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> Non
         ("6", 1, "m3", 2, None),
         ("6", 1, "m3", 3, None),
         ("6", 1, "m3", None, 1),
+        ("7", 1, "m1", None, 1),
     ]
     assert found.note("Labels of the telemetry").endswith(
         "server: 5 are known by labels alone; 1 agree with the job log; 1 contradict the job log, "
