@@ -13,9 +13,11 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from philly_analysis import ingest, parallel, report, sweep
+from philly_analysis import advise, ingest, parallel, report, sweep
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.experiments import sweeps
 from philly_analysis.ingest import csv_file
@@ -26,6 +28,7 @@ from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import write_tables
 from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
+from tests.experiments.test_advice import convoys, trace_of
 from tests.support.command_line import run
 
 
@@ -190,6 +193,17 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
     assert sum(sum(account.rejected.values()) for account in here.accounts) > 50
     found = [contents(tmp_path / name, "**/*.parquet") for name in ("here", "there")]
     assert found[0] == found[1]
+
+
+@pytest.mark.slow
+def test_advice_is_the_same_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
+    jobs = convoys(np.random.default_rng(7), 100, load=0.5)
+    with trace_of(jobs, tmp_path / "here") as trace:
+        here = advise(trace, months=3)
+    with trace_of(jobs, tmp_path / "there") as trace:
+        there = advise(trace, months=3, cluster=cluster.scheduler_address)
+    pd.testing.assert_frame_equal(here.table, there.table)
+    assert here.facts == there.facts
 
 
 @pytest.mark.slow
