@@ -488,6 +488,7 @@ def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> No
         for name, frame in workload.frames_with_rows.items()
     }
     result = advise(frames)
+    assert result.sentences[0].endswith(" Advice on scheduling is withheld.")
     assert any("withheld" in caveat for caveat in result.caveats)
     assert "Switch on backfilling" not in set(result.table["lever"])
     assert result.table["wait_h"].isna().all()

@@ -211,9 +211,8 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
         facts.append(Fact(f"best_{nth}", priced.name, "lever by gain"))
         facts.append(Fact(f"best_{nth}_gpu_h", priced.gain.gpu_h.mean, "GPU hours a month"))
     fitted = advice.baseline.sentence if advice.baseline is not None else ""
-    sentences = [headline(advice, each) for each in best] or [
-        "No lever has a gain that differs from 0 on these jobs."
-    ]
+    withheld = " Advice on scheduling is withheld." if advice.withheld else ""
+    sentences = [headline(advice, each) for each in best] or [recommendation(advice) + withheld]
     sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
     verdict = None
     if best:
