@@ -17,6 +17,7 @@ import philly_analysis as philly
 SLOW = (
     *(
         "philly.report(",
+        "!philly.report(",
         "philly.sweep(",
         "philly.ingest(",
         "philly.atlas(",

@@ -227,7 +227,14 @@ PRINTING: list[Call] = [
 ]
 
 
-@pytest.mark.parametrize("call", PRINTING, ids=lambda call: " ".join(as_typed(call))[:40])
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(call, marks=pytest.mark.slow if call[0][0] == "atlas" else ())
+        for call in PRINTING
+    ],
+    ids=lambda call: " ".join(as_typed(call))[:40],
+)
 def test_a_verb_prints_what_its_function_returns(call: Call, paths: dict[str, Any]) -> None:
     words, options = call
     words = tuple(word.format(**paths) for word in words)

@@ -111,7 +111,7 @@ def test_the_distance_of_waits_is_relative_by_gang_size() -> None:
     assert distance_of(jobs, recorded, replayed, 1.0).waits == pytest.approx(0.75 * 0.5)
 
 
-@pytest.mark.parametrize("policy", [Fifo(), Easy()])
+@pytest.mark.parametrize("policy", [Fifo(), pytest.param(Easy(), marks=pytest.mark.slow)])
 def test_a_known_policy_is_found_and_a_sample_of_its_jobs_is_refused(policy: Policy) -> None:
     jobs = convoys(np.random.default_rng(3))
     waits = dict(outcome(scenario(*jobs, policy=policy)).select("job_id", "first_wait_s").rows())

@@ -72,7 +72,7 @@ def queue_jct_h(
     return float(np.mean(jct_s[slice(*window)])) / 3600
 
 
-@pytest.mark.parametrize("load", [0.6, 1.2])
+@pytest.mark.parametrize("load", [pytest.param(0.6, marks=pytest.mark.slow), 1.2])
 def test_synergy_is_a_queue_with_faster_servers(load: float) -> None:
     """Compare the ratio of completion times with that of a queue without CPUs and memory."""
     jobs = synergy_arms.with_models(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)

@@ -171,13 +171,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 READINGS: list[tuple[list[str], Sequence[str]]] = [
     (["wide_D_epoch.txt"], ()),
-    (["safe_D.txt"], ("user", "ended_by")),
     (["sacct_D.*.json"], OLD_JSON),
     # a file without a header is known by one beside it
     (["wide_D_noheader.txt", "wide_noD.txt"], ()),
 ]
 SLOW_READINGS: list[tuple[list[str], Sequence[str]]] = [
     (["wide_D.txt"], ()),
+    (["safe_D.txt"], ("user", "ended_by")),
     *(([f"wide_D_{x}.txt"], ()) for x in ("us", "parsable", "caret", "semi", "tab")),
     *(([f"wide_D_{x}.txt"], ()) for x in ("noconvert", "steps")),
     # without UID it is not known who bears a number

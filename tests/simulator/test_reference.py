@@ -217,7 +217,7 @@ STOPS_SOON: Rows = [
 """Preemptions so soon after starts that the milliseconds lost add up."""
 
 
-@examples(25)
+@examples(15)
 @pytest.mark.parametrize("name", PAIRS)
 def test_policies_equal_their_references(name: str, examples: int) -> None:
     @settings(max_examples=examples)

@@ -221,7 +221,7 @@ def test_code_that_changed_since_it_was_loaded_caches_nothing(
 
 @pytest.mark.parametrize(
     ("damage", "renamed"),
-    [(lambda _: b"", False), (lambda b: b[:-9], True)],
+    [pytest.param(lambda _: b"", False, marks=pytest.mark.slow), (lambda b: b[:-9], True)],
 )
 def test_damaged_results_are_computed_again(
     path: Path,
