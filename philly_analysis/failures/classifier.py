@@ -23,6 +23,7 @@ PROGRESS_LINES = 3
 RESUMED_LINES = 10
 ACTIVE_LINES = 100
 RESULT_LINES = 3
+CONCLUSION_LINES = 10
 # what a program did and how it ended, before the message of an exception
 _REPORT = re.compile(r"(?:\w{1,40} ){1,6}(?:failed|error|skipped)[:,] ")
 HEAD_LINES = 2
@@ -274,7 +275,9 @@ def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
 
 def _completed(root: Evidence, first: int, text: Text) -> bool:
     """Whether the lines from the first after the evidence report completion or training."""
-    if _resumed(first, text) or _restarted(first, text) or _reported(root, first, text):
+    if any(of_later(first, text) for of_later in (_resumed, _restarted, _concluded)):
+        return True
+    if _reported(root, first, text):
         return True
     if root.rank <= RANKS["root"]:
         return False
@@ -305,6 +308,14 @@ def _resumed(first: int, text: Text) -> bool:
         _progressed(text, first, RESUMED_LINES)
         or text.count("activity", first, len(text.pieces), tail=True) >= ACTIVE_LINES
     )
+
+
+def _concluded(first: int, text: Text) -> bool:
+    """Whether a log ends as a program does that completed, some lines after the evidence."""
+    last = len(text.pieces)
+    if last - first < RESUMED_LINES:
+        return False
+    return text.count("conclusion", max(first, last - CONCLUSION_LINES), last, tail=True) > 0
 
 
 def _restarted(first: int, text: Text) -> bool:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.failures import (
+    NO_SIGNATURE,
     REASONS,
     classifier,
     classify_text,
@@ -80,6 +81,23 @@ def test_a_program_that_reports_an_error_and_then_its_results_did_not_fail() -> 
     assert classify_text(report).reason == "Incorrect inputs"
     results = "".join(f"  BLEU-{n}:  {50 / n:.2f}\n" for n in range(1, 5))
     assert classify_text(report + results).reason == "No signature"
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        ("2025-07-20 21:46:00,260 - main - INFO - Training completed successfully!", NO_SIGNATURE),
+        ("{'train_runtime': 21142.8, 'train_loss': 5.2e-07, 'epoch': 25.0}", NO_SIGNATURE),
+        ("Finished mdrun on rank 0 Tue Oct 14 16:07:03 2025", NO_SIGNATURE),
+        ("Training completed successfully!", "Syntax error"),
+    ],
+)
+def test_a_later_run_that_reports_its_completion_decides(end: str, reason: str) -> None:
+    error = '  File "a.py", line 3\n    x = 1\nIndentationError: unexpected indent\n'
+    later = "".join(f"item {i} of the data\n" for i in range(20))
+    assert classify_text(error + later + end).reason == reason
+    assert classify_text(error + end).reason == "Syntax error"
+    assert classify_text(error + later + end + "\n" + error).reason == "Syntax error"
 
 
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
