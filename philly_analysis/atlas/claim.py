@@ -181,6 +181,8 @@ class Claim:
                 return f"{number(value, signed=True)} points".replace("-", "−")
             case "%":
                 return f"{number(value)} %"
+            case "rate":
+                return number(value)
 
     def format_interval(self, effect: Estimate) -> str:
         """Format an effect with its interval; empty if there is no effect."""

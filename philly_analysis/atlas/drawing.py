@@ -19,7 +19,7 @@ COLORS = {
 }
 """Colour of each verdict, safe for colour blindness."""
 
-SPAN = {"times": 8.0, "s": 30.0, "%": 50.0, "points": 25.0}
+SPAN = {"times": 8.0, "s": 30.0, "%": 50.0, "points": 25.0, "rate": 5.0}
 """Factor, or difference, from the threshold to the edge of a cell, by unit."""
 
 _CELL_W, _CELL_H = 44, 16
@@ -68,6 +68,10 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
     match claim.measure.unit:
         case "%":
             return Axis(0, 100, False, tuple((v, f"{v} %") for v in (0, 25, 50, 75, 100)))
+        case "rate":
+            end = 1.1 * max(known)
+            whole = claim.threshold * (end // claim.threshold)
+            return Axis(0, end, False, tuple((v, f"{v:g}") for v in (0, whole / 2, whole)))
         case "points":
             end = max(10.0, 1.1 * max(map(abs, known)))
             step = 10 if end < 40 else 25
@@ -146,7 +150,7 @@ def panel(claim: Claim, data: pd.DataFrame, top: float, label: str) -> str:
     """
     shape = claim.measure.shape
     draw = {"bars": _bars, "lengths": _lengths, "shares": _shares, "cycle": _cycle}[shape]
-    unit = "" if shape == "cycle" else " %"
+    unit = "" if shape == "cycle" or claim.measure.unit == "rate" else " %"
     grid = "".join(
         _line((_LEFT, _y(v, top)), (_RIGHT, _y(v, top)), _GRID)
         + _text(_LEFT - 3, _y(v, top) + 3, f"{v:g}", "end", SOFT, 8)

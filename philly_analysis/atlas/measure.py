@@ -16,7 +16,7 @@ Panel: TypeAlias = Callable[[pd.DataFrame], pd.DataFrame]
 """The data of a small figure: columns ``x``, ``y`` and ``n``."""
 Group: TypeAlias = tuple[str, Sequence[object]]
 """A group of rows: its name, and its values of a column."""
-Unit = Literal["times", "%", "points", "s"]
+Unit = Literal["times", "%", "points", "s", "rate"]
 Shape = Literal["bars", "lengths", "shares", "cycle"]
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from philly_analysis.atlas.measure import Group, Measure, bars, count, count_by, parts
+from philly_analysis.atlas.measure import Group, Measure, Unit, bars, count, count_by, parts
 from philly_analysis.atlas.resampling import Floats, Resampling, median, ratio, top_share
 from philly_analysis.study import GANGS, PASS, STATUSES
 
@@ -23,8 +23,9 @@ def share_of(
     counts: str | None = None,
     scale: float = 100,
     among: Sequence[str] | None = None,
+    unit: Unit = "%",
 ) -> Measure:
-    """Measure one sum over another, in percent, with a bar per group of rows.
+    """Measure one sum over another, in percent or per hundred, with a bar per group of rows.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def share_of(
         Column of the number of observations; None: `total`.
     among
         Gang buckets that count; None: all rows.
+    unit
+        ``rate`` if the numerator is no part of the denominator.
     """
     of = counts or total
 
@@ -48,7 +51,7 @@ def share_of(
 
     observed = count_by(of, "gang", (counted, among)) if among else count(of, counted)
     panel = bars(part, total, by, {group: group for group in groups}, counts=of, scale=scale)
-    return Measure(statistic, observed, panel, "bars", "%")
+    return Measure(statistic, observed, panel, "bars", unit)
 
 
 def share_in(

@@ -155,6 +155,7 @@ def test_a_cell_has_the_effect_and_its_interval_in_its_place() -> None:
         ("%", True, 35, 0.5),
         ("%", False, 0, 0.2),
         ("points", True, -2.5, -0.5),
+        ("rate", False, 7.5, 0.5),
         ("%", True, math.nan, math.nan),
     ],
 )
@@ -164,6 +165,13 @@ def test_an_effect_that_supports_its_claim_is_right_of_the_line(
     some = next(iter(CLAIMS.values()))
     claim = replace(some, above=above, threshold=10, measure=replace(some.measure, unit=unit))
     assert drawing.position(claim, value) == pytest.approx(expected, nan_ok=True)
+
+
+def test_failures_per_hundred_years_are_not_percent() -> None:
+    claim = CLAIMS["gpus_fail_rarely"]
+    [titan] = [f for f in shipped_answers() if (f.claim, f.cluster) == (claim.name, "ORNL Titan")]
+    assert claim.shown(titan) == "6.32"
+    assert drawing.axis(claim, [6.32, 6.8]).ticks == ((0, "0"), (2.5, "2.5"), (5, "5"))
 
 
 def test_a_small_cell_has_the_effect_between_the_ends_of_its_interval() -> None:
