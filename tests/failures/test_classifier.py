@@ -100,6 +100,12 @@ def test_a_later_run_that_reports_its_completion_decides(end: str, reason: str) 
     assert classify_text(error + later + end + "\n" + error).reason == "Syntax error"
 
 
+def test_a_file_that_a_program_cannot_read_is_an_input_and_one_to_write_is_none() -> None:
+    line = "ERROR on proc 0: Cannot open restart file water.restart.mpiio (../read_restart.cpp:144)"
+    assert classify_text(line).reason == "Incorrect inputs"
+    assert classify_text(line + " for writing").reason != "Incorrect inputs"
+
+
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_any_encoding_is_read(mark: str) -> None:
     text = "step 1\nRuntimeError: CUDA error: out of memory\n"
