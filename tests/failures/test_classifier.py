@@ -100,6 +100,14 @@ def test_a_later_run_that_reports_its_completion_decides(end: str, reason: str) 
     assert classify_text(error + later + end + "\n" + error).reason == "Syntax error"
 
 
+def test_a_module_missing_in_a_worker_and_a_full_disk_of_a_node_are_named() -> None:
+    # ray-project/ray#27015, kubernetes/kubernetes#91600
+    worker = "ray.exceptions.RaySystemError: System error: No module named 'policy'\n"
+    assert classify_text(worker).reason == "Import error"
+    node = "Message: The node was low on resource: ephemeral-storage. Container app was using 9Ki"
+    assert classify_text(node).fine == "no_space"
+
+
 def test_a_file_that_a_program_cannot_read_is_an_input_and_one_to_write_is_none() -> None:
     line = "ERROR on proc 0: Cannot open restart file water.restart.mpiio (../read_restart.cpp:144)"
     assert classify_text(line).reason == "Incorrect inputs"
