@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+import pytest
+
 from tests.ingest.conftest import Ingest, attempt, job
 
 
@@ -116,9 +118,15 @@ def test_survivors_of_a_longer_past_are_flagged(made: Ingest) -> None:
     assert "2017-10-01" in got.note("left_truncated")
 
 
-def test_a_quiet_first_day_is_no_left_truncation(made: Ingest) -> None:
-    got = made(job("j1", submitted_time="2017-10-01 23:00:00"), *busy_days(2))
-    assert got.rows("select distinct flag from jobs") == [(None,)]
+@pytest.mark.parametrize(
+    ("first", "flag"),
+    [("2017-10-01 23", None), ("2017-09-26 00", None), ("2017-09-25 00", "left_truncated")],
+)
+def test_a_quiet_first_week_is_no_left_truncation(
+    first: str, flag: str | None, made: Ingest
+) -> None:
+    got = made(job("j1", submitted_time=f"{first}:00:00"), *busy_days(2))
+    assert got.rows("select flag from jobs where job_id = 'j1'") == [(flag,)]
 
 
 def test_a_wrong_entry_is_rejected_by_its_number(made: Ingest) -> None:
