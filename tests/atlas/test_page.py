@@ -138,6 +138,9 @@ def test_a_cell_has_the_effect_and_its_interval_in_its_place() -> None:
         if not math.isnan(low):
             assert intervals.pop(at) == pytest.approx([low, high])
     assert not effects and not intervals
+    # half a cell beyond the first and the last, the first row at the top
+    assert ax.get_xlim() == (-0.5, len(clusters) - 0.5)
+    assert ax.get_ylim() == (len(claims) - 0.5, -0.5)
     for box in ax.patches:
         x, y = box.get_x() + box.get_width() / 2, box.get_y() + box.get_height() / 2  # type: ignore[attr-defined]
         assert (x, y) == pytest.approx((round(x), round(y)))
