@@ -62,10 +62,11 @@ def test_imports_help_and_completion_do_not_import_the_libraries_for_data(
 
 def test_ingest_and_an_open_trace_import_no_library_that_they_do_not_need(path: Path) -> None:
     code = "import sys; import philly_analysis.ingest; from philly_analysis.trace import Trace; "
-    code += f"len(Trace({str(path)!r}).jobs); print(*sys.modules)"
-    imported = set(output_of(sys.executable, "-c", code).split())
-    needed = {"duckdb", "numpy", "pyarrow"}
-    assert HEAVY & imported == needed
+    code += f"jobs = Trace({str(path)!r}).jobs; len(jobs); print(*sys.modules); "
+    code += "jobs.df(); print(*sys.modules)"
+    opened, framed = map(str.split, output_of(sys.executable, "-c", code).splitlines())
+    assert HEAVY & set(opened) == {"duckdb", "numpy", "pyarrow"}
+    assert {"scipy", "matplotlib"} & set(framed) == set() != {"pandas"} & set(framed)
 
 
 def test_the_data_dictionary_names_each_column() -> None:

@@ -127,6 +127,7 @@ def test_a_quiet_first_week_is_no_left_truncation(
 ) -> None:
     got = made(job("j1", submitted_time=f"{first}:00:00"), *busy_days(2))
     assert got.rows("select flag from jobs where job_id = 'j1'") == [(flag,)]
+    assert got.rows("select distinct flag from jobs where job_id <> 'j1'") == [(None,)]
 
 
 def test_a_wrong_entry_is_rejected_by_its_number(made: Ingest) -> None:
