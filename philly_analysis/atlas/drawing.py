@@ -70,8 +70,8 @@ def axis(claim: Claim, values: Iterable[float]) -> Axis:
             return Axis(0, 100, False, tuple((v, f"{v} %") for v in (0, 25, 50, 75, 100)))
         case "rate":
             end = 1.1 * max(known)
-            whole = claim.threshold * (end // claim.threshold)
-            return Axis(0, end, False, tuple((v, f"{v:g}") for v in (0, whole / 2, whole)))
+            last = claim.threshold * (end // claim.threshold)
+            return Axis(0, end, False, tuple((v, f"{v:g}") for v in (0, last / 2, last)))
         case "points":
             end = max(10.0, 1.1 * max(map(abs, known)))
             step = 10 if end < 40 else 25
@@ -150,7 +150,7 @@ def panel(claim: Claim, data: pd.DataFrame, top: float, label: str) -> str:
     """
     shape = claim.measure.shape
     draw = {"bars": _bars, "lengths": _lengths, "shares": _shares, "cycle": _cycle}[shape]
-    unit = "" if shape == "cycle" or claim.measure.unit == "rate" else " %"
+    unit = "" if " per " in claim.label else " %"
     grid = "".join(
         _line((_LEFT, _y(v, top)), (_RIGHT, _y(v, top)), _GRID)
         + _text(_LEFT - 3, _y(v, top) + 3, f"{v:g}", "end", SOFT, 8)
