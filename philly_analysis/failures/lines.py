@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-
 # Longer lines are split: no signature needs more of a line than this.
 PIECE_CHARS = 4096
 _PIECE = re.compile(rf"(?s).{{1,{PIECE_CHARS}}}")

@@ -133,7 +133,7 @@ class Materializer:
         """
         for relation in found:
             if not relation.materialized:
-                # several times as fast as a view of DuckDB's relations, which binds it thrice
+                # a relation of DuckDB would bind the query once more before it creates the view
                 self.con.execute(f"create or replace view {relation.name} as {relation.sql}")
             elif not relation.samples:
                 self._materialize([relation])

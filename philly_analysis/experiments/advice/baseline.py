@@ -113,9 +113,8 @@ class Baseline:
                 "No policy reproduces the log's waits, so that advice on scheduling is withheld. "
                 f"The nearest is {self.name} ({found}).{half}"
             )
-        ties = "; ".join(self.rivals)
-        if len(self.rivals) > _NAMED:
-            ties = f"{len(self.rivals)} others"
+        many = len(self.rivals) > _NAMED
+        ties = f"{len(self.rivals)} others" if many else "; ".join(self.rivals)
         also = f" Within one standard error are also: {ties}." if ties else ""
         return f"The log's waits are reproduced by: {self.name} ({found}).{also}{half}"
 

@@ -1,4 +1,4 @@
-"""Convert the extract to the archive's layout."""
+"""Convert the extract of multi-GPU jobs to the layout of the Philly archive."""
 
 import gzip
 import json
