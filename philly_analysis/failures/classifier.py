@@ -1,7 +1,7 @@
 """Classify a failure by its log output: the first line of the highest-ranked signature decides."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -39,6 +39,7 @@ UNKNOWN_EXCEPTION = "Traceback from crash"
 _BUT_LIBRARIES = frozenset({reason.name for reason in REASONS} - {"Cannot load libraries"})
 # consequences of an exception in another process, or its end
 CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
+_FROM_OUTSIDE = frozenset({"verdict", "interruption"})
 MESSAGE_LINES = 6
 MOST_EVENTS = 50
 
@@ -126,9 +127,10 @@ def _batches(texts: Iterable[str | bytes]) -> Iterator[list[str | bytes]]:
 def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     tracebacks = Tracebacks(text, (found.at for found in hinted))
     matched = list(find_evidence(text, hinted, tracebacks))
-    evidence, benign = _weigh(matched)
+    evidence, benign = _weigh(matched, text)
     ordered = sorted(evidence.values(), key=lambda found: found.preference)
-    found = next((each for each in ordered if not _goes_on(each, ordered, text)), None)
+    last = {each.rule.id: each.piece for each in matched}
+    found = next((each for each in ordered if not _goes_on(each, ordered, last, text)), None)
     root = _explained(found, ordered, text) if found else None
     if root is None or all(each.rank == RANKS["warning"] for each in ordered):
         benign, root = benign or bool(ordered) or _progressed(text, 0), None
@@ -155,8 +157,16 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     )
 
 
-def _goes_on(found: Evidence, others: Iterable[Evidence], text: Text) -> bool:
-    """Whether a program goes on after a suspicion or warning, a script after a failing line."""
+def _goes_on(
+    found: Evidence, others: Iterable[Evidence], last: Mapping[str, int], text: Text
+) -> bool:
+    """Whether a program goes on after a suspicion or warning, a script after a failing line.
+
+    A program that is ended from outside went on after any line that precedes regular output.
+    """
+    ended = any(o.rule.role in _FROM_OUTSIDE and o.piece > found.piece for o in others)
+    if ended and _resumed(last[found.rule.id] + 1, text):
+        return True
     doubtful = found.rule.role == "suspicion" or found.rank == RANKS["warning"]
     if doubtful and _progressed(text, found.piece):
         return True
@@ -196,7 +206,7 @@ def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Eviden
     return next(explains, root)
 
 
-def _weigh(matched: list[Evidence]) -> tuple[dict[str, Evidence], bool]:
+def _weigh(matched: list[Evidence], text: Text) -> tuple[dict[str, Evidence], bool]:
     """Return the best evidence of each rule, and whether the output is benign without it."""
     evidence: dict[str, Evidence] = {}
     recovered: list[Evidence] = []
@@ -208,7 +218,7 @@ def _weigh(matched: list[Evidence]) -> tuple[dict[str, Evidence], bool]:
         ended = ended or found.rule.role == "cascade"
         if ended and found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION:
             found = replace(found, rank=RANKS["consequence"])
-        if found.rule.id not in evidence or found.rank < evidence[found.rule.id].rank:
+        if _is_better(found, evidence.get(found.rule.id), text):
             if found.recovered:
                 recovered.append(found)
             else:
@@ -217,6 +227,14 @@ def _weigh(matched: list[Evidence]) -> tuple[dict[str, Evidence], bool]:
         if _failed_again(found, evidence.values()):
             evidence[found.rule.id] = replace(found, rank=RANKS["root"])
     return evidence, benign or bool(recovered)
+
+
+def _is_better(found: Evidence, before: Evidence | None, text: Text) -> bool:
+    """Whether evidence of a rule outranks earlier evidence, as any does a line of a script."""
+    if before is None or found.rank != before.rank:
+        return before is None or found.rank < before.rank
+    is_line, was_line = (is_script_line(text.pieces[each.piece]) for each in (found, before))
+    return was_line and not is_line
 
 
 def _last(matched: list[Evidence]) -> int:

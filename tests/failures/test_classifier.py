@@ -100,6 +100,20 @@ def test_a_later_run_that_reports_its_completion_decides(end: str, reason: str) 
     assert classify_text(error + later + end + "\n" + error).reason == "Syntax error"
 
 
+def test_a_run_that_went_on_until_its_time_limit_did_not_fail_before() -> None:
+    error = (
+        "E0510 22:36:24.479 1 numa.cc:121] Call to hwloc_set_cpubind() failed: Invalid argument\n"
+    )
+    steps = "".join(
+        f"step={i}, energy=-1.4062+0.0004j, moved=0.53 of 4096 walkers\n" for i in range(400)
+    )
+    limit = "slurmstepd: error: *** JOB 7 ON g3 CANCELLED AT 2026-05-10 DUE TO TIME LIMIT ***\n"
+    ended = classify_text(error + steps + limit)
+    assert (ended.reason, ended.rule) == (NO_SIGNATURE, classify_text(limit).rule)
+    for text in (error + limit, error + steps + error + limit):
+        assert classify_text(text).reason == "Semantic error"
+
+
 def test_a_module_missing_in_a_worker_and_a_full_disk_of_a_node_are_named() -> None:
     # ray-project/ray#27015, kubernetes/kubernetes#91600
     worker = "ray.exceptions.RaySystemError: System error: No module named 'policy'\n"
