@@ -303,6 +303,9 @@ def test_values_under_the_pointer_are_those_drawn() -> None:
     assert units == [[None, "%"], ["s", None], ["d", None], [None, None]]
     assert shown[3]["x"]["ticks"] == [[0, "one"], [1, "two"]]
     assert 'data-on="3" data-name="part: 4"' in text and 'data-name="part: 8"' in text
+    plain.set_axis_off()
+    log.set_visible(False)
+    assert "data-axes='[null,null,{" in html.unescape(figures.svg(fig))
 
 
 def test_shares_are_written_in_the_bars_with_room_for_them() -> None:

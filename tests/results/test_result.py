@@ -1,5 +1,6 @@
 """Check the representations and exports of a Result."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,8 @@ def test_a_result_is_drawn_and_written(tmp_path: Path) -> None:
     assert result.name == "queueing_delay"
     assert analyze(trace, ["queueing_delay"])["queueing_delay"].facts == result.facts
     assert any(t.get_text() == "synthetic data" for t in result.plot().texts)
-    assert "<img alt=" in result._repr_html_()
+    hostile = replace(result, sentences=("'\"><b>",))
+    assert "<img alt='&#x27;&quot;&gt;&lt;b&gt;' src=" in hostile._repr_html_()
     written = pd.read_csv(result.to_csv(tmp_path / "waits.csv"))
     pd.testing.assert_frame_equal(written, result.table, check_dtype=False)
     with pytest.raises(OutputError, match="cannot be written"):

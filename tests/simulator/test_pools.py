@@ -16,6 +16,7 @@ from philly_analysis.simulator.engine.pools import (
     Pool,
     assign_to_pools,
     divide_quotas,
+    pool_notes,
 )
 from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
 from philly_analysis.simulator.policies import policy_named
@@ -56,6 +57,8 @@ def test_two_pools_run_as_each_alone(policy: str) -> None:
     specs = list(both.specs())
     pools, left_out = assign_to_pools(both, specs, both.servers())
     assert [p.name for p in pools] == ["pool a", "pool b"] and not left_out
+    assert pool_notes(pools[:1], []) == ()
+    assert pool_notes(pools, [])[0].startswith("The 2 pools of machines have separate queues: ")
     quotas = {"a-blue": 16, "a-red": 8, "b-blue": 16, "b-red": 8}
 
     def schedule(jobs: Sequence[JobSpec], machines: Sequence[Machine]) -> Schedule:

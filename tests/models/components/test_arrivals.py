@@ -114,6 +114,14 @@ def test_the_correlation_of_successive_gaps_is_estimated() -> None:
     assert fit_intrahour_gaps(np.asarray(at.ravel(), float))[1] == pytest.approx(0.6, abs=0.03)
 
 
+def test_gaps_within_two_hours_by_hand() -> None:
+    """Submissions at 10 and 30 min of one hour, and at 15 and 50 min of another."""
+    (gaps,), _ = fit_intrahour_gaps(np.array([600.0, 1800, 3600 + 900, 3600 + 3000]))
+    assert (gaps.arrivals, gaps.inner[0], gaps.inner[-1]) == (2, 1200, 2100)
+    outer = np.quantile(gaps.outer, [0, 1 / 3, 2 / 3, 1])
+    assert outer == pytest.approx([600, 600, 900, 1800], abs=5)
+
+
 def test_a_sample_has_the_working_day() -> None:
     at = MODEL.sample(np.random.default_rng(0), days=56)
     hour = (at % 86_400) // 3_600
