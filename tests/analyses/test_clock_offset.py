@@ -99,6 +99,11 @@ def agreeing(workload: Tables, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield trace
 
 
+@pytest.mark.parametrize(("minutes", "words"), [(2, "agrees"), (-2, "agrees"), (3, "is 3 minutes")])
+def test_clocks_two_minutes_apart_agree(minutes: int, words: str) -> None:
+    assert clock_offset._difference(minutes).startswith(words)
+
+
 @pytest.mark.slow
 def test_clocks_that_agree_are_said_to(agreeing: Trace) -> None:
     for analysis in (clock_offset, host_clock_offset):

@@ -75,6 +75,7 @@ def test_waits_of_zero_count(hand_drawn: Trace) -> None:
     assert result.fact("waits") == 6 and result.fact("zeros") == 2
     # 0, 0, 5, 20, 20 and 30 minutes
     assert result.fact("median_wait_s") == 12.5 * 60 and result.fact("p90_wait_s") == 25 * 60
+    assert len(queueing_delay.plot(result).axes) == 1
     [meaning] = [f.meaning for f in result.facts if f.name == "gang_rho"]
     assert meaning.endswith("of gang size and wait")
 

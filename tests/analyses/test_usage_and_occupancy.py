@@ -6,8 +6,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from philly_analysis.analyses import occupancy, usage
+from philly_analysis.results.result import Result
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of
 from tests.support.drawn_data import steps
@@ -34,6 +36,21 @@ def test_one_account_more_than_the_stack_is_named_and_two_are_others(
     assert any("2 others" in text for text in texts) == (named < accounts)
     heights = np.sum(list(steps(ax).values()), axis=0)
     assert heights == pytest.approx([sum(10.0 + i for i in range(accounts))] * 2)
+    plt.close("all")
+
+
+def test_users_without_idle_gpu_hours_are_not_drawn() -> None:
+    columns = ["week", "vc", "account", "user", "jobs", "gpu_h", "sampled_gpu_h", "idle_gpu_h"]
+    rows = [
+        ("2020-01-06", "v", "a", user, 1, 9.0, 9.0, idle) for user, idle in (("x", 3), ("y", 0))
+    ]
+    table = pd.DataFrame(rows, columns=columns).astype({"idle_gpu_h": float})
+    table["week"] = pd.to_datetime(table["week"])
+    result = Result("usage", table)
+    _, right = usage.plot(result).axes
+    assert [label.get_text() for label in right.get_yticklabels()] == ["x"]
+    none = usage.plot(Result("usage", table.assign(gpu_h=0.0)))
+    assert any("no GPU hours are known" in text.get_text() for text in none.findobj(Text))
     plt.close("all")
 
 

@@ -10,7 +10,7 @@ from philly_analysis.distributions import families
 from philly_analysis.distributions.distribution import EMPIRICAL, Distribution, Parameter
 from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitting import fit_distribution
-from philly_analysis.distributions.goodness import _simulate
+from philly_analysis.distributions.goodness import _simulate, ks_distance
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.persistence import from_json, to_json
@@ -299,3 +299,19 @@ def test_the_empirical_distribution_of_any_sample_is_valid(values: list[float], 
     x = fitted.ppf(q)
     assert (np.diff(x) >= 0).all() and np.isfinite(x).all()
     assert from_json(Distribution, to_json(fitted)) == fitted
+
+
+def test_the_score_of_a_censored_value_is_that_expected_beyond_it() -> None:
+    """Two of three values end; the last third of a normal distribution is above its quantile."""
+    found = Lifetimes.of([1, 2, 3], [False, False, True]).scores()
+    last = sp.truncnorm.mean(sp.norm.ppf(2 / 3), np.inf)
+    assert found == pytest.approx([sp.norm.ppf(1 / 6), 0, last])
+
+
+def test_few_values_at_risk_do_not_count_in_the_distance() -> None:
+    """Of 30 values 10 end in steps of 1, 19 are censored then, and one ends much later."""
+    sample = Lifetimes.of([*range(1, 11), *[10.5] * 19, 1000], [*[False] * 10, *[True] * 19, False])
+    exponential = Distribution("exponential", (Parameter("mean_s", 30.0),))
+    rises = [(i - 1, i) for i in range(1, 11)]
+    gaps = [abs(n / 30 - (1 - np.exp(-up / 30))) for down, up in rises for n in (down, up)]
+    assert ks_distance(exponential, sample) == pytest.approx(max(gaps))

@@ -44,9 +44,10 @@ def test_user_errors_are_not_retried_unless_the_retry_passed() -> None:
         job("a", USER_ERROR, failed, status="Failed"),
         job("b", USER_ERROR, H),
         job("c", CRASH, failed, status="Failed"),
+        job("d", H),
     )
     change = applied("retries", now)
-    assert run_times(change) == {"a": [H], "b": [H, H], "c": [2.5 * H, 2 * H]}
+    assert run_times(change) == {"a": [H], "b": [H, H], "c": [2.5 * H, 2 * H], "d": [H]}
     assert change.losers == {"b"}
 
 

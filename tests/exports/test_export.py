@@ -1,6 +1,7 @@
 """Check exports: sidecars, refusals, loads, gangs, estimates and validation."""
 
 import json
+import pickle
 import re
 import tomllib
 from dataclasses import replace
@@ -435,6 +436,29 @@ def test_changed_files_have_violations(name: str, dialect: str, exported: Export
             changed.write_text(text.replace(case["old"], case["new"], 1))
             assert case["violation"] in exported.violations(name, dialect)
             changed.write_text(text)
+
+
+@pytest.mark.parametrize("sizes", [{"philly": 0}, {"philly": 2.0}, {1: 2}, []])
+def test_sizes_of_virtual_clusters_are_numbers_of_nodes(sizes: object, exported: Exporter) -> None:
+    exported("helios", gpus=16, partial=True)
+    (exported.out / "vc_dict_homo.pkl").write_bytes(pickle.dumps(sizes))
+    assert "not a dictionary of nodes" in exported.violations("helios", "helios")
+
+
+def test_the_jobs_after_an_idle_round_are_not_accepted_by_a_program_that_stops(
+    exported: Exporter,
+) -> None:
+    jobs = pl.DataFrame({"job_id": ["a", "b", "c"]}).with_columns(
+        gpus=pl.lit(1, pl.Int32), submitted_at=pl.Series([at(0), at(2_000), at(900_000)])
+    )
+    runs = jobs.select(
+        "job_id",
+        attempt=pl.lit(1),
+        started_at="submitted_at",
+        ended_at=pl.col("submitted_at") + pl.duration(hours=1),
+    )
+    workload = Workload(name="gap", jobs=jobs, attempts=runs)
+    assert "accepts 2 of 3 jobs" in str(exported("synergy", workload=workload, partial=True))
 
 
 @pytest.mark.parametrize(

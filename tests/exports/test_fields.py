@@ -350,7 +350,11 @@ def test_the_last_opendc_fragment_takes_the_remainder() -> None:
     ]
 
 
-def test_opendc_fragments_are_the_utilisation_samples(tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [7, opendc._BATCH])
+def test_opendc_fragments_are_the_utilisation_samples(
+    batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opendc, "_BATCH", batch)
     # m0 has 4 GPUs at 10, 20, off, 40 %; a holds GPU 0 in minutes 5-14, b GPUs 1 and 2 in
     # 1-4 and 8-13, c all of m1 (50 %) from minute 4 until the log ends in minute 15, of which
     # minute 14 has no sample

@@ -144,6 +144,16 @@ def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path, ingested: I
     assert jobs == (["a", "d\nd", "h"],)
 
 
+def test_the_last_line_needs_no_end_and_none_is_longer_than_a_megabyte(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    raw = write(tmp_path, '[jobs]\nsubmitted_at = "at"\n', t="at\n2021-01-01")
+    assert ingested("table", raw).account("jobs").kept == 1
+    (raw / "t.csv").write_text("at\n2021-01-01\n" + "x" * (1 << 20))
+    with pytest.raises(InputError, match="line 3, is longer than 1 MB"):
+        ingest("table", raw, tmp_path / "long")
+
+
 cells = st.text(st.sampled_from('ab 1.,"\n\r;\x00é-'), max_size=6)
 
 

@@ -39,6 +39,15 @@ def test_drawn_months_have_the_jobs_of_samples(demand: Result) -> None:
     assert f"{float(f'{low:.2g}'):,.0f} to {float(f'{high:.2g}'):,.0f} jobs" in demand.sentences[0]
 
 
+def test_drawn_changes_are_those_of_the_table(demand: Result) -> None:
+    jobs = demand.table.groupby("period", sort=False)["jobs"].sum()
+    changes = 100 * (jobs[1:] / jobs[0] - 1)
+    [left, *_] = demand.plot().axes
+    drawn = [np.asarray(line.get_xdata(), float) for line in left.lines]
+    [middle] = np.quantile(changes, [0.5])
+    assert any(len(x) == 1 and x[0] == pytest.approx(middle) for x in drawn)
+
+
 def test_run_times_and_submissions_are_the_distributions() -> None:
     _, run_times, submissions = month_outlook(MODEL)
     assert run_times.facts.median_run_s == pytest.approx(float(MODEL.duration().median()))

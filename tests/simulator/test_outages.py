@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.analyses import node_failures
-from philly_analysis.errors import SimulationError
+from philly_analysis.errors import InputError, SimulationError
 from philly_analysis.experiments import recorded_outages
 from philly_analysis.results import number
 from philly_analysis.simulator import POLICIES, run, simulate
@@ -135,6 +135,12 @@ def test_work_lost_to_outages_is_noted(tmp_path: Path) -> None:
     [note] = [n for n in Manifest.read(out).notes if "(node_failure)" in n]
     assert f"ended {hit.height} attempts" in note and lost_h > 0
     assert note.endswith(f"lost work of {number(lost_h)} GPU hours.")
+
+
+def test_a_trace_without_server_failures_has_no_rate(tmp_path: Path) -> None:
+    out = simulate(workload(30), "fifo", tmp_path / "t", gpus=16)
+    with pytest.raises(InputError, match="records no server failure"):
+        recorded_outages(out)
 
 
 @pytest.mark.slow

@@ -32,7 +32,10 @@ _FLEETS = {"a": fleet("2x8:24:500@1,2x4:6:125@2"), "b": fleet("3x8:24:500@1")}
 def _pool(name: str, seed: int) -> Workload:
     """A workload whose jobs and machines are all of one pool; names in it begin with its own."""
     load = workload(80, seed=seed, pool=name)
-    own = [replace(m, machine_id=f"{name}-{m.machine_id}", pool=name) for m in _FLEETS[name]]
+    own = [
+        replace(m, machine_id=f"{name}-{m.machine_id}", pool=name, gpu_model="v100")
+        for m in _FLEETS[name]
+    ]
     renamed = [pl.format(f"{name}-{{}}", "job_id").alias("job_id")]
     return replace(
         load,

@@ -70,6 +70,8 @@ def test_many_servers_share_rows_and_small_clusters_join_the_others() -> None:
     assert found.per_row == 3 and found.frac.shape == (8, 342, 720)
     assert found.classes[-1] == "others" and len(found.classes) == 8
     assert found.frac[:, 0].sum(axis=0) == pytest.approx(2 / 6)
+    seven = rows[rows["vc"].isin([f"v{i}" for i in range(7)])]
+    assert "others" not in day_shares(seven, dict.fromkeys(names, 2), "vc", DAY).classes
     assert day_shares(rows[:512], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 2
     assert day_shares(rows[:9], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 1
 

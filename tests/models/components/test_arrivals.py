@@ -115,8 +115,10 @@ def test_the_correlation_of_successive_gaps_is_estimated() -> None:
 
 
 def test_gaps_within_two_hours_by_hand() -> None:
-    """Submissions at 10 and 30 min of one hour, and at 15 and 50 min of another."""
-    (gaps,), _ = fit_intrahour_gaps(np.array([600.0, 1800, 3600 + 900, 3600 + 3000]))
+    """Submissions at 10 and 30 min of one hour, 15 and 50 min of the next, 5 min of a third."""
+    at = np.array([600.0, 1800, 3600 + 900, 3600 + 3000, 7200 + 300])
+    (one, gaps), _ = fit_intrahour_gaps(at)
+    assert (one.arrivals, *one.outer[::100]) == (1, 300, 1800, 3300)
     assert (gaps.arrivals, gaps.inner[0], gaps.inner[-1]) == (2, 1200, 2100)
     outer = np.quantile(gaps.outer, [0, 1 / 3, 2 / 3, 1])
     assert outer == pytest.approx([600, 600, 900, 1800], abs=5)

@@ -16,7 +16,7 @@ from philly_analysis.models.components.gang_size import GangSize, GangSizeDistri
 from philly_analysis.models.components.locality import Locality
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users, with_sample_names
-from philly_analysis.models.components.utilisation import Utilisation
+from philly_analysis.models.components.utilisation import Utilisation, UtilisationDistribution
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.study.terms import gang_class
 from tests.models.components.test_duration import DURATION
@@ -170,6 +170,8 @@ def test_utilisation_by_hand() -> None:
     assert model().mean() == pytest.approx(every, rel=1e-3) == model(8, servers=3).mean()
     assert alone.pdf([0, 0.5, 99.5, 100, 101]).tolist() == [0, 0, 0.5, 0.5, 0]
     assert alone.cdf([-1, 99.5, 101]).tolist() == [0, 0.75, 1]
+    low = UtilisationDistribution((0.5, 0.5, *[0.0] * 99), 1)
+    assert low.pdf([0, 1]).tolist() == [0, 0.5], "the probability of exactly 0 has no density"
     q = np.linspace(0.51, 0.99, 20)
     np.testing.assert_allclose(alone.cdf(alone.ppf(q)), q, atol=1e-9)
     assert set(np.round(alone.rvs(200, 0)) // 99) <= {0, 1}
