@@ -21,6 +21,14 @@ def test_gini_of_known_distributions() -> None:
     assert concentration.gini(pd.Series([7])) is None
 
 
+def test_the_top_tenth_of_twenty_users_are_two(tmp_path: Path) -> None:
+    jobs = [(f"{i}", "v", f"u{i}", 1, 0, "Pass") for i in range(20)]
+    with Trace(trace_of(tmp_path / "t", jobs, [(f"{i}", 1, 0, i + 1) for i in range(20)])) as trace:
+        result = concentration.compute(trace)
+    assert result.fact("users_top_tenth_gpu_h_pct") == pytest.approx(100 * (20 + 19) / 210)
+    assert result.fact("vcs_top_tenth_gpu_h_pct") == 100
+
+
 def test_three_policies_of_three_jobs(tmp_path: Path) -> None:
     jobs = [(j, "v", "u", 1, 0, s) for j, s in (("a", "Pass"), ("b", "Pass"), ("c", None))]
     # b: 10 min, waits 20, 5 min; c still runs

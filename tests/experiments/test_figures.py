@@ -28,7 +28,8 @@ RATES = pd.concat(
                           for load in (0.5, 0.7, 1.5) for arm, rate in ARMS.items()}, setting)
     for setting, power in ((USUAL, 1.0), ("slower", 1.2))
 ).assign(mean_jct_h=lambda t: t["mean_jct_h"] * (1 + 0.1 * ((t["seed"] * 7 + len(t)) % 3)
-                                                 * (t["arm"] != "old")))  # fmt: skip
+                                                 * (t["arm"] != "old"))
+         * np.where((t["arm"] == "new") & (t["setting"] == "slower"), 1.3, 1))  # fmt: skip
 PAIRS = (("new", "old", "by new"), ("older", "old", "by older"))
 
 

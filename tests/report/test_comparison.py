@@ -1,6 +1,7 @@
 """Check comparisons of traces against numbers worked out by hand."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,9 +29,11 @@ from philly_analysis.report.comparison_groups import (
     user_count,
     user_table,
 )
+from philly_analysis.report.comparison_names import trace_names
 from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
+from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 from tests.support.drawn_data import misleading
 
@@ -180,8 +183,8 @@ def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     assert list(side_by_side(compare([one, one])).columns[-2:]) == ["one (1)", "one (2)"]
 
 
-@pytest.mark.slow
-def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -> None:
+@pytest.fixture
+def what_ifs(tmp_path: Path) -> list[Path]:
     def simulated(folder: str, under: str, name: str = "it") -> Path:
         made = trace(tmp_path / folder, name, [(0, 10)], BOTH[:1])
         file = made / "manifest.json"
@@ -190,23 +193,32 @@ def test_a_trace_is_named_by_folder_policy_and_differing_knobs(tmp_path: Path) -
         file.write_text(replace(manifest, notes=(note,)).to_json())
         return made
 
-    traces = [
+    return [
         simulated("x", "fifo (backfill=False, first_fit=False)"),
         simulated("y", "fifo (backfill=True, first_fit=False)"),
         simulated("z", "srtf"),
         simulated("", "easy", "easy-64"),
     ]
-    words = in_words(compare(traces))
-    assert list(words) == [
-        "measure",
+
+
+def test_a_trace_is_named_by_folder_policy_and_differing_knobs(what_ifs: list[Path]) -> None:
+    with ExitStack() as stack:
+        names = trace_names([stack.enter_context(Trace(path)) for path in what_ifs])
+    assert names == [
         "x/it (fifo, backfill=False)",
         "y/it (fifo, backfill=True)",
         "z/it (srtf)",
         "easy-64",
     ]
+
+
+@pytest.mark.slow
+def test_what_ifs_are_compared_by_their_names(tmp_path: Path, what_ifs: list[Path]) -> None:
+    words = in_words(compare(what_ifs))
+    assert len(set(words)) == 5
     assert list(words.iloc[1])[1:] == ["10 min"] * 4
     page = tmp_path / "page"
-    compare(traces, findings="run_time", out=page)
+    compare(what_ifs, findings="run_time", out=page)
     text = (page / "report.html").read_text("utf-8")
     assert text.count('<section id="run_time-') == 4
     assert '<details class="data" open>' in text and "share of jobs" in text
