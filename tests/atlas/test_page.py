@@ -177,6 +177,14 @@ def test_failures_per_hundred_years_are_not_percent() -> None:
     assert drawing.axis(claim, [6.32, 6.8]).ticks == ((0, "0"), (2.5, "2.5"), (5, "5"))
 
 
+def test_panels_of_a_claim_have_one_height() -> None:
+    panels = [pd.DataFrame({"y": [3.0, 30.0]}), pd.DataFrame({"y": [7.0]}), pd.DataFrame({"y": []})]
+    tops = {c.measure.shape: drawing.top_of(c, panels) for c in CLAIMS.values()}
+    fixed = {"lengths": 100, "shares": 100, "cycle": 3}
+    assert len(tops.keys() - fixed) > 0
+    assert tops == {shape: fixed.get(shape, 40) for shape in tops}
+
+
 def test_a_small_cell_has_the_effect_between_the_ends_of_its_interval() -> None:
     known = [f for f in shipped_answers() if not math.isnan(f.effect.value)]
     for finding in known:

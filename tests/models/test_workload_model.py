@@ -166,6 +166,17 @@ def test_a_summary_has_units_and_intervals() -> None:
         assert len(load_model(name).summary()) > 10
 
 
+@pytest.mark.parametrize("model", [MODEL, load_model("philly")])
+def test_the_interval_of_the_rate_is_that_of_a_mean_of_correlated_hours(
+    model: WorkloadModel,
+) -> None:
+    fit = model.arrivals
+    correlated = max(1 + 2 * sum(fit.autocorrelation[:168]), 1)
+    variance = fit.dispersion * fit.rate * correlated / fit.hours
+    rate = model.summary().set_index(["part", "what"]).loc[("arrivals", "rate")]
+    assert rate["high"] - rate["value"] == pytest.approx(1.96 * variance**0.5, rel=1e-3)
+
+
 def test_a_model_is_compared_with_another_part_by_part() -> None:
     many = JOBS.assign(user=[f"u{i % 60}" for i in range(len(JOBS))])
     model = WorkloadModel.fit(observed(many), family="empirical")
