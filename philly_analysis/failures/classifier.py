@@ -162,10 +162,12 @@ def _goes_on(
 ) -> bool:
     """Whether a program goes on after a suspicion or warning, a script after a failing line.
 
-    A program that is ended from outside went on after any line that precedes regular output.
+    A program that is ended from outside, or by another exception, went on after any line that
+    precedes regular output.
     """
-    ended = any(o.rule.role in _FROM_OUTSIDE and o.piece > found.piece for o in others)
-    if ended and _resumed(last[found.rule.id] + 1, text):
+    at = last[found.rule.id]
+    ended = any(last[o.rule.id] > at + TAIL_LINES and _ends_run(o) for o in others)
+    if ended and _resumed(at + 1, text):
         return True
     doubtful = found.rule.role == "suspicion" or found.rank == RANKS["warning"]
     if doubtful and _progressed(text, found.piece):
@@ -184,6 +186,13 @@ def _goes_on(
         other.rank <= RANKS["interruption"] and not is_script_line(text.pieces[other.piece])
         for other in causes
     )
+
+
+def _ends_run(found: Evidence) -> bool:
+    """Whether evidence shows how a run ended: from outside, or by a failure of its own."""
+    if found.rule.role in _FROM_OUTSIDE:
+        return True
+    return 0 <= found.rank <= RANKS["implicit"] and found.rule.reason not in CONSEQUENCES
 
 
 def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Evidence:

@@ -100,7 +100,7 @@ def test_a_later_run_that_reports_its_completion_decides(end: str, reason: str) 
     assert classify_text(error + later + end + "\n" + error).reason == "Syntax error"
 
 
-def test_a_run_that_went_on_until_its_time_limit_did_not_fail_before() -> None:
+def test_a_run_that_went_on_until_its_time_limit_or_another_error_did_not_fail_before() -> None:
     error = (
         "E0510 22:36:24.479 1 numa.cc:121] Call to hwloc_set_cpubind() failed: Invalid argument\n"
     )
@@ -112,6 +112,10 @@ def test_a_run_that_went_on_until_its_time_limit_did_not_fail_before() -> None:
     assert (ended.reason, ended.rule) == (NO_SIGNATURE, classify_text(limit).rule)
     for text in (error + limit, error + steps + error + limit):
         assert classify_text(text).reason == "Semantic error"
+    later = "ValueError: invalid literal for int() with base 10: 'x'\n"
+    assert classify_text(error + steps + later).line == later.strip()
+    hang = "[E ProcessGroupNCCL.cpp:828] Watchdog caught collective operation timeout\n"
+    assert classify_text(error + steps + hang).reason == "Semantic error"
 
 
 def test_a_module_missing_in_a_worker_and_a_full_disk_of_a_node_are_named() -> None:
