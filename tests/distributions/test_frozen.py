@@ -71,6 +71,7 @@ def test_moments_and_entropy_are_those_of_the_quantiles(distribution: Distributi
 def test_moments_of_a_grid_by_hand() -> None:
     """Half log-uniform on 1 to e, half 2 above e and exponential of mean 2."""
     distribution = QuantileGrid(np.array([1.0, math.e]), 0.5, 0.0, 2.0)
+    assert distribution.support() == (1, math.inf)
     assert distribution.mean() == pytest.approx(0.5 * (math.e - 1) + 0.5 * (math.e + 2))
     assert distribution.moment(2) == pytest.approx(
         0.25 * (math.e**2 - 1) + 0.5 * (math.e**2 + 4 * math.e + 8)

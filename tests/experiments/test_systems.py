@@ -214,6 +214,28 @@ def test_amoeba_gains_by_growth_at_low_load() -> None:
     assert len(amoeba.AMOEBA.plot(result).axes) == 2
 
 
+WAITING = [
+    replace(job("a", 1000, 64, 3600), util_frac=0.5, gpu_mem_frac=0.25),
+    replace(job("b", 2800, 1, 7200), util_frac=0.5, gpu_mem_frac=0.25),
+]
+"""Of 64 GPUs job a holds all for an hour, in whose middle b is submitted for two hours."""
+
+
+def test_outcomes_of_antmans_arms_by_hand() -> None:
+    arms = antman.policies(*antman.SETTINGS[USUAL])
+    found = antman._outcome(WAITING, *arms[antman.BLOCKED])
+    # use between the submissions; completion times of 1 and 2.5 h, all of holders; waits of 0 and
+    # 0.5 h; one virtual cluster is fair
+    assert found == pytest.approx((50, 25, 1.75, 1.75, 0, 0.25, 1))
+
+
+def test_outcomes_of_the_guidelines_by_hand() -> None:
+    setting = guidelines.SETTINGS[USUAL]
+    found = guidelines._outcome(WAITING, setting.arms()[guidelines.BASELINE], setting)
+    # both start at once on 128 GPUs: completion times, of the gang alone, its wait; GPU hours; passed
+    assert found == pytest.approx((1.5, 1, 0, 66, 2))
+
+
 @pytest.mark.slow
 def test_antman_gains_by_idle_guests_and_sharing() -> None:
     settings = (USUAL, "utilisation 0.35")

@@ -71,6 +71,7 @@ def test_jobstats_sums_up_servers_and_gpus_and_tells_which(
     "comment",
     [
         "JS1:abc",
+        js1(TOLD).replace("JS1:", "JS1:*"),
         "JS1:" + base64.b64encode(b"no gzip").decode(),
         js1(TOLD)[:60],
         js1([]),

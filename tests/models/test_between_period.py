@@ -96,6 +96,12 @@ def test_effects_have_the_given_deviations_and_correlations() -> None:
     assert np.corrcoef(np.transpose(both))[0, 1] == pytest.approx(0.5, abs=0.07)
 
 
+def test_the_weekly_rates_of_a_period_have_the_mean_of_its_rate() -> None:
+    for seed in range(5):
+        arrivals = next(MODEL.periods(seed)).arrivals
+        assert np.mean(arrivals.rate_per_h) == pytest.approx(arrivals.rate, rel=0.01)
+
+
 def test_periods_vary_more_after_changing_days_and_short_windows() -> None:
     given = NORMAL.with_values(
         class_sd=0.5, daily_change_power=0.5, short_window_power=0.5, dispersion_sd=0.4

@@ -73,6 +73,12 @@ def test_the_cluster_and_the_start_are_those_given() -> None:
     assert (later >= datetime(2024, 1, 1)).all()
 
 
+def test_bars_of_gang_sizes_are_their_shares_in_percent() -> None:
+    [ax] = MODEL.gang_size.plot().axes
+    heights = [bar.get_height() for bar in ax.patches]
+    assert heights == pytest.approx(100 * np.asarray(MODEL.gang_size.overall.shares))
+
+
 def test_a_sample_of_no_given_size_spans_28_days() -> None:
     submitted = MODEL.sample(start=datetime(2024, 1, 1)).jobs.pl()["submitted_at"]
     days = set(submitted.dt.date() - date(2024, 1, 1))

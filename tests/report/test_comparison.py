@@ -180,7 +180,9 @@ def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
 
 def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10)], BOTH[:1])
-    assert list(side_by_side(compare([one, one])).columns[-2:]) == ["one (1)", "one (2)"]
+    result = compare([one, one])
+    assert list(side_by_side(result).columns[-2:]) == ["one (1)", "one (2)"]
+    assert not any("are of all jobs" in text for text in result.caveats), "all jobs are common"
 
 
 @pytest.fixture
