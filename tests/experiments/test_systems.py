@@ -232,7 +232,7 @@ def test_outcomes_of_antmans_arms_by_hand() -> None:
 def test_outcomes_of_the_guidelines_by_hand() -> None:
     setting = guidelines.SETTINGS[USUAL]
     found = guidelines._outcome(WAITING, setting.arms()[guidelines.BASELINE], setting)
-    # both start at once on 128 GPUs: completion times, of the gang alone, its wait; GPU hours; passed
+    # both start at once on 128 GPUs: completion times, of the gang, its wait; GPU hours; passed
     assert found == pytest.approx((1.5, 1, 0, 66, 2))
 
 

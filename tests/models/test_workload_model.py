@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.patches import Rectangle
 
 from philly_analysis import Trace, fit
 from philly_analysis.errors import ModelError, UnknownNameError
@@ -75,7 +76,7 @@ def test_the_cluster_and_the_start_are_those_given() -> None:
 
 def test_bars_of_gang_sizes_are_their_shares_in_percent() -> None:
     [ax] = MODEL.gang_size.plot().axes
-    heights = [bar.get_height() for bar in ax.patches]
+    heights = [bar.get_height() for bar in ax.patches if isinstance(bar, Rectangle)]
     assert heights == pytest.approx(100 * np.asarray(MODEL.gang_size.overall.shares))
 
 
