@@ -25,8 +25,16 @@ def test_the_top_tenth_of_twenty_users_are_two(tmp_path: Path) -> None:
     jobs = [(f"{i}", "v", f"u{i}", 1, 0, "Pass") for i in range(20)]
     with Trace(trace_of(tmp_path / "t", jobs, [(f"{i}", 1, 0, i + 1) for i in range(20)])) as trace:
         result = concentration.compute(trace)
-    assert result.fact("users_top_tenth_gpu_h_pct") == pytest.approx(100 * (20 + 19) / 210)
-    assert result.fact("vcs_top_tenth_gpu_h_pct") == 100
+    assert result.fact("user_top_tenth_gpu_h_pct") == pytest.approx(100 * (20 + 19) / 210)
+    assert result.fact("vc_top_tenth_gpu_h_pct") == 100
+
+
+def test_the_busiest_hour_of_a_day_has_three_times_the_jobs_of_the_quietest(tmp_path: Path) -> None:
+    minutes = [60 * hour + m for hour in range(24) for m in ((0, 1, 2) if hour == 5 else (0,))]
+    jobs = [(f"{m}", "v", "u", 1, m, "Pass") for m in minutes]
+    with Trace(trace_of(tmp_path / "t", jobs, [("0", 1, 0, 1)])) as trace:
+        result = arrivals.compute(trace)
+    assert result.fact("peak_to_trough") == 3
 
 
 def test_three_policies_of_three_jobs(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Compare the engine's sorted jobs and dates with sorting from scratch."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from philly_analysis.simulator.engine.event_queue import EventQueue
+from philly_analysis.simulator.jobs import ordering
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.jobs.ordering import Queue, SortedJobs
 from philly_analysis.workload import AttemptSpec, JobSpec
@@ -18,12 +20,14 @@ def jobs(count: int) -> list[Job]:
 def test_an_order_is_sorted_by_key_then_submission(steps: list[tuple[int, bool, int]]) -> None:
     some, order = jobs(6), SortedJobs()
     keys: dict[int, int] = {}
-    for which, there, key in steps:
-        order.discard(some[which])
-        keys.pop(which, None)
-        if there:
-            order.add(some[which], key)
-            keys[which] = key
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordering, "_BLOCK", 1)  # blocks of at most two jobs
+        for which, there, key in steps:
+            order.discard(some[which])
+            keys.pop(which, None)
+            if there:
+                order.add(some[which], key)
+                keys[which] = key
     expected = [some[which] for which in sorted(keys, key=lambda w: (keys[w], w))]
     assert list(order) == expected
     assert list(reversed(order)) == expected[::-1]

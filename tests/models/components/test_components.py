@@ -149,6 +149,19 @@ def test_locality_by_hand() -> None:
     assert Locality.fit(spreads.head(0)) is None
 
 
+def test_shares_of_correlated_jobs_have_the_interval_of_fewer() -> None:
+    """Of two users one has two jobs of one GPU, the other one of these and one of eight.
+
+    The sums of their residuals of the share 0.75 are 0.5 and -0.5, so that its variance is
+    2 * (0.25 + 0.25) / 4^2 = 1/16, that of three independent jobs.
+    """
+    found = GangSizeDistribution.fit([1, 1, 1, 8], cluster=["a", "a", "b", "b"])
+    assert found.shares == (0.75, 0.25)
+    z = 1.96
+    middle, half = (0.75 + z**2 / 6) / (1 + z**2 / 3), (0.1875 / 3 + z**2 / 36) ** 0.5
+    assert found.low[0] == pytest.approx(middle - z * half / (1 + z**2 / 3))
+
+
 def test_utilisation_by_hand() -> None:
     use = pd.DataFrame(
         {
