@@ -469,6 +469,7 @@ def test_guidelines_change_nothing_for_single_gpu_jobs() -> None:
     assert jct_h["pre-run"] >= jct_h[guidelines.BASELINE]  # it has a server less
 
 
+@pytest.mark.slow
 def test_guidelines_change_allocated_gpu_time() -> None:
     settings = (USUAL, "asks 24 times")
     result = compute(guidelines.GUIDELINES, loads=(0.8,), settings=settings, jobs=120)

@@ -35,9 +35,8 @@ def erlang_c(servers: int, load: float) -> float:
     return top / (sum(a**k / math.factorial(k) for k in range(servers)) + top)
 
 
-@pytest.mark.parametrize(
-    ("servers", "load"), [pytest.param(1, 0.5, marks=pytest.mark.slow), (8, 0.8)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("servers", "load"), [(1, 0.5), (8, 0.8)])
 def test_m_m_c(servers: int, load: float) -> None:
     rng = np.random.default_rng(7)
     arrival_s = np.cumsum(rng.exponential(1 / (servers * load), JOBS))
