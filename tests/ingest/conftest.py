@@ -1,6 +1,7 @@
 """Write small raw files, ingest them, and read the tables."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 from philly_analysis import ingest
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
+
+NOTHING = re.compile(r"(?<![\d,.])0 (?:of|[a-z]+s)\b")
+"""A note that counts nothing, which none should be."""
 
 HEADERS = {
     "cluster_gpu_util": "time,machineId," + ",".join(f"gpu{i}_util" for i in range(8)),
@@ -112,6 +116,7 @@ def ingested(tmp_path: Path, request: pytest.FixtureRequest) -> Ingest:
 
     def run(source: str, raw: Path, out: Path = tmp_path / "t", **options: Any) -> Ingested:
         manifest = ingest(source, raw, out, **options).manifest
+        assert not [note for note in manifest.notes if NOTHING.search(note)]
         trace = Trace(out)
         request.addfinalizer(trace.close)
         return Ingested(trace, manifest)

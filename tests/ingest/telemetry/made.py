@@ -17,7 +17,7 @@ from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.relations import MACROS
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.writer import violations
-from tests.ingest.conftest import write_files
+from tests.ingest.conftest import NOTHING, write_files
 
 Rows = list[tuple[Any, ...]]
 
@@ -52,6 +52,7 @@ class Made:
         return self.builder.accounts["gpu_samples"]
 
     def note(self, *words: str) -> str:
+        assert not [note for note in self.builder.notes if NOTHING.search(note)]
         [note] = [n for n in self.builder.notes if all(w in n for w in words)]
         return note
 
