@@ -26,7 +26,7 @@ from philly_analysis.experiments import (
     synergy_arms,
 )
 from philly_analysis.experiments.effects import USUAL, contrast_tables, contrasts, effect, effects
-from philly_analysis.experiments.experiment import CAVEATS, Experiment
+from philly_analysis.experiments.experiment import CAVEATS, Experiment, Sweep
 from philly_analysis.experiments.job_sources import (
     EnsembleJobs,
     ModelJobs,
@@ -219,6 +219,22 @@ WAITING = [
     replace(job("b", 2800, 1, 7200), util_frac=0.5, gpu_mem_frac=0.25),
 ]
 """Of 64 GPUs job a holds all for an hour, in whose middle b is submitted for two hours."""
+
+
+def test_amoebas_lost_time_is_that_of_elastic_jobs_at_the_usual_load() -> None:
+    arms = (amoeba.TIRESIAS, amoeba.STATIC, amoeba.GROW, amoeba.SHRINK, amoeba.BOTH)
+    rows = [
+        (setting, load, arm, seed, 10 - i + seed / 10, i + lost)
+        for setting, load, lost in ((USUAL, 0.8, 0), (USUAL, 0.5, 50), ("other", 0.8, 70))
+        for i, arm in enumerate(arms)
+        for seed in range(3)
+    ]
+    columns = ["setting", "load", "arm", "seed", "mean_jct_h", "lost_pct"]
+    table, sweep = pd.DataFrame(rows, columns=columns), Sweep((0.5, 0.8), 0.8, (USUAL,), 1)
+    facts = {fact.name: fact.value for fact in amoeba._summarize(table, sweep).facts}
+    assert facts["lost_pct"] == 4
+    gains = [100 * ((6 + s) / (9 + s) - 1) for s in (0, 0.1, 0.2)]
+    assert facts["elastic_jct_pct"] == pytest.approx(np.mean(gains), abs=0.1)
 
 
 def test_outcomes_of_antmans_arms_by_hand() -> None:
