@@ -16,7 +16,6 @@ from tests.support.scripts import failure_texts
 _DATA = Path(__file__).parents[2] / "data"
 
 
-@pytest.mark.slow
 def test_every_text_is_classified_as_the_reason_it_was_composed_for() -> None:
     rng = np.random.default_rng(1)
     for reason, texts in failure_texts.ROOTS.items():

@@ -150,7 +150,7 @@ def test_no_quantifier_is_unbounded_nor_nested_beyond_a_line() -> None:
 @pytest.mark.parametrize("name", contexts())
 def test_a_context_is_where_python_finds_it(name: str) -> None:
     words = ["x.ckpt é no space", "saving model to", "loss(a): -1", "a\u00a0nan", "Job finished"]
-    words += ["step 3", "Finished mdrun on rank 0"]
+    words += ["step 3", "Finished mdrun on rank 0", "checking for dlopen... yes"]
     lines = pl.Series([*words, *(line for rule in TABLE for line in rule.example.split("\n"))])
     pattern = re.compile(contexts()[name].replace(r"(?-u:\b)", r"\b"))
     expected = [pattern.search(line) is not None for line in lines]
