@@ -6,7 +6,7 @@ Each verb of the command line is a function of the same name here.
 >>> trace = Trace("my-trace")
 >>> trace.sql("select count(*) as jobs, max(gpus) as largest from jobs").df()
    jobs  largest
-0   300        8
+0   300       32
 >>> analyze(trace, "queueing_delay").facts.waits
 300
 >>> model = fit(trace)

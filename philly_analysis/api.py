@@ -825,7 +825,7 @@ def fit(
     --------
     >>> model = fit("my-trace")
     >>> model.job_size.pmf([1, 8]).round(2)
-    array([0.87, 0.04])
+    array([0.87, 0.03])
     >>> low, high = model.duration(gpus=8).interval(0.9)
     >>> model.duration(gpus=8).rvs(5, random_state=1).shape
     (5,)
@@ -1536,8 +1536,8 @@ def advise(
 
     Examples
     --------
-    >>> advise("my-trace").caveats[0].split(":")[0]  # the jobs use few of its GPUs, and yet wait
-    'Advice on scheduling is withheld'
+    >>> advise("my-trace").caveats[0].split(" (")[0]  # the policy that is replayed
+    "The log's waits are reproduced by: first come, first served"
 
     In a shell::
 

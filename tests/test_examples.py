@@ -39,7 +39,9 @@ def _examples() -> Iterator[doctest.DocTest]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the files that examples name."""
     folder = tmp_path_factory.mktemp("examples")
-    jobs = philly_analysis.load_model("philly").sample(300, seed=1)
+    model = philly_analysis.load_model("philly")
+    model.save(folder / "model.json")
+    jobs = model.sample(300, days=3, seed=1)
     for name, policy in {"my-trace": "fifo", "what-if": "srtf"}.items():
         philly_analysis.simulate(jobs, policy, folder / name, gpus=64).close()
     (folder / "job.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n")

@@ -109,7 +109,7 @@ EXPLAINED = {
     "trace.between('now', 'then')": "timestamp",
     "trace.where(team='a')": "no column of jobs named 'team'",
     "trace.where(vc='nobody')": "no job with vc “nobody”. Its jobs have vc v0, v1",
-    "trace.between('2030-01-01')": "Its jobs were submitted from 2017-10",
+    "trace.between('2030-01-01')": r"Its jobs were submitted from (2017-10\S+ \S+) to (?!\1)",
     "philly.analyze([path, path], 'run_time')": r"Use compare\(traces, findings=",
     "philly.compare(path, ['fifo', 'srtf'])": r"Use sweep\(work, \['fifo', 'srtf'\]\)",
     "philly.simulate(path, ['fifo', 'srtf'])": r"Use sweep\(work, policies\)",

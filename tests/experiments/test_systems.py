@@ -237,6 +237,14 @@ def test_amoebas_lost_time_is_that_of_elastic_jobs_at_the_usual_load() -> None:
     assert facts["elastic_jct_pct"] == pytest.approx(np.mean(gains), abs=0.1)
 
 
+def test_time_that_amoebas_jobs_lose_by_hand() -> None:
+    arms = amoeba.policies(*amoeba.SETTINGS[USUAL])
+    _, resizes, lost_pct = amoeba._outcome(WAITING, *arms[amoeba.STATIC])
+    # a is stopped for b and restarted: its 64 GPUs compute for 3600 s and load for 30 s
+    assert resizes == 0
+    assert lost_pct == pytest.approx(100 * 64 * 30 / (64 * 3630 + 7200))
+
+
 def test_outcomes_of_antmans_arms_by_hand() -> None:
     arms = antman.policies(*antman.SETTINGS[USUAL])
     found = antman._outcome(WAITING, *arms[antman.BLOCKED])

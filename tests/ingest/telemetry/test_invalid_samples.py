@@ -218,7 +218,7 @@ def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
         "GPU-I 0   N/A     100     0.5    N/A\n"
         "GPU 0     7       100     0.5    61.5\n"
         "#Entity   GPUTL   FBUSD   GRACT  POWER\nID                 W\n"
-        "GPU 1     8       100     0.5    62\n"
+        "GPU 1     8       100     0.5    62\nGPU 0     9       many    0.5    61.5\n"
         "Error: something\nGPU 0     9\n"
     )
     found = made(tmp_path, {"m1_2026-01-31T13-00-00_10s.txt": text}, "Europe/Berlin")
@@ -228,8 +228,9 @@ def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
     }
     assert [(line, why) for _, line, why in found.rejects()] == [
         (5, "a MIG instance: the table does not tell of which GPU"),
-        (10, "the line is no row of the table"),
-        (11, "wrong number of columns"),
+        (10, "a value is not a number"),
+        (11, "the line is no row of the table"),
+        (12, "wrong number of columns"),
     ]
 
 
