@@ -9,7 +9,7 @@ from philly_analysis.failures.confidence import confidence_of
 from philly_analysis.failures.context import TAIL_LINES, Text, texts_of
 from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, describe
 from philly_analysis.failures.hints import Hinted, find_hinted
-from philly_analysis.failures.lines import is_script_line, message, split_lines
+from philly_analysis.failures.lines import is_script_line, message, rank_of, split_lines
 from philly_analysis.failures.matching import Evidence, find_evidence
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, tiers_of
 from philly_analysis.failures.signature import RANKS, Signature
@@ -37,6 +37,7 @@ BUFFER_CHARS = 16_384
 LOST_CONNECTION = "MPI runtime failure"
 UNKNOWN_EXCEPTION = "Traceback from crash"
 _BUT_LIBRARIES = frozenset({reason.name for reason in REASONS} - {"Cannot load libraries"})
+_REPORTED_RANK = re.compile(r"\blocal_rank: (\d{1,6})\b")
 # consequences of an exception in another process, or its end
 CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
 _FROM_OUTSIDE = frozenset({"verdict", "interruption"})
@@ -235,7 +236,19 @@ def _weigh(matched: list[Evidence], text: Text) -> tuple[dict[str, Evidence], bo
     for found in recovered:
         if _failed_again(found, evidence.values()):
             evidence[found.rule.id] = replace(found, rank=RANKS["root"])
+    crashed = {rank for found in matched for rank in _crashed_ranks(found, text)}
+    for name, found in evidence.items():
+        lost = found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION
+        if lost and (rank := rank_of(text.pieces[found.piece])) and crashed - {rank}:
+            evidence[name] = replace(found, rank=RANKS["consequence"])
     return evidence, benign or bool(recovered)
+
+
+def _crashed_ranks(found: Evidence, text: Text) -> list[str]:
+    """Return the rank of the process that a launcher reports to have ended by a segfault."""
+    if found.rule.role != "ending" or found.rule.fine != "segfault":
+        return []
+    return _REPORTED_RANK.findall(text.pieces[found.piece])
 
 
 def _is_better(found: Evidence, before: Evidence | None, text: Text) -> bool:

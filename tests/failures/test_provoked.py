@@ -1,0 +1,52 @@
+"""Classify the recorded output of programs that fail for a known cause."""
+
+import pytest
+
+from philly_analysis.failures import classify_text, tiers_of
+from tests.failures.provoke import CASES, outputs
+
+FAILED = [case for case in CASES if case["reason"]]
+OUTPUTS = outputs()
+MISSED = {
+    "hub-local-folder": "a tokenizer that lacks files, or a library: the message names both",
+    "extension-compile": "the header that a compiler misses is taken for an input",
+    "rank-not-set": "a wrong call of torch.distributed is an MPI error as well",
+}
+
+
+def test_each_case_has_an_output() -> None:
+    assert {case["name"] for case in CASES} == OUTPUTS.keys() and len(OUTPUTS) == len(CASES)
+    for case in FAILED:
+        assert case["reason"] not in case.get("also", ())
+        for reason in (case["reason"], *case.get("also", ())):
+            tiers_of(reason)  # one of the reasons
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c["name"]) for c in CASES])
+def test_the_reason_is_tenable(case: dict[str, str]) -> None:
+    found = classify_text(OUTPUTS[case["name"]])
+    if not case["reason"]:
+        assert found.level in ("benign", "none")
+    else:
+        tenable = found.reason == case["reason"] or found.reason in case.get("also", ())
+        assert tenable is (case["name"] not in MISSED)
+
+
+def test_figures_at_first_sight() -> None:
+    found = [case.get("found", case["reason"]) for case in FAILED]
+    tenable = [
+        case["reason"] if f in (case["reason"], *case.get("also", ())) else f
+        for case, f in zip(FAILED, found, strict=True)
+    ]
+    labels = [case["reason"] for case in FAILED]
+    pairs = list(zip(labels, tenable, strict=True))
+    f1 = [
+        2 * pairs.count((label, label)) / (labels.count(label) + tenable.count(label))
+        for label in sorted({*labels})
+    ]
+    assert len(FAILED) == 185 and len(CASES) - len(FAILED) == 13
+    assert sum(a == b for a, b in pairs) / len(pairs) == pytest.approx(0.951, abs=5e-4)
+    assert sum(a == b for a, b in zip(labels, found, strict=True)) / len(found) == pytest.approx(
+        0.773, abs=5e-4
+    )
+    assert sum(f1) / len(f1) == pytest.approx(0.955, abs=5e-4)
