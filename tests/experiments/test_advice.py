@@ -290,11 +290,12 @@ def test_gains_are_those_of_an_independent_simulation() -> None:
     now = scenario(*jobs)
     change = applied("backfill", now)
     gain = gain_of(now, change, (outcome(now), outcome(change.scenario)), 1.0)
-    saved_s = np.zeros(len(jobs))
-    for sign, policy in ((1, Fifo()), (-1, Easy())):
-        ended = run(jobs, fleet("4x4"), policy)
-        table = ended.jobs.sort("job_id")
-        saved_s += sign * (table["end_s"] - table["submit_s"]).to_numpy()
+    waits = []
+    for policy in (Fifo(), Easy()):
+        table = run(jobs, fleet("4x4"), policy).jobs.sort("job_id")
+        run_s = np.array([spec.attempts[0].run_s for spec in jobs])
+        waits.append((table["end_s"] - table["submit_s"]).to_numpy() - run_s)
+    saved_s = waits[0] - waits[1]
     begin_s, end_s = period_of(jobs)
     counted = np.array([s.submit_s >= begin_s for s in jobs])
     month = 30 * 86_400 / (end_s - begin_s)
@@ -304,6 +305,12 @@ def test_gains_are_those_of_an_independent_simulation() -> None:
     assert gain.value_h.mean == pytest.approx(month * (gpus * saved_s)[counted].sum() / H)
     assert (gain.gpu_h.mean, gain.jobs, gain.users) == (0, 0, 0)
     assert gain.later_jobs == int((saved_s[counted] < -600).sum())
+    for low, high, row in zip((1, 2, 9), (1, 4, 16), gain.by_gang.itertuples(), strict=True):
+        own = counted & (gpus >= low) & (gpus <= high)
+        assert row.jobs == own.sum()
+        before, after = (wait_s[own] for wait_s in waits)
+        assert (row.mean_before_s, row.mean_after_s) == pytest.approx((before.mean(), after.mean()))
+        assert row.p90_before_s == pytest.approx(np.quantile(before, 0.9))
 
 
 def test_added_servers_cost_their_hours_and_lost_work_counts() -> None:

@@ -15,7 +15,11 @@ from philly_analysis.models.components.failures import Failures
 from philly_analysis.models.components.gang_size import GangSize, GangSizeDistribution
 from philly_analysis.models.components.locality import Locality
 from philly_analysis.models.components.status import Status
-from philly_analysis.models.components.users import Users, with_sample_names
+from philly_analysis.models.components.users import (
+    Users,
+    _duration_correlation,
+    with_sample_names,
+)
 from philly_analysis.models.components.utilisation import Utilisation, UtilisationDistribution
 from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.study.terms import gang_class
@@ -51,6 +55,12 @@ def test_gang_sizes_by_virtual_cluster() -> None:
     assert model(vc="a").pmf(1) == 1 and model(vc="b").pmf(4) == 1 and model.pmf(1) == 0.5
     with pytest.raises(UnknownNameError, match="no virtual cluster named 'c'"):
         model(vc="c")
+
+
+def test_run_times_of_fewer_than_twenty_pairs_are_not_correlated() -> None:
+    for pairs, expected in ((19, 0), (20, 0.25)):
+        gpus, score = np.ones(pairs + 1, int), np.full(pairs + 1, 0.5)
+        assert _duration_correlation(gpus, score, np.ones(pairs, bool)) == expected
 
 
 def test_statuses_and_retries() -> None:
