@@ -101,7 +101,7 @@ def _detect(clock: Clock, headers: list[Sequence[str]], stage: Stage, file: Path
         prometheus.check_response(first)
         return partial(prometheus.read_prometheus, stage)
     if columns := nvidia_smi.parse_header(first):
-        if missing := [name for name in ("timestamp", "index") if name not in columns]:
+        if missing := nvidia_smi.missing_fields(columns):
             raise InputError(
                 f"it lacks {' and '.join(missing)}. Query them: "
                 f"nvidia-smi --query-gpu={','.join(nvidia_smi.DEFAULT_FIELDS)} --format=csv"

@@ -15,6 +15,8 @@ DEFAULT_FIELDS = (
 )
 """Fields that a file without a header is assumed to have, in this order."""
 
+_IDENTITY = (("index",), ("uuid", "gpu_uuid"), ("pci.bus_id", "gpu_bus_id"), ("name", "gpu_name"))
+
 _TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
 
@@ -25,13 +27,19 @@ def parse_header(first: str) -> tuple[str, ...] | None:
     return names if len(known & set(names)) >= 2 and not _TIME.search(first) else None
 
 
+def missing_fields(columns: Sequence[str]) -> list[str]:
+    """Return the fields that readings need: a time, and an index or bus id."""
+    needed = {"timestamp": ("timestamp",), "index": ("index", *_IDENTITY[2])}
+    return [name for name, either in needed.items() if not {*either} & {*columns}]
+
+
 def is_row(text: str, columns: Sequence[str]) -> bool:
     """Whether a line may be a row with these fields."""
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) != len(columns) or not {"timestamp", "index"} <= set(columns):
+    if len(parts) != len(columns):
         return False
     values = dict(zip(columns, parts, strict=True))
-    return bool(_TIME.fullmatch(values["timestamp"])) and values["index"].isdecimal()
+    return bool(_TIME.fullmatch(values["timestamp"])) and values.get("index", "0").isdecimal()
 
 
 def read_nvidia_smi(columns: Sequence[str], clock: Clock, stage: Stage, path: Path) -> None:
@@ -45,7 +53,7 @@ def read_nvidia_smi(columns: Sequence[str], clock: Clock, stage: Stage, path: Pa
     series: dict[tuple[str, ...], Series] = {}
     identity = [
         next((columns.index(name) for name in names if name in columns), None)
-        for names in (("index",), ("uuid", "gpu_uuid"), ("pci.bus_id",), ("name",))
+        for names in _IDENTITY
     ]
     at = columns.index("timestamp")
     measures = [(i, *NVIDIA_SMI[name]) for i, name in enumerate(columns) if name in NVIDIA_SMI]
@@ -56,11 +64,11 @@ def read_nvidia_smi(columns: Sequence[str], clock: Clock, stage: Stage, path: Pa
         if len(parts) != len(columns):
             stage.reject(number, "wrong number of fields", text)
             continue
-        at_us = clock.at_us(parts[at], of=(path, parts[identity[0] or 0]))
+        key = tuple("" if i is None else parts[i] for i in identity)
+        at_us = clock.at_us(parts[at], of=(path, key))
         if at_us is None or not is_time(at_us):
             stage.reject(number, "the timestamp is not a time of that clock", text)
             continue
-        key = tuple("" if i is None else parts[i] for i in identity)
         if key not in series:
             index, uuid, bus_id, model = key
             series[key] = Series(

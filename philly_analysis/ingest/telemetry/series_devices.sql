@@ -2,20 +2,39 @@
 -- One row per series.
 --   series        number of the series
 --   machine_id    server
---   gpu           index, from 0; null: it has none
+--   gpu           index, from 0, without one the rank of its bus id; null: it has neither
 --   split         true where the GPU is split into MIG instances and the series is of the GPU
 --   util_measure  its utilisation: util_pct, or engine_pct where the device has no other; null:
 --                 neither was read
 --   step_us       microseconds from one reading to the next, if the file has them
-with devices as (
+with indexed as (
   select
+    series.series,
     series_machines.machine_id,
-    series.gpu,
     series.mig_instance,
-    bit_or(series.says) as says
+    series.says,
+    case
+      when series.gpu is not null then series.gpu
+      -- the driver counts GPUs in this order
+      when series.bus_id is not null
+        then
+          dense_rank() over (
+            partition by series_machines.machine_id, series.gpu is null order by series.bus_id
+          ) - 1
+    end as gpu
   from series
   inner join series_machines using (series)
-  where series_machines.machine_id is not null and series.gpu < 256
+  where series_machines.machine_id is not null
+),
+
+devices as (
+  select
+    machine_id,
+    gpu,
+    mig_instance,
+    bit_or(says) as says
+  from indexed
+  where gpu < 256
   group by all
 ),
 
@@ -55,8 +74,9 @@ select
   series.step_us
 from series
 inner join series_machines using (series)
+left join indexed using (series)
 left join numbered as n
   on
-    series_machines.machine_id = n.machine_id
-    and series.gpu = n.gpu
-    and series.mig_instance is not distinct from n.mig_instance
+    indexed.machine_id = n.machine_id
+    and indexed.gpu = n.gpu
+    and indexed.mig_instance is not distinct from n.mig_instance

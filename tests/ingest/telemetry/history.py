@@ -124,10 +124,10 @@ def scrapes(readings: list[Reading]) -> dict[str, str]:
 
 
 def nvidia_smi(
-    readings: list[Reading], *, header: bool = True, units: bool = True
+    readings: list[Reading], *, header: bool = True, units: bool = True, index: str = "index"
 ) -> dict[str, str]:
     """A file per machine, in local time, the GPUs of a moment some milliseconds apart."""
-    names = dict.fromkeys(("timestamp", "index", "uuid"), "")
+    names = dict.fromkeys(("timestamp", index, "uuid"), "")
     names |= dict.fromkeys(("utilization.gpu", "utilization.memory"), "%")
     names |= {"memory.used": "MiB", "power.draw": "W"}
     lines = defaultdict(list)
@@ -139,7 +139,8 @@ def nvidia_smi(
             "memory.used": r.mem_mib,
             "power.draw": f"{r.power:.2f}",
         }
-        values = [f"{shown:%Y/%m/%d %H:%M:%S}.{shown.microsecond // 1000:03}", r.gpu]
+        values = [f"{shown:%Y/%m/%d %H:%M:%S}.{shown.microsecond // 1000:03}"]
+        values.append(str(r.gpu) if index == "index" else f"00000000:{7 * r.gpu + 8:02X}:00.0")
         values.append(f"GPU-{r.machine}-{r.gpu}")
         for name, value in told.items():
             unit = f" {names[name]}" if units and not str(value).startswith("[") else ""
@@ -176,5 +177,6 @@ FORMATS: dict[str, Callable[[list[Reading]], dict[str, str] | dict[str, bytes]]]
     "nvidia-smi, nounits": lambda r: nvidia_smi(r, units=False),
     "nvidia-smi, noheader": lambda r: nvidia_smi(r, header=False),
     "nvidia-smi, noheader, nounits": lambda r: nvidia_smi(r, header=False, units=False),
+    "nvidia-smi without index": lambda r: nvidia_smi(r, index="pci.bus_id"),
     "dmon": dmon,
 }

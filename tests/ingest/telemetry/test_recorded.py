@@ -1,0 +1,56 @@
+"""Read what nvidia-smi printed beside a known load, and compare it with another library's readings.
+
+One H200 (driver 580.159), 2026-11-27: idle, matrix products without a pause, half a second of them
+in each second, then idle with 20 GiB in use. ``load.txt`` has the start of each phase, ``nvml.csv``
+what NVML returned five times a second.
+"""
+
+from datetime import UTC
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.ingest.telemetry.made import made
+
+RECORDED = Path(__file__).with_name("recorded")
+NVML = pd.read_csv(RECORDED / "nvml.csv")
+STARTS = [float(line.split()[0]) for line in (RECORDED / "load.txt").read_text().splitlines()]
+MIB = 2**20 / 1e9
+MARGIN_S = 2
+"""Seconds around a change that readings may show the state before, or the next one begin."""
+
+FILES = {
+    "gpu01_smi_1s.csv": 75,
+    "gpu01_noheader_2s.csv": 38,
+    "gpu01_nounits_500ms.csv": 150,
+    "gpu01_many_1s.csv": 75,
+    "gpu01_few_1s.csv": 75,
+}
+"""Readings in each file: with and without header and units, more fields, few fields."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_readings_of_a_known_load(name: str, tmp_path: Path) -> None:
+    text = (RECORDED / name).read_text("utf-8")
+    found = made(tmp_path, {name: text}, machines=[{"machine_id": "gpu01", "gpus": 1}])
+    assert len(found.samples()) == found.account.read == found.account.kept == FILES[name]
+    readings = [
+        (moment.replace(tzinfo=UTC).timestamp(), util[0], mem and mem[0], power and power[0])
+        for (moment, _), (util, _, mem, power) in found.samples("mem_used_gb", "power_w").items()
+    ]
+    table = pd.DataFrame(readings, columns=["at", "util", "mem_used_bytes", "power_mw"])
+    reserved = NVML["mem_used_bytes"][
+        NVML["at"] < STARTS[1]
+    ].median()  # NVML counts what the driver reserves
+    for first, last in ((0, 1), (1, 2), (3, 4)):  # not the half second, which lies between readings
+        ours, theirs = (
+            t[t["at"].between(STARTS[first] + MARGIN_S, STARTS[last] - MARGIN_S)].mean()
+            for t in (table, NVML)
+        )
+        assert ours["util"] == pytest.approx(theirs["util"], abs=1)
+        if "few" not in name:
+            used = (theirs["mem_used_bytes"] - reserved) / 1e9
+            assert ours["mem_used_bytes"] == pytest.approx(used, abs=2 * MIB)
+            assert ours["power_mw"] == pytest.approx(theirs["power_mw"] / 1e3, rel=0.02)
+    assert table["util"].between(0, 100).all()
