@@ -25,6 +25,7 @@ _LOUD = re.compile(
     r"|: [EF] (?:external|tensorflow|xla)/|Error reported to Coordinator"
     r"|\*\*\* (?:Aborted at|SIG[A-Z]{3,5}\b)"
 )
+_RETRIED = re.compile(r"\b(?:retrying|will retry|trying again)\b", re.IGNORECASE)
 _WARNED = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 _WARNS = re.compile(r"^\s{1,8}(?:warnings\.)?warn\(")
 _R_WARNS = re.compile(r"^(?:Warning messages?:|In addition: Warning messages?:)")
@@ -174,11 +175,16 @@ def _is_probed(text: Text, at: int) -> bool:
 
 
 def _rank_in(text: Text, at: int, rule: Signature, raised: Traceback | None) -> int:
-    """Return the rank of a rule in this piece: at most a warning where it is logged as one."""
+    """Return the rank of a rule in this piece: at most a warning where it is logged as one.
+
+    At most a suspicion where the program says that it tries again.
+    """
     if rule.warns or rule.rank < 0 or rule.rank >= RANKS["warning"]:
         return rule.rank
     if (raised and raised.quiet) or _is_probed(text, at):
         return RANKS["warning"]
     tag = without_bar(text.pieces[at])[:_TAG_CHARS]
     quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
-    return RANKS["warning"] if quiet or _is_warned(text, at) else rule.rank
+    if quiet or _is_warned(text, at):
+        return RANKS["warning"]
+    return max(rule.rank, RANKS["suspicion"] if _RETRIED.search(text.pieces[at]) else 0)

@@ -1,5 +1,6 @@
 """Classify the recorded output of programs that fail for a known cause."""
 
+import numpy as np
 import pytest
 
 from philly_analysis.failures import classify_text, tiers_of
@@ -10,6 +11,7 @@ OUTPUTS = outputs()
 MISSED = {
     "hub-local-folder": "a tokenizer that lacks files, or a library: the message names both",
     "extension-compile": "the header that a compiler misses is taken for an input",
+    "jax-preallocated-oom": "killed while it waits for memory, it prints warnings only",
     "rank-not-set": "a wrong call of torch.distributed is an MPI error as well",
 }
 
@@ -33,20 +35,19 @@ def test_the_reason_is_tenable(case: dict[str, str]) -> None:
 
 
 def test_figures_at_first_sight() -> None:
+    labels = [case["reason"] for case in FAILED]
     found = [case.get("found", case["reason"]) for case in FAILED]
     tenable = [
-        case["reason"] if f in (case["reason"], *case.get("also", ())) else f
+        case["reason"] if f in case.get("also", ()) else f
         for case, f in zip(FAILED, found, strict=True)
     ]
-    labels = [case["reason"] for case in FAILED]
-    pairs = list(zip(labels, tenable, strict=True))
     f1 = [
-        2 * pairs.count((label, label)) / (labels.count(label) + tenable.count(label))
-        for label in sorted({*labels})
+        2
+        * sum(a == b == label for a, b in zip(labels, tenable, strict=True))
+        / (labels.count(label) + tenable.count(label))
+        for label in {*labels}
     ]
-    assert len(FAILED) == 185 and len(CASES) - len(FAILED) == 13
-    assert sum(a == b for a, b in pairs) / len(pairs) == pytest.approx(0.951, abs=5e-4)
-    assert sum(a == b for a, b in zip(labels, found, strict=True)) / len(found) == pytest.approx(
-        0.773, abs=5e-4
-    )
-    assert sum(f1) / len(f1) == pytest.approx(0.955, abs=5e-4)
+    shares = [np.mean(np.array(labels) == np.array(each)) for each in (found, tenable)]
+    assert (len(FAILED), len(CASES) - len(FAILED)) == (308, 23)
+    assert (*shares, np.mean(f1)) == pytest.approx((0.776, 0.951, 0.949), abs=5e-4)
+    assert sum(bool(case.get("found")) for case in CASES if not case["reason"]) == 1
