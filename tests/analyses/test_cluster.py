@@ -52,6 +52,8 @@ def test_locality_counts_distinct_servers_and_tests_the_direction(tmp_path: Path
         # two containers on one server are one server
         servers = ("m0", "m1") if spread else ("m2",)
         held += [(f"j{i}", 1, servers[g % len(servers)], g, g // 4) for g in range(8)]
+    jobs += [(f"lost{i}", "v", "u", 8, 0, "Pass") for i in range(2)]
+    attempts += [(f"lost{i}", 1, 20, 30) for i in range(2)]
     columns = ("job_id", "attempt", "machine_id", "gpu", "container")
     path = trace_of(
         tmp_path / "t",
@@ -65,3 +67,5 @@ def test_locality_counts_distinct_servers_and_tests_the_direction(tmp_path: Path
     assert result.fact("spread_5_8_pct") == pytest.approx(100 / 3)
     assert 5 * 60 <= number(result, "median_wait_spread_5_8_s") <= 8 * 60
     assert "wider spread goes with shorter waits" in result.sentences[1]
+    assert result.fact("attempts") == 60
+    assert "2 attempts without placements excluded." in result.caveats

@@ -466,6 +466,18 @@ def test_effects_of_locality_have_their_interval_at_their_size() -> None:
     ]
 
 
+def test_of_reasons_alike_in_gpu_time_the_first_by_name_have_a_curve() -> None:
+    """Five curves: that of the largest, and four of the five that follow it alike."""
+    gpu_h = {"b": 2, "f": 2, "a": 2, "e": 3, "d": 2, "c": 2, "z": 1}
+    rows = [(r, "all", p, 10 + p, h, 7) for r, h in gpu_h.items() for p in (0, 50, 100)]
+    columns = ["reason", "demand", "percentile", "run_s", "gpu_h", "trials"]
+    rows += [("all", "1", p, 10 + p, 13, 7) for p in (0, 50, 100)]
+    table = pd.DataFrame(rows, columns=columns)
+    figure = ANALYSES["time_to_failure"].plot(Result("time_to_failure", table))
+    drawn = [str(line.get_label()) for line in figure.axes[0].lines]
+    assert drawn == [f"{reason}  n=7" for reason in "eabcd"]
+
+
 def test_panels_of_waits_are_those_of_the_largest_virtual_clusters_with_their_counts() -> None:
     """Gangs of 20 waits are drawn, of 19 counted; a virtual cluster of 19 has no panel."""
     waits: dict[tuple[str | None, str], int]

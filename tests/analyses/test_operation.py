@@ -103,6 +103,8 @@ def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
     facts = [result.fact(f) for f in ("attempts", "at_limit_pct", "tenfold_pct", "used_p50_pct")]
     used = [0.05] * 21 + [0.1] * 9 + [0.5, 1, 1.1]
     assert facts == pytest.approx([33, 200 / 33, 2100 / 33, 100 * np.median(used)])
+    of_gangs = [result.fact(f"used_{gang}_p50_pct") for gang in ("1", "2_4", "5_8")]
+    assert of_gangs == pytest.approx([5, 75, 110])
     assert result.fact("lost_gpu_h") == pytest.approx((4 * 60 + 8 * 11) / 60)
     # y did so in half of its attempts, z has nine
     assert result.sentences[-1].startswith("1 user of at least 10 attempts")
