@@ -241,7 +241,9 @@ def test_the_empirical_tail_exceeds_the_largest_value() -> None:
 
 @pytest.mark.parametrize("shape", [-0.1, 0.1, 0.4])
 @pytest.mark.parametrize("running", [0.0, 0.2])
-def test_the_shape_of_the_empirical_tail_is_that_of_scipy(shape: float, running: float) -> None:
+def test_the_empirical_tail_has_the_shape_of_scipy_and_the_mean_of_the_data(
+    shape: float, running: float
+) -> None:
     rng = np.random.default_rng(5)
     values = 1_000 + sp.genpareto.rvs(shape, scale=300, size=2_000, random_state=rng)
     censored = rng.random(values.size) < running
@@ -253,7 +255,12 @@ def test_the_shape_of_the_empirical_tail_is_that_of_scipy(shape: float, running:
     expected, _, _ = sp.genpareto.fit(
         sp.CensoredData(excess[~late], right=excess[late]), 0.1, floc=0, scale=excess.mean()
     )
-    assert distribution.parameters[1].value == pytest.approx(expected, abs=1e-6)
+    _, fitted, scale = (p.value for p in distribution.parameters)
+    assert fitted == pytest.approx(expected, abs=1e-6)
+    # the mean excess over the last knot is the total excess over the ends
+    over = values > distribution.knots[-1]
+    mean = (values[over] - distribution.knots[-1]).sum() / (~censored[over]).sum()
+    assert sp.genpareto.mean(fitted, scale=scale) == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_moments_and_entropy_are_those_of_the_quantiles(distribution: Distributi
     assert distribution.support()[0] <= x[0] and x[-1] <= distribution.support()[1]
 
 
-def test_moments_of_a_grid_by_hand() -> None:
+def test_density_and_moments_of_a_grid_by_hand() -> None:
     """Half log-uniform on 1 to e, half 2 above e and exponential of mean 2."""
     distribution = QuantileGrid(np.array([1.0, math.e]), 0.5, 0.0, 2.0)
     assert distribution.support() == (1, math.inf)
@@ -76,6 +76,9 @@ def test_moments_of_a_grid_by_hand() -> None:
     assert distribution.moment(2) == pytest.approx(
         0.25 * (math.e**2 - 1) + 0.5 * (math.e**2 + 4 * math.e + 8)
     )
+    # densities 1/(2x) on the left, the last knot included, and exp(-excess / 2) / 4 above
+    density = distribution.pdf([0.9, 1, 2, math.e, math.e + 2])
+    assert density == pytest.approx([0, 0.5, 0.25, 0.5 / math.e, 0.25 / math.e])
     # of 1/(2x) on the left, the mean of log x is 1/2; on the right log 2 for the half, log 2 + 1
     assert distribution.entropy() == pytest.approx(
         0.5 * (np.log(2) + 0.5) + 0.5 * (2 * np.log(2) + 1)
