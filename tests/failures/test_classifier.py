@@ -53,6 +53,13 @@ def test_an_exception_long_before_progress_did_not_end_the_program(steps: int, r
     assert classify_text(text).reason == reason
 
 
+def test_sixteen_kib_after_an_exception_may_come_from_a_buffer() -> None:
+    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
+    after = "\n".join(f"step {i} loss 0.25 rate 0.001 ".ljust(64, "=") for i in range(256))
+    assert classify_text(error + after).reason == "Traceback from crash"
+    assert classify_text(error + after + "=").reason == NO_SIGNATURE
+
+
 def test_the_last_of_the_runs_in_a_log_decides() -> None:
     head = "2020-07-22 00:28:33,917 INFO inference.py line 78 Namespace(batch_size=1)\n"
     head += "2020-07-22 00:28:33,918 INFO inference.py line 79 => creating model ...\n"

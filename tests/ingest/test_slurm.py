@@ -276,11 +276,25 @@ def test_the_printed_command_requests_fields_that_slurm_has() -> None:
         ("r[1-2]n[08-09]", ["r1n08", "r1n09", "r2n08", "r2n09"]),
         ("g[1-", []),
         ("g[1-99999999]", []),
+        ("g[1-100000]", [f"g{i}" for i in range(1, 100_001)]),
+        ("g[0-100000]", []),
+        ("g" * 255, ["g" * 255]),
+        ("g" * 256, []),
         ("", []),
     ],
 )
 def test_node_lists_expand_to_hosts(text: str, named: list[str]) -> None:
     assert expand_hosts(text) == named
+
+
+def test_indices_of_gpus_have_at_most_three_digits(tmp_path: Path, ingested: Ingest) -> None:
+    """Longer ones are damage: a server has no thousand GPUs."""
+    job = record("3", AllocTRES="gres/gpu=2")
+    shown = f"JobId=3 JobName=x\n   StartTime={WHEN[1]} EndTime={WHEN[2]}\n"
+    shown += "     Nodes=g1 CPU_IDs=0-1 Mem=1 GRES=gpu:2(IDX:998-999,1000,5-1001)\n"
+    files = {"sacct.txt": f"{HEADER}\n{job}\n", "running.txt": shown}
+    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    assert got.rows("select gpu from placements order by all") == [(998,), (999,)]
 
 
 def test_gpus_of_running_jobs_are_those_of_scontrol(tmp_path: Path, ingested: Ingest) -> None:
