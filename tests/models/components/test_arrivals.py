@@ -13,7 +13,11 @@ from philly_analysis.errors import ModelError
 from philly_analysis.models import load_model
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.hourly_counts import HourlyCounts, hour_of_week
-from philly_analysis.models.components.intrahour import fit_intrahour_gaps
+from philly_analysis.models.components.intrahour import (
+    IntrahourGaps,
+    fit_intrahour_gaps,
+    place_arrivals,
+)
 from philly_analysis.models.validation.distances import cdf_gap
 
 MONDAY_S = 4 * 86_400  # 1970-01-05 was a Monday
@@ -114,14 +118,30 @@ def test_the_correlation_of_successive_gaps_is_estimated() -> None:
     assert fit_intrahour_gaps(np.asarray(at.ravel(), float))[1] == pytest.approx(0.6, abs=0.03)
 
 
-def test_gaps_within_two_hours_by_hand() -> None:
-    """Submissions at 10 and 30 min of one hour, 15 and 50 min of the next, 5 min of a third."""
+def test_gaps_within_hours_by_hand() -> None:
+    """Submissions at 10 and 30 min of one hour, 15 and 50 min of the next, 5 min of a third.
+
+    In a fourth hour there are three: at 0, 1 and 59 min.
+    """
     at = np.array([600.0, 1800, 3600 + 900, 3600 + 3000, 7200 + 300])
-    (one, gaps), _ = fit_intrahour_gaps(at)
+    at = np.append(at, [10_800.0, 10_860, 14_340])
+    (one, gaps, three), _ = fit_intrahour_gaps(at)
     assert (one.arrivals, *one.outer[::100]) == (1, 300, 1800, 3300)
     assert (gaps.arrivals, gaps.inner[0], gaps.inner[-1]) == (2, 1200, 2100)
     outer = np.quantile(gaps.outer, [0, 1 / 3, 2 / 3, 1])
     assert outer == pytest.approx([600, 600, 900, 1800], abs=5)
+    assert (three.arrivals, *three.inner[::100]) == (3, 60, 1770, 3480)
+    assert three.outer[::200] == (0, 60)
+
+
+@pytest.mark.parametrize(("gap", "at"), [(30, [1770, 1800, 1830]), (31, [1374, 1800, 2226])])
+def test_gaps_of_at_most_half_a_minute_keep_their_length_in_a_sample(
+    gap: float, at: list[int]
+) -> None:
+    """Gaps of 100, 30, 30, 100 s: the outer ones fill the hour; of 31 s all grow by 3600 / 262."""
+    gaps = [IntrahourGaps(1, (gap, gap), (100, 100))]
+    placed = place_arrivals(np.array([3]), gaps, 0.0, 3600, np.random.default_rng(0))
+    assert placed.tolist() == at
 
 
 def test_a_sample_has_the_working_day() -> None:

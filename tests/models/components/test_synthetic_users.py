@@ -40,6 +40,13 @@ def test_users_have_correlated_run_times(correlation: float, least: float, most:
     assert all(len(set(user[streak == s])) == 1 for s in range(500))
 
 
+def test_a_single_streak_may_be_of_any_user() -> None:
+    """Thirty draws from 152 equally likely users are 27 users on average."""
+    one = (np.array(["a"]), np.array([1]), np.array([60.0]))
+    drawn = {assign_users(*one, correlation=0.0, seed=seed)[0] for seed in range(30)}
+    assert 20 < len(drawn) <= 30
+
+
 def test_known_users_are_kept_and_unknown_ones_assigned() -> None:
     known = load_model("thetagpu")
     own = set(known.users.by_user)

@@ -83,6 +83,7 @@ def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
     at = drawn["submitted_s"] - window.start_s
     assert (at >= 0).all() and (at < window.days * 86_400).all()
     if name == "user blocks":
+        assert drawn["user"].nunique() == jobs["user"].nunique()
         of_user = drawn.groupby("user")["run_s"].apply(sorted).tolist()
         assert all(own in jobs.groupby("user")["run_s"].apply(sorted).tolist() for own in of_user)
 
