@@ -1,15 +1,18 @@
 """Check each lever of advice: what it changes, where it applies, and the bounds of assumptions."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.lever import Assumptions, Change
-from philly_analysis.experiments.advice.scenario import Known
+from philly_analysis.experiments.advice.scenario import Known, recorded_scenario
 from philly_analysis.simulator import Estimates
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Qssf
+from philly_analysis.trace import Trace
 from philly_analysis.workload import AttemptSpec
+from tests.analyses.clusters import frame, trace_of
 from tests.experiments.test_advice import GIVEN, LEVER, H, applied, job, scenario
 
 
@@ -67,6 +70,33 @@ def test_failed_runs_do_not_happen_on_repaired_servers() -> None:
     known = Known(broken={"a": frozenset({0}), "b": frozenset({0})})
     assert run_times(applied("repair", now, known)) == {"a": [3 * H], "b": [2.5 * H]}
     assert LEVER["repair"].apply(now, Known(), GIVEN) is None
+
+
+def test_servers_to_repair_have_many_failures_that_are_not_user_errors(tmp_path: Path) -> None:
+    # 20 jobs on each server; half fail: on m0 for MPI, on m1 by syntax errors. At the mean rate of
+    # 10 of 40, 10 or more of 20 have the probability 0.014, below 0.05 for two servers
+    names = [f"j{i:02d}" for i in range(40)]
+    failed = [name for i, name in enumerate(names) if i % 20 < 10]
+    path = trace_of(
+        tmp_path / "t",
+        [(name, "v", "u", 1, 10 * i, "Failed") for i, name in enumerate(names)],
+        [(name, 1, 10 * i, 10 * i + 5) for i, name in enumerate(names)],
+        machines=frame("machines", ("machine_id", "gpus"), [("m0", 4), ("m1", 4)]),
+        placements=frame(
+            "placements",
+            ("job_id", "attempt", "machine_id", "gpu"),
+            [(name, 1, f"m{i // 20}", 0) for i, name in enumerate(names)],
+        ),
+        failures=frame(
+            "failures",
+            ("job_id", "attempt", "reason"),
+            [(n, 1, "MPI runtime failure" if n < "j20" else "Syntax error") for n in failed],
+        ),
+    )
+    with Trace(path) as trace:
+        _, known = recorded_scenario(trace)
+    assert known.worst_servers == ("m0",)
+    assert known.broken == {name: {0} for name in failed[:10]}
 
 
 def test_jobs_of_low_utilisation_get_half_their_gpus() -> None:

@@ -102,6 +102,13 @@ def test_two_months_have_no_verdict() -> None:
     assert set(found["verdict"]) == {conclusions.BASELINE, "cannot be said"}
 
 
+def test_cells_of_the_table_have_the_gain_its_interval_and_the_verdict() -> None:
+    found = conclusions.verdicts(table({"literature": [2.0] * 3, "philly": [1.5] * 3}))
+    shown = conclusions.verdict_table(found)
+    assert set(shown["the generator"]) == {"2.00 times (2.00 to 2.00)"}
+    assert set(shown["philly"]) == {"1.50 times (1.50 to 1.50): shrinks"}
+
+
 def test_printed_gains_have_a_source() -> None:
     for headline in HEADLINES.values():
         assert (headline.printed is None) == (headline.source == "")

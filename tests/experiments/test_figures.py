@@ -55,7 +55,8 @@ def names(ax: Axes) -> list[str]:
 
 def test_effects_over_load_have_their_intervals_beside_one_another() -> None:
     fig, [ax] = figures.canvas()
-    over_load(ax, RATES, "mean_jct_h", PAIRS)
+    other_at_one = RATES[(RATES["setting"] == USUAL) | (RATES["load"] == 0.7)]
+    over_load(ax, other_at_one, "mean_jct_h", PAIRS)
     shown, spans = curves(ax), segments(ax)
     for (arm, against, label), ends, sign in zip(PAIRS, spans, (-1, 1), strict=True):
         found = effects(RATES[RATES["setting"] == USUAL], "mean_jct_h", arm, against)

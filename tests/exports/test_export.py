@@ -20,11 +20,11 @@ from philly_analysis import atomic, export, exports
 from philly_analysis.errors import ExportError, PhillyError, WorkloadError
 from philly_analysis.exports import formats, validate
 from philly_analysis.exports.codec import Format
-from philly_analysis.exports.estimates import ROUND_TIMES_H, user_history
+from philly_analysis.exports.estimates import ROUND_TIMES_H, estimated_s, user_history
 from philly_analysis.exports.gangs import adapt_gangs
 from philly_analysis.exports.profiles import assign, read_profiles
 from philly_analysis.exports.writer import FORMATS
-from philly_analysis.study.terms import Gangs, RunPolicy
+from philly_analysis.study.terms import Estimates, Gangs, RunPolicy
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import Demand, demand_of
@@ -379,6 +379,13 @@ def test_estimates_by_kind(kind: str, exported: Exporter) -> None:
     assert kind != "rounded" or "1 to 6 times the run time" in meaning
     with pytest.raises(ExportError, match="no field for estimated run times"):
         exported("batsim", estimates=kind, force=True)
+
+
+def test_requests_of_more_than_five_days_are_whole_days() -> None:
+    jobs = pl.DataFrame({"run_s": [130 * 3600.0] * 3_000})
+    asked_s = estimated_s(Estimates.ROUNDED, jobs, np.random.default_rng(1))
+    # 1 to 6 times 130 hours: from six days, the next to 130 hours, to 33, the next to 780
+    assert set(asked_s / 86_400) == set(range(6, 34))
 
 
 def test_batsim_runs_take_a_millisecond_at_least(exported: Exporter) -> None:
