@@ -254,7 +254,7 @@ def test_curves_of_a_panel_are_on_its_axes() -> None:
 
 
 def test_bars_of_a_panel_reach_their_values_and_few_rows_are_dashed() -> None:
-    data = pd.DataFrame({"x": ["1", "2-4", ">8"], "y": [10.0, math.nan, 40.0], "n": [99, 0, 1]})
+    data = pd.DataFrame({"x": ["1", "2-4", ">8"], "y": [10.0, math.nan, 40.0], "n": [30, 0, 29]})
     svg = drawing.panel(claim_of("bars"), data, 40.0, "label")
     rects = re.findall(
         r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" ([^/]*)/>', svg

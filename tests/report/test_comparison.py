@@ -137,6 +137,7 @@ def test_words_and_curves(result: Result) -> None:
     assert {"completions", "snapshot"} <= set(result.reads)
     curve = result.table.query("trace == 'one' and measure == 'jct_s'")["value"]
     assert not result.table.query("by == 'user'").empty
+    assert result.table.index.tolist() == list(range(len(result.table)))
     assert (curve.iloc[0], curve.iloc[-1]) == (600, 2400)
 
 

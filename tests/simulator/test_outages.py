@@ -126,13 +126,17 @@ def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
 
 
 def test_work_lost_to_outages_is_noted(tmp_path: Path) -> None:
-    outages = "machine:1e4:6e3"
+    outages = "machine:1e4:6e3,gpu:8e4:6e3"
     out = simulate(workload(80), "fifo", tmp_path / "t", gpus=16, outages=outages, checkpoint_s=900)
     attempts = pl.read_parquet(out / "attempts.parquet")
     hit = attempts.filter(pl.col("end_reason") == "node_failure")
     assert hit["gpus"].n_unique() > 1
     lost_h = float((hit["lost_s"] * hit["gpus"]).sum()) / 3600
     [note] = [n for n in Manifest.read(out).notes if "(node_failure)" in n]
+    of_gpus = pl.read_parquet(out / "outages.parquet")["gpu"].count()
+    of_machines = pl.read_parquet(out / "outages.parquet").height - of_gpus
+    assert min(of_gpus, of_machines) > 1
+    assert note.startswith(f"{of_machines} failures of machines and {of_gpus} of single GPUs ended")
     assert f"ended {hit.height} attempts" in note and lost_h > 0
     assert note.endswith(f"lost work of {number(lost_h)} GPU hours.")
 

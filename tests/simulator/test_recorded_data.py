@@ -59,6 +59,13 @@ def test_what_a_job_says_stays_as_it_is(specs: list[JobSpec]) -> None:
             assert not any(value is not None for value in changed.values())
 
 
+def test_gangs_request_the_cpus_and_memory_of_their_model_for_each_gpu() -> None:
+    # AlexNet 12 CPUs and 125 GB a GPU, ResNet-18 9 and 62.5
+    specs = [job("a", 0, 4, 10, job_type="alexnet"), job("r", 0, 2, 10, job_type="res18")]
+    done = HostResources().complete(specs, np.random.default_rng(1))
+    assert [(spec.cpus, spec.mem_gb) for spec in done] == [(48, 500), (18, 125)]
+
+
 def test_recorded_cpus_and_memory_are_kept_without_a_job_type(tmp_path: Path) -> None:
     load = workload(60)
     some = pl.int_range(pl.len()) % 3 > 0
