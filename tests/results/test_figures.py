@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -333,6 +333,13 @@ def test_a_name_is_written_once_where_its_line_is_alone() -> None:
     st.lists(
         st.lists(st.floats(0, 100), min_size=9, max_size=9), min_size=1, max_size=4, unique_by=tuple
     )
+)
+@example(
+    [  # so close that a leader could cross a neighbour
+        [0, 10, 10, 20, 40, 60, 80, 100, 100],
+        [10, 20, 30, 40, 50, 70, 90, 100, 100],
+        [0, 0, 10, 20, 30, 50, 70, 90, 100],
+    ]
 )
 def test_line_names_cover_nothing_and_are_nearest_to_their_own_line(ys: list[list[float]]) -> None:
     fig, [ax] = figures.canvas(width=6, height=3)
