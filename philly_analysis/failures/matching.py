@@ -109,9 +109,8 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
 
 
 def _bar_of(piece: str) -> str:
-    """Return the progress bar before other text of a piece, which may show a metric."""
-    rest = without_bar(piece)
-    return piece[: -len(rest)].rstrip() if rest and len(rest) < len(piece) else ""
+    """Return the progress bar at the start of a piece, which may show a metric."""
+    return piece[: len(piece) - len(without_bar(piece))].rstrip()
 
 
 def _with_exceptions(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> Iterator[Hinted]:
