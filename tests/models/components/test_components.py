@@ -80,6 +80,13 @@ def test_statuses_and_retries() -> None:
     assert Status.fit(JOBS.assign(status=None)) is None
 
 
+def test_a_virtual_cluster_of_a_hundred_jobs_has_statuses_of_its_own() -> None:
+    vc = ["a"] * 100 + ["b"] * 99 + ["c"] * 100
+    model = Status.fit(frame(np.arange(299.0), 1.0, vc=vc, status="Pass"))
+    assert model
+    assert {cell.vc: cell.n for cell in model.cells} == {"a": 100, "c": 100, "*": 99}
+
+
 def test_users_have_the_fitted_shares_and_repetition() -> None:
     rng = np.random.default_rng(0)
     fresh = rng.random(5_000) > 0.8

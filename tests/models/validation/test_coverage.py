@@ -88,6 +88,14 @@ def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
         assert all(own in jobs.groupby("user")["run_s"].apply(sorted).tolist() for own in of_user)
 
 
+@pytest.mark.parametrize(("days", "spans"), [((0, 1, 2), {0, 1, 2}), ((0, 7, 14), {0, 7, 14})])
+def test_days_or_weeks_of_users_move_to_any_other(days: tuple[int, ...], spans: set[int]) -> None:
+    at = 1_797 + 86_400.0 * np.tile(days, 60)
+    jobs = frame(at, 1.0, user=[f"u{i // 3}" for i in range(180)])
+    drawn = RESAMPLERS["user weeks (Zakay-Feitelson)"](jobs, 1_797, np.random.default_rng(1))
+    assert set((drawn["submitted_s"] - 1_797) / 86_400) == spans
+
+
 def test_sessions_replace_unknown_users() -> None:
     session = job_clusters(frame([0.0, 60.0, 120.0, 5_000.0], 1.0, gpus=[1, 8, 1, 1]))
     assert session[0] == session[2] and len(set(session)) == 3
