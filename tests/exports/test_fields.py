@@ -173,6 +173,9 @@ def test_pollux_generator(exported: Exporter) -> None:
     # the generator ignores jobs of less than a minute, and of 1,000 GPU hours or more
     minute = moved("a", "ended_at", at(5 + 60))
     assert exported("pollux", "generator", minute, force=True).jobs_read == 5
+    # the only job of at least 100 GPU hours may run for exactly a day
+    day = moved("d", "ended_at", at(30 + 24 * 3600))
+    assert exported("pollux", "generator", day, force=True).jobs_read == 5
     short = moved("a", "ended_at", at(5 + 59))
     short = replace(short, attempts=short.attempts.pl().filter(pl.col("job_id") != "d"))
     for workload, message in (

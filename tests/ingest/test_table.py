@@ -173,6 +173,23 @@ def test_whatever_the_text_it_is_accounted_for(lines: list[list[str]], gz: bool)
         assert jobs.read == attempts.read <= text.count("\n") + text.count("\r")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ({}, ["There is no nodes.csv, so the trace has no machines."]),
+        ({"nodes": "id,gpus\n"}, []),
+        ({"nodes": "id,gpus\nm1,8\n"}, []),
+    ],
+)
+def test_a_table_without_a_file_is_named(
+    nodes: dict[str, str], said: list[str], tmp_path: Path, ingested: Ingest
+) -> None:
+    text = '[jobs]\nfiles = "jobs.csv"\nsubmitted_at = "at"\n'
+    text += '[machines]\nfiles = "nodes.csv"\nmachine_id = "id"\ngpus = "gpus"\n'
+    got = ingested("table", write(tmp_path, text, jobs="at\n2021-01-01\n", **nodes))
+    assert [note for note in got.manifest.notes if "nodes" in note] == said
+
+
 def test_parquet_is_read_as_csv_is(tmp_path: Path, ingested: Ingest) -> None:
     raw = write(tmp_path, '[jobs]\nsubmitted_at = "at"\nrun_s = {column = "run", unit = "s"}\n')
     jobs = duckdb.sql(

@@ -192,6 +192,9 @@ def test_the_next_call_goes_on_where_the_last_gave_up(
     server.answers, server.asked = (whole,), []
     assert fetch("mine", tmp_path, retries=QUICK).read_bytes() == BODY
     assert server.asked == [100_000]
+    (tmp_path / "file.bin").rename(tmp_path / "file.bin.part")
+    assert fetch("mine", tmp_path, retries=QUICK).read_bytes() == BODY
+    assert server.asked == [100_000], "what is whole is not asked for"
 
 
 @pytest.mark.parametrize(
