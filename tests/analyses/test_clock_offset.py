@@ -104,6 +104,20 @@ def test_clocks_two_minutes_apart_agree(minutes: int, words: str) -> None:
     assert clock_offset._difference(minutes).startswith(words)
 
 
+@pytest.mark.parametrize(("seconds", "limits"), [(120, False), (121, True)])
+def test_samples_of_more_than_two_minutes_limit_the_precision(
+    monkeypatch: pytest.MonkeyPatch, seconds: int, limits: bool
+) -> None:
+    none = pd.DataFrame(columns=["week", "event", "offset_min", "events", "step_pct", "sd_pct"])
+    monkeypatch.setattr(clock_offset, "clock_steps", lambda *_: none)
+    answers = {
+        "manager_starts": "select 0.0 as lag_s limit 0",
+        "longest_gpu_reading": f"select to_seconds({seconds}) as longest",
+    }
+    trace: Any = SimpleNamespace(answer=lambda name: duckdb.sql(answers[name]))
+    assert any("A sample covers" in c for c in clock_offset.compute(trace).caveats) == limits
+
+
 @pytest.mark.slow
 def test_clocks_that_agree_are_said_to(agreeing: Trace) -> None:
     for analysis in (clock_offset, host_clock_offset):

@@ -483,12 +483,15 @@ def test_panels_of_waits_are_those_of_the_largest_virtual_clusters_with_their_co
     waits: dict[tuple[str | None, str], int]
     waits = {(f"v{i}", gang): 20 + i * (gang == "1") for i in range(7) for gang in ("1", ">8")}
     waits |= {("v6", "2-4"): 19, ("few", "1"): 19, (None, "1"): 500}
-    rows = [(vc, gang, n, p, 9.0 + p) for (vc, gang), n in waits.items() for p in range(101)]
+    # the shortest wait is as many seconds as there are waits
+    rows = [(vc, gang, n, p, n + p) for (vc, gang), n in waits.items() for p in range(101)]
     table = pd.DataFrame(rows, columns=["vc", "gang", "waits", "percentile", "wait_s"])
     figure = ANALYSES["queueing_delay"].plot(Result("queueing_delay", table))
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert titles == ["all  n=500", "v6  n=65", *(f"v{i}  n={40 + i}" for i in (5, 4, 3, 2))]
-    assert [len(ax.lines) for ax in figure.axes] == [1, 2, 2, 2, 2, 2]
+    shortest = [[x[0] for x, _ in map(np.transpose, lines(ax))] for ax in figure.axes]
+    assert shortest == [[500], *([20, 20 + i] for i in (6, 5, 4, 3, 2))]
+    assert [ax.get_xlabel() for ax in figure.axes] == [""] * 3 + ["wait"] * 3
 
 
 def canonical(value: Any) -> Any:
