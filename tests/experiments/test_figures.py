@@ -55,18 +55,19 @@ def names(ax: Axes) -> list[str]:
 
 def test_effects_over_load_have_their_intervals_beside_one_another() -> None:
     fig, [ax] = figures.canvas()
-    other_at_one = RATES[(RATES["setting"] == USUAL) | (RATES["load"] == 0.7)]
+    twice = RATES.assign(load=2 * RATES["load"])
+    other_at_one = twice[(twice["setting"] == USUAL) | (twice["load"] == 1.4)]
     over_load(ax, other_at_one, "mean_jct_h", PAIRS)
     shown, spans = curves(ax), segments(ax)
     for (arm, against, label), ends, sign in zip(PAIRS, spans, (-1, 1), strict=True):
         found = effects(RATES[RATES["setting"] == USUAL], "mean_jct_h", arm, against)
         assert shown[label][:, 1] == pytest.approx(found["effect_pct"].to_numpy())
-        shift = shown[label][:, 0] - [0.5, 0.7, 1.5]
-        assert (sign * shift > 0).all() and (abs(shift) < 0.05).all()
+        # 1.5 % of the range of loads, 2, lie between the two curves
+        assert shown[label][:, 0] - [1.0, 1.4, 3.0] == pytest.approx(sign * 0.015)
         expected = found[["low_pct", "high_pct"]].to_numpy()
         assert ends[:, :, 1] == pytest.approx(expected)
         assert ends[:, 0, 0] == pytest.approx(shown[label][:, 0])
-    assert ax.get_xticks().tolist() == [0.5, 0.7, 1.5]
+    assert ax.get_xticks().tolist() == [1.0, 1.4, 3.0]
     assert misleading(fig) == []
 
 

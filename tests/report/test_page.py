@@ -23,10 +23,10 @@ from philly_analysis.report.findings import (
     relevant,
 )
 from philly_analysis.report.rendering import results_page
-from philly_analysis.report.sections import Card, section
+from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import figures
 from philly_analysis.results.formatting import bind_units, number
-from philly_analysis.results.result import Result
+from philly_analysis.results.result import Comparison, Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
@@ -160,6 +160,15 @@ def test_a_figure_is_described_without_markup(tmp_path: Path) -> None:
     written = results_page("t", "l", [], tmp_path / "page", cards=cards).read_text("utf-8")
     [label] = re.findall(r'<figure role="img" aria-label="([^"]*)"><div', written)
     assert unescape(label) == 'Type sbatch --gres, "now". It is <b> 1.'
+
+
+def test_differences_from_published_numbers_have_a_sign(tmp_path: Path) -> None:
+    rows = [Comparison("jobs", 3, measured, "", "here", "why") for measured in (5.5, 1, None)]
+    own = Result("one", pd.DataFrame({"x": [1]}), comparisons=rows)
+    chapter = Chapter("Numbers", (section("one", "How many?", own, figures.canvas()[0]),))
+    written = results_page("t", "l", [chapter], tmp_path / "page", cards=[]).read_text("utf-8")
+    shown = re.findall(r'<td class="num">([^<]*)</td><td></td><td>here</td>', written)
+    assert shown == ["+2.50", "-2", "–"]
 
 
 def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:

@@ -82,6 +82,13 @@ def test_a_group_without_a_colour_gets_a_curve_of_its_own() -> None:
     assert "<svg" in figures.svg(fig)
 
 
+def test_the_height_of_stacked_steps_is_their_highest_sum() -> None:
+    _, [ax] = figures.canvas()
+    days = pd.date_range("2017-10-02", periods=3)
+    table = pd.DataFrame({"a": [1, 4, 2], "b": [2, 3, 0]}, index=days)
+    assert figures.stacked_steps(ax, table, ["red", "blue"]) == 7
+
+
 def contrast(one: str, other: str) -> float:
     """Contrast of two colours, computed apart from the package (WCAG 2.2)."""
 
