@@ -1,6 +1,7 @@
 """Check that a what-if uses recorded data, and counts the values that it draws."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from philly_analysis.errors import SimulationError
 from philly_analysis.results.formatting import number, share
 from philly_analysis.simulator import run, simulate
+from philly_analysis.simulator.engine import execution
 from philly_analysis.simulator.output.summary import first_waits
 from philly_analysis.simulator.policies.priority import Srtf
 from philly_analysis.simulator.speed.models import HostResources
@@ -183,11 +185,26 @@ def test_costs_that_make_no_sense_are_refused() -> None:
             run([job("a", 0, 1, 1)], machines(1), Srtf(), checkpoint_s=wrong)
 
 
+@pytest.mark.parametrize(
+    ("stops_s", "refused"), [((10, 40, 51), True), ((10, 42, 53), False), ((10, 40), False)]
+)
+def test_a_job_that_never_gets_to_its_checkpoint_is_refused(
+    stops_s: tuple[int, ...], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Job a is stopped for 1 s; only its run of 31 s from 11 on gets to a checkpoint."""
+    monkeypatch.setattr(execution, "MAX_SETBACKS", 2)
+    jobs = [job("a", 0, 1, 200), *(job(f"b{s}", s, 1, 1) for s in stops_s)]
+    with pytest.raises(SimulationError, match="2 times in a row") if refused else nullcontext():
+        run(jobs, machines(1), Srtf(), checkpoint_s=30)
+
+
 def test_a_wait_ends_with_the_first_start() -> None:
-    """Job b preempts a for 5 s; the recorded wait of b is unknown."""
-    schedule = run([job("a", 0, 1, 100), job("b", 10, 1, 5)], machines(1), Srtf())
-    recorded = pl.DataFrame({"job_id": ["a", "b"], "wait_s": [3.0, None]})
-    assert first_waits(recorded, schedule).rows() == [("a", 1, 3.0, 0.0)]
+    """Job b preempts a for 5 s, c follows a; no recorded wait of b, one of d below zero."""
+    jobs = [job("a", 0, 1, 100), job("b", 10, 1, 5), job("c", 20, 1, 200), job("d", 30, 1, 300)]
+    schedule = run(jobs, machines(1), Srtf())
+    recorded = pl.DataFrame({"job_id": ["a", "b", "c", "d"], "wait_s": [3.0, None, 0.0, -1.0]})
+    found = first_waits(recorded, schedule).sort("job_id").rows()
+    assert found == [("a", 1, 3.0, 0.0), ("c", 1, 0.0, 85.0)]
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def guide(tmp_path: Path) -> str:
 
 
 def test_the_policy_of_the_guide_does_what_the_guide_says(guide: str) -> None:
-    # a holds both GPUs till 50; b waits for longest, but c is larger; d is past its patience
+    # a holds both GPUs till 50; b waits for longest, but c is larger
     jobs = [job("a", 0, 2, 50), job("b", 1, 1, 5), job("c", 2, 2, 5)]
     assert gantt(run(jobs, machines(2), policy_named(guide, {}))) == {
         "a": done(0, 50),
@@ -37,6 +37,9 @@ def test_the_policy_of_the_guide_does_what_the_guide_says(guide: str) -> None:
     }
     patient = gantt(run(jobs, machines(2), policy_named(guide, {"patience_s": "20"})))
     assert patient["b"] == done(50, 55) and patient["c"] == done(55, 60)
+    # at 50 only b has waited for 49 s
+    first = gantt(run(jobs, machines(2), policy_named(guide, {"patience_s": "49"})))
+    assert first == patient
 
 
 def test_the_policy_of_the_guide_gives_shares_of_a_gpu(guide: str) -> None:
