@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.patches import Rectangle
 
 from philly_analysis.analyses import clock_offset
 from philly_analysis.analyses.why_waits import CAUSES
@@ -202,7 +203,18 @@ def wait_states(table: pd.DataFrame) -> list[list[Panel]]:
     sums["name"] = sums["reason"] + ", " + sums["state"]
     sums.loc[sums["name"] == "(none), pending", "name"] = "priority or machines"
     top = first(sums, "name", "wait_h", 8)
-    return [[(bars, shares(table, "gang", "state", "wait_h"))], [(bars, top)]]
+    by_state = shares(table, "gang", "state", "wait_h")
+    tops = [100] * table.loc[table["wait_h"] > 0, "gang"].nunique()
+    return [[(bars, by_state), (stacked_to, tops)], [(bars, top)]]
+
+
+def stacked_to(ax: Axes) -> list[float]:
+    """Return the top of the bars of each tick, from the left."""
+    places = np.array(
+        [b.get_x() + b.get_width() / 2 for b in ax.patches if isinstance(b, Rectangle)]
+    )
+    tops = np.array([b.get_y() + b.get_height() for b in ax.patches if isinstance(b, Rectangle)])
+    return [tops[np.rint(places) == tick].max() for tick in ax.get_xticks()]
 
 
 def quantities(rows: pd.DataFrame, group: str, of: Mapping[str, tuple[str, str]]) -> Any:
@@ -284,8 +296,10 @@ ABSENT = {"philly_like", "notebook_definitions", "locality_effect"}
 """Findings of the study's cluster alone, and that which such a trace is too small for."""
 
 EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {
-    "arrivals": lambda t: [[(lengths,
-                             {"": list(t.sort_values(["weekday", "hour"])["jobs_per_hour"])})]],
+    "arrivals": lambda t: [[
+        (lengths, {"": list(t.sort_values(["weekday", "hour"])["jobs_per_hour"])}),
+        (lambda ax: ax.get_xticks(minor=True), [0, 24, 48, 72, 96, 120, 144, 168]),
+    ]],
     "calibration": lambda t: [[
         (markers, marked(t.assign(x=t["distance"].clip(1e-3, 3)), "model", "x",
                          "real, other part")),

@@ -50,6 +50,8 @@ def test_status_by_count_and_gpu_time(hand_drawn: Trace) -> None:
     assert result.fact("jobs_Failed_pct") == 40
     assert result.fact("gpu_h_Pass_pct") == pytest.approx(100 * 0.5 / sum(hours.values()))
     assert "1 job still running" in result.caveats[0]
+    # 3 of 5 jobs, and 70 + 40 of 380 GPU minutes
+    assert "60.0 % of all jobs and 28.9 % of the GPU time" in result.sentences[1]
 
 
 def test_retries_and_unsuccessful_share(hand_drawn: Trace) -> None:
