@@ -216,12 +216,13 @@ def test_texts_are_classified_together_as_alone(texts: list[str]) -> None:
 def test_limits_of_searched_lines_are_those_of_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"{i} {rule.example.splitlines()[0]}\n" for i, rule in enumerate(signatures())]
     texts = ["".join(lines), "".join(reversed(lines)), lines[7], 30_000 * "KeyError: 'x'\n"]
+    texts.append(99 * "KeyError: 'x'\n" + "CUDA out of memory\n")
     monkeypatch.setattr(hints, "MOST_LINES", 100)
     alone = [[found] for text in texts for found in hints.find_hinted(split_lines([text]))]
     together = hints.find_hinted(split_lines(texts))
     assert [[found] for found in together] == alone
     assert 0 < len(together[0]) < len(lines)
-    assert len(together[3]) == hints.MOST_LINES
+    assert len(together[3]) == len(together[4]) == hints.MOST_LINES
 
 
 def test_texts_are_read_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,11 +172,14 @@ def test_kernel_events_are_attributed_by_machine_and_time(ingested: Ingested, fo
     assert (account.read, account.kept) == (5, 1)
 
 
+@pytest.mark.parametrize(
+    "time", ["[Tue Oct 10 03:08:40 2017]", "2017-10-10T15:38:40+05:30", "2017-10-10T10:08:40Z"]
+)
 def test_a_kernel_event_alone_makes_a_record_in_its_time_zone(
-    ingested: Ingested, folder: Path
+    ingested: Ingested, folder: Path, time: str
 ) -> None:
     (folder / "m1.dmesg").write_text(
-        "[Tue Oct 10 03:08:40 2017] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
+        f"{time} NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
     )
     rows, rejects, _ = ingested(clock="America/Los_Angeles")
     assert rejects == []

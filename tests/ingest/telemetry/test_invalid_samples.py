@@ -209,6 +209,15 @@ def test_the_hour_that_autumn_brings_twice_is_told_by_its_order(tmp_path: Path) 
         (first + i * timedelta(minutes=30), "m1"): ([float(i)], 1800.0) for i in range(6)
     }
     assert counts(found)[2] == {"the timestamp is not a time of that clock": 1}
+    assert "without a zone are read as Europe/Berlin" in found.note("telemetry clock")
+
+
+def test_times_with_a_zone_need_no_clock(tmp_path: Path) -> None:
+    found = made(
+        tmp_path, {"m1.csv": smi("2026-01-31T17:30:00+05:30, 0, a, 1 %, 1 MiB, 1 W")}, "Asia/Tokyo"
+    )
+    assert [at for at, _ in found.samples()] == [NOON]
+    assert not [note for note in found.builder.notes if "telemetry clock" in note]
 
 
 def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
