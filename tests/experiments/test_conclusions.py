@@ -96,6 +96,12 @@ def test_verdicts_and_intervals_over_months() -> None:
         )
 
 
+@pytest.mark.parametrize(("months", "said"), [(3, "3 months"), (2, "2 to 3 months")])
+def test_the_first_sentence_counts_the_months_of_each_source(months: int, said: str) -> None:
+    trials = table({"literature": [2.0, 2.1, 2.2], "philly": [1.0, 9.0, 2.0][:months]})
+    assert f"at a load of 0.9, {said} of each)" in conclusions.result_of(trials).sentences[0]
+
+
 def test_two_months_have_no_verdict() -> None:
     found = conclusions.verdicts(table({"literature": [2.0, 2.1], "philly": [1.0, 9.0]}))
     assert found["low"].isna().all()

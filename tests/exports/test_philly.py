@@ -142,7 +142,7 @@ def test_notes_list_what_is_not_carried(tmp_path: Path) -> None:
         (lambda log: log[0].update(attempts="None"), "attempts"),
         (lambda log: log[0]["attempts"][0].update(end_time=None), "end_time"),
         (lambda log: log[0]["attempts"][0].update(start_time="2017-10-03T07:00:00"), "start_time"),
-        (lambda log: log[0]["attempts"][0]["detail"][0].update(gpus=[0]), "gpu"),
+        (lambda log: log[0]["attempts"][0]["detail"][0].update(gpus=[0]), "not gpu and its"),
         (lambda log: log[0]["attempts"][0]["detail"][0].pop("ip"), "ip"),
         (lambda log: log.clear(), "empty"),
     ],

@@ -1,5 +1,6 @@
 """Workload models: fit, samples, files, summaries."""
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from matplotlib.patches import Rectangle
 from philly_analysis import Trace, fit
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models import load_model, shipped
+from philly_analysis.models.parts import Servers
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import gang_label
@@ -70,6 +72,9 @@ def test_the_cluster_and_the_start_are_those_given() -> None:
     assert small.machines.pl().select("machine_id", "gpus").rows() == [("machine-00001", 8)]
     assert MODEL.sample(jobs=10, gpus=20).machines["gpus"].to_list() == [8, 8, 4]
     assert MODEL.sample(jobs=10, gpus=1).machines["gpus"].to_list() == [1]
+    mixed = replace(MODEL, servers=(Servers(8, 2), Servers(4, 3)))
+    assert mixed.cluster_gpus == 28 and MODEL.cluster_gpus is None
+    assert mixed.sample(jobs=10).machines["gpus"].sum() == 28
     later = MODEL.sample(jobs=10, start=datetime(2024, 1, 1)).jobs.pl()["submitted_at"]
     assert (later >= datetime(2024, 1, 1)).all()
 

@@ -13,7 +13,8 @@ from markupsafe import Markup, escape
 
 from philly_analysis import analyze, report
 from philly_analysis.errors import TraceError
-from philly_analysis.report import trace_page
+from philly_analysis.ingest import IngestOptions
+from philly_analysis.report import sample_page, trace_page
 from philly_analysis.report.findings import (
     ANALYSES,
     CHAPTERS,
@@ -35,6 +36,8 @@ from tests.support.facts import verdict
 from tests.support.html_page import Page
 from tests.support.small_traces import ATTEMPTS, JOBS, paper_trace
 
+SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -47,6 +50,23 @@ def page(folder: Path) -> str:
     jobs = JOBS.with_columns(vc=pl.lit(hostile), user=pl.lit('"><img src=x onerror=alert(1)>'))
     path = paper_trace(folder / "paper", jobs=jobs)
     return report(path, folder / "out").html
+
+
+def test_the_sample_is_ingested_once_and_reported_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[object, ...]] = []
+
+    def ingest(options: IngestOptions) -> None:
+        made.append((options.raw, options.out))
+        paper_trace(Path(options.out))
+
+    monkeypatch.setattr(sample_page, "ingest", ingest)
+    monkeypatch.setattr(sample_page, "report", lambda *paths: made.append(paths))
+    for _ in range(2):
+        sample_page.demo(tmp_path / "new")
+    trace, reports = tmp_path / "new" / "sample", tmp_path / "new" / "reports"
+    assert made == [(SAMPLE, trace), (trace, reports), (trace, reports)]
 
 
 def test_each_finding_with_its_tables_has_a_section(page: str, folder: Path) -> None:

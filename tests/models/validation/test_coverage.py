@@ -96,6 +96,15 @@ def test_days_or_weeks_of_users_move_to_any_other(days: tuple[int, ...], spans: 
     assert set((drawn["submitted_s"] - 1_797) / 86_400) == spans
 
 
+def test_each_of_three_users_is_absent_from_8_of_27_samples() -> None:
+    jobs = frame([0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 2.0, 3.0], user=[*"abbc"])
+    rng = np.random.default_rng(1)
+    drawn = [set(RESAMPLERS["user blocks"](jobs, 0.0, rng)["run_s"]) for _ in range(1_000)]
+    for run_s in (1.0, 2.0, 3.0):
+        absent = sum(run_s not in one for one in drawn) / len(drawn)
+        assert absent == pytest.approx(8 / 27, abs=4 * np.sqrt(8 / 27 * 19 / 27 / 1_000))
+
+
 def test_sessions_replace_unknown_users() -> None:
     session = job_clusters(frame([0.0, 60.0, 120.0, 5_000.0], 1.0, gpus=[1, 8, 1, 1]))
     assert session[0] == session[2] and len(set(session)) == 3
