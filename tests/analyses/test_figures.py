@@ -120,8 +120,11 @@ def occupancy(table: pd.DataFrame) -> list[list[Panel]]:
     x = np.array(mean["hours"].index, float) + 0.5
     above = [points(x, mean[of]) for of in ("empty_pct", "partly_pct")]
     return [
-        [(lines, sorted([*above, [(200 / 3, 0), (200 / 3, 1)]]))],
-        [(lengths, {"": list(mean["hours"])})],
+        [
+            (lines, sorted([*above, [(200 / 3, 0), (200 / 3, 1)]])),
+            (lambda ax: ax.get_xlim(), [0, 101]),
+        ],
+        [(lengths, {"": list(mean["hours"])}), (lambda ax: ax.get_xlim(), [0, 101])],
     ]
 
 

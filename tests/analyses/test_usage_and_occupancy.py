@@ -1,4 +1,4 @@
-"""Check by hand the accounts of a figure, levels of use, and means weighted by GPU hours."""
+"""Check by hand accounts of a figure and of wide gangs, levels of use, and weighted means."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from philly_analysis.analyses import occupancy, usage
+from philly_analysis.analyses import occupancy, usage, wide_gangs
 from philly_analysis.results.result import Result
 from philly_analysis.trace.trace import Trace
 from tests.analyses.clusters import frame, trace_of
@@ -52,6 +52,20 @@ def test_users_without_idle_gpu_hours_are_not_drawn() -> None:
     none = usage.plot(Result("usage", table.assign(gpu_h=0.0)))
     assert any("no GPU hours are known" in text.get_text() for text in none.findobj(Text))
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("wide", "listed"),
+    [((2, 1, 0), "a0 (2 of 3 attempts, 20.0 GPU hours), a1 (1 of 3 attempts, 10.0 GPU hours)."),
+     ((2, 0, 0), "")],
+)  # fmt: skip
+def test_accounts_of_wide_gangs_are_compared_from_two_on(
+    wide: tuple[int, ...], listed: str
+) -> None:
+    rows = [(f"a{i}", "v", 3, n, 40.0, 10.0 * n) for i, n in enumerate(wide)]
+    columns = ["account", "vc", "attempts", "wide", "gpu_h", "wide_gpu_h"]
+    sentence = wide_gangs._top_owners(pd.DataFrame(rows, columns=columns))
+    assert sentence == (listed and f"The accounts of most of those GPU hours: {listed}")
 
 
 def test_a_mean_is_weighted_by_gpu_hours() -> None:

@@ -175,6 +175,8 @@ def test_failures_per_hundred_years_are_not_percent() -> None:
     [titan] = [f for f in shipped_answers() if (f.claim, f.cluster) == (claim.name, "ORNL Titan")]
     assert claim.shown(titan) == "6.32"
     assert drawing.axis(claim, [6.32, 6.8]).ticks == ((0, "0"), (2.5, "2.5"), (5, "5"))
+    # it ends at 17.6, and the threshold is 5
+    assert drawing.axis(claim, [16]).ticks == ((0, "0"), (7.5, "7.5"), (15, "15"))
 
 
 def test_panels_of_a_claim_have_one_height() -> None:
@@ -283,6 +285,15 @@ def test_bars_of_a_cycle_stand_side_by_side_in_the_frame() -> None:
     assert across.size == 24 and np.ptp(np.diff(across)) < 0.2
     assert drawing._LEFT < across[0] < across[-1] < drawing._RIGHT
     assert (np.diff(up) < 0).all(), "higher for more"
+
+
+@pytest.mark.parametrize(("bars", "named"), [(24, range(0, 24, 6)), (7, range(7))])
+def test_every_day_of_a_week_is_named_and_every_sixth_hour_of_a_day(
+    bars: int, named: range
+) -> None:
+    some = next(iter(CLAIMS.values()))
+    svg = drawing._cycle(some, pd.DataFrame({"x": range(bars), "y": 1.0, "n": 1}), 2.0)
+    assert list(words_at(svg)) == [str(at) for at in named]
 
 
 def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path, Result]) -> None:

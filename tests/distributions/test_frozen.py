@@ -114,6 +114,13 @@ def test_gang_sizes_have_scipys_discrete_distribution_and_the_sorted_sample(
     np.testing.assert_allclose(np.exp(distribution.logcdf(x)), distribution.cdf(x))
 
 
+def test_quantiles_at_sums_of_shares_are_exact_although_the_sums_are_rounded() -> None:
+    distribution = GangSizeDistribution.fit(range(1, 11))
+    tenths = np.arange(11) / 10  # eight tenths add up to less than 0.8
+    assert distribution.ppf(tenths).tolist() == [1, *range(1, 11)]
+    assert distribution.isf(tenths).tolist() == [*range(10, 0, -1), 1]
+
+
 @given(st.lists(st.floats(0.5, 1e6), min_size=30, max_size=200, unique=True))
 def test_the_empirical_distribution_has_the_quantiles_of_its_sample(values: list[float]) -> None:
     distribution = fit_distribution(values, family=EMPIRICAL)

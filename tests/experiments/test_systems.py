@@ -437,7 +437,7 @@ def test_caveats_list_what_is_not_modelled() -> None:
 
 
 def test_windows_of_a_trace_are_disjoint() -> None:
-    specs = [job(f"j{i:03d}", 10 * i, 64 if i % 50 == 9 else 1, 5) for i in range(100)]
+    specs = [job(f"j{i:03d}", 10 * i, 64 if i % 50 == 9 else 8, 5) for i in range(100)]
     source = TraceJobs(specs)
     drawn = [source(1000, 8, seed) for seed in range(1, 12)]
     names = [[s.job_id for s in window] for window in drawn]

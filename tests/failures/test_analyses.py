@@ -88,6 +88,17 @@ def test_repetition_per_job_and_user(drawn: Trace) -> None:
     assert row["top_user_pct"] == 75
     # over the three rows: 6 trials, 2 + 1 + 1 jobs, 2 + 1 + 1 users
     assert (result.fact("trials_per_job"), result.fact("trials_per_user")) == (1.5, 1.5)
+    assert "Import error recurs most for the same user: 2.0 times" in " ".join(result.sentences)
+
+
+def test_a_reason_that_each_user_meets_once_does_not_recur(tmp_path: Path) -> None:
+    jobs = [(user, "v", user, 1, 0, "Failed") for user in ("ann", "bob")]
+    failures = failures_of([(user, 1, "Import error") for user in ("ann", "bob")])
+    attempts = [(user, 1, 0, 10) for user in ("ann", "bob")]
+    with Trace(trace_of(tmp_path / "t", jobs, attempts, failures=failures)) as trace:
+        result = failure_repetition.compute(trace)
+    assert _row(result, "Import error")["trials_per_user"] == 1
+    assert len(result.sentences) == 1 and "recurs" not in result.sentences[0]
 
 
 def test_percentiles_of_the_time_to_failure(drawn: Trace) -> None:
