@@ -147,6 +147,41 @@ def test_scrapes_have_the_moment_of_their_names_and_labels_of_any_text(tmp_path:
     }
 
 
+BLANK = 2_147_483_632  # DCGM_INT32_BLANK; the blanks of other types and reasons are larger
+_SCRAPE = 'DCGM_FI_DEV_{}{{gpu="0",Hostname="m1"}} {}\n'
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            f"2026-01-31T12-0{m}-00Z.prom": "".join(
+                _SCRAPE.format(*of) for of in (("GPU_UTIL", BLANK), ("FB_USED", 1))
+            )
+            for m in (1, 2)
+        },
+        {
+            "prometheus.json": answer(
+                *(
+                    series(f"DCGM_FI_DEV_{name}", (T + 60, value), (T + 120, value))
+                    for name, value in (("GPU_UTIL", str(BLANK)), ("FB_USED", "1"))
+                )
+            )
+        },
+        {"m1_2026-01-31T13-01-00_60s.txt": "#Entity GPUTL FBUSD\nID\n" + f"GPU 0 {BLANK} 1\n" * 2},
+    ],
+    ids=["scrapes", "prometheus", "dmon"],
+)
+def test_the_least_blank_number_of_dcgm_is_no_reading(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    found = made(tmp_path, files, "Europe/Berlin")
+    assert counts(found)[2] == {}
+    assert found.samples("mem_used_gb") == {
+        (at(f"01-31 12:0{m}:00"), "m1"): ([None], 60.0, [MIB]) for m in (1, 2)
+    }
+
+
 def test_files_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> None:
     good = smi("2026/01/31 12:00:00.001, 0, GPU-a, 45 %, 100 MiB, 71.20 W")
     whole = answer(*(series("DCGM_FI_DEV_GPU_UTIL", (T + 60, "20"), Hostname=h) for h in "abc"))
