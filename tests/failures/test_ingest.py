@@ -147,6 +147,20 @@ def test_each_bad_record_is_rejected_with_its_reason(ingested: Ingested, folder:
     assert account.read == account.kept + sum(account.rejected.values()) == 14
 
 
+def test_a_damaged_file_is_read_up_to_the_line_of_its_damage(
+    ingested: Ingested, folder: Path, tmp_path: Path
+) -> None:
+    lines = [{"job_id": "application_1", "attempt": n, "text": OOM} for n in (1, 2)]
+    whole = "".join(json.dumps(line) + "\n" for line in lines)
+    # without the eight bytes of its checksum and length
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress((whole + '{"job_id": "7_3"').encode())[:-8])
+    rows, _, _ = ingested()
+    assert [row[:2] for row in rows] == [("application_1", 1), ("application_1", 2)]
+    with Trace(tmp_path / "trace") as trace:
+        rejects = trace.sql("select source_line, reason from rejects").fetchall()
+    assert rejects == [(3, "the compressed file is damaged")]
+
+
 def test_kernel_events_are_attributed_by_machine_and_time(ingested: Ingested, folder: Path) -> None:
     (folder / "7_3.1.out").write_text("RuntimeError: CUDA error: unspecified launch failure\n")
     (folder / "kern.log").write_text(

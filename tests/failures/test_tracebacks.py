@@ -55,6 +55,29 @@ def test_an_exception_that_is_indented_ends_the_traceback() -> None:
     assert (found.exception, found.last) == (3, 3)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ray.exceptions.RayTaskError(ValueError): x",
+        "tensorflow.python.framework.errors_impl.NotFoundError (see above for traceback): x",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+        "E: x",
+        "KeyboardInterrupt",
+    ],
+)
+def test_an_exception_follows_a_frame_without_its_source(line: str) -> None:
+    frame = '  File "a.py", line 3, in f'
+    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\n").found[0]
+    assert (found.exception, found.source) == (2, "")
+
+
+@pytest.mark.parametrize("line", ["E x", "E.1: x", "E (see below): x", "E(x) + 1"])
+def test_other_lines_after_a_frame_are_its_source(line: str) -> None:
+    frame = '  File "a.py", line 3, in f'
+    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\nKeyError: 1\n").found[0]
+    assert (found.exception, found.source) == (3, line)
+
+
 def test_a_traceback_without_its_end_names_no_exception() -> None:
     found = read(CHAINED.split("KeyError: ")[0] + "step 1 loss 0.3\n")
     assert found.found[0].exception == -1
