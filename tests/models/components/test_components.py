@@ -114,6 +114,7 @@ def test_a_user_of_two_virtual_clusters_is_one_user() -> None:
         "a": ("a-u001", "a-u002"),
     }
     assert model.by_user == pytest.approx({"a-u001": 0.4, "a-u002": 0.2, "b-u001": 0.4})
+    assert model.top_tenth_share == pytest.approx(0.4), "the busiest of three users"
     assert with_sample_names(jobs)["user"].tolist() == [
         *["a-u001"] * 3, "a-u002", "a-u001", *["b-u001"] * 4, "a-u002",
     ]  # fmt: skip

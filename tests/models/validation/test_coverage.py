@@ -71,6 +71,16 @@ def test_pairs_are_consecutive_and_of_one_length(monkeypatch: pytest.MonkeyPatch
     assert len(list(window_pairs(MADE, lengths_d=(5,)))) == len(every)
 
 
+@pytest.mark.parametrize(("last_h", "pairs"), [(239.5, 1), (238.5, 0)])
+def test_two_windows_of_five_days_end_within_an_hour_of_the_last_job(
+    monkeypatch: pytest.MonkeyPatch, last_h: float, pairs: int
+) -> None:
+    monkeypatch.setattr(coverage, "MIN_JOBS", 1)
+    at = 3_600 * np.array([0, 100, 200, last_h])
+    jobs = Observations.of_jobs("made", at, [1] * 4, [60.0] * 4)
+    assert len(list(window_pairs(jobs, lengths_d=(5,)))) == pairs
+
+
 @pytest.mark.parametrize("name", RESAMPLERS)
 def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
     window = next(window_pairs(MADE, lengths_d=(14,)))[0]
@@ -88,7 +98,10 @@ def test_resampled_jobs_are_jobs_of_the_window(name: str) -> None:
         assert all(own in jobs.groupby("user")["run_s"].apply(sorted).tolist() for own in of_user)
 
 
-@pytest.mark.parametrize(("days", "spans"), [((0, 1, 2), {0, 1, 2}), ((0, 7, 14), {0, 7, 14})])
+@pytest.mark.parametrize(
+    ("days", "spans"),
+    [((0, 1, 2), {0, 1, 2}), ((0, 7, 13), set(range(14))), ((0, 7, 14), {0, 7, 14})],
+)
 def test_days_or_weeks_of_users_move_to_any_other(days: tuple[int, ...], spans: set[int]) -> None:
     at = 1_797 + 86_400.0 * np.tile(days, 60)
     jobs = frame(at, 1.0, user=[f"u{i // 3}" for i in range(180)])
