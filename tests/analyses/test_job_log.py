@@ -1,6 +1,7 @@
 """Check overview, queueing delay, status and retries on traces small enough to count by hand."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,9 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from philly_analysis import Result, analyze
 from philly_analysis.analyses import job_status, overview, queueing_delay, retries, workload_account
 from philly_analysis.analyses.published import compare_published
-from philly_analysis.trace.manifest import Account, Manifest
+from philly_analysis.trace.manifest import Account, Manifest, Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import frame, trace_of
@@ -39,6 +41,19 @@ _ATTEMPTS = [
 def hand_drawn(tmp_path: Path) -> Iterator[Trace]:
     with Trace(trace_of(tmp_path / "t", _JOBS, _ATTEMPTS)) as trace:
         yield trace
+
+
+@pytest.mark.parametrize(("by", "said"), [(("status",), ()), (("selection",), ("Some jobs.",))])
+def test_findings_on_jobs_selected_from_a_trace_say_so(
+    hand_drawn: Trace, monkeypatch: pytest.MonkeyPatch, by: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    def plain(trace: Trace) -> Result:
+        return Result("plain", trace.sql("select gpus from jobs").df())
+
+    assert analyze(hand_drawn, plain).caveats == ()
+    sampled = replace(hand_drawn.manifest, sample=Sample("Some jobs.", by))
+    monkeypatch.setattr(hand_drawn, "manifest", sampled)
+    assert analyze(hand_drawn, plain).caveats == said
 
 
 def test_status_by_count_and_gpu_time(hand_drawn: Trace) -> None:

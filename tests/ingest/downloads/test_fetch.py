@@ -375,14 +375,15 @@ def test_files_that_belong_together_appear_together(
 def test_a_folder_of_other_things_stays_as_it_is(
     server: Server, parts: dict[str, bytes], tmp_path: Path
 ) -> None:
-    (tmp_path / "notes").write_text("mine")
+    for name in ("plans", "notes"):
+        (tmp_path / name).write_text("mine")
     with pytest.raises(OutputError, match="has notes, which is not one of the files"):
         fetch("mine", tmp_path)
     assert server.asked == []
     (tmp_path / "1.tar.gz").write_bytes(parts["1.tar.gz"])
     with pytest.raises(OutputError, match="has notes"):
         fetch("mine", tmp_path)
-    assert names(tmp_path) == ["1.tar.gz", "notes"]
+    assert names(tmp_path) == ["1.tar.gz", "notes", "plans"]
 
 
 def test_the_datasets_that_ship_are_whole_and_can_be_read() -> None:
