@@ -76,7 +76,7 @@ def test_two_windows_of_five_days_end_within_an_hour_of_the_last_job(
     monkeypatch: pytest.MonkeyPatch, last_h: float, pairs: int
 ) -> None:
     monkeypatch.setattr(coverage, "MIN_JOBS", 1)
-    at = 3_600 * np.array([0, 100, 200, last_h])
+    at = 3_600 * (1_000 + np.array([0, 100, 200, last_h]))
     jobs = Observations.of_jobs("made", at, [1] * 4, [60.0] * 4)
     assert len(list(window_pairs(jobs, lengths_d=(5,)))) == pairs
 
