@@ -221,13 +221,16 @@ def _weigh(matched: list[Evidence], text: Text) -> tuple[dict[str, Evidence], bo
     evidence: dict[str, Evidence] = {}
     recovered: list[Evidence] = []
     benign = ended = False
+    crashed = _crashed_ranks(matched, text)
     for found in matched:
         if found.rule.role == "benign":
             benign = True
             continue
         ended = ended or found.rule.role == "cascade"
-        if ended and found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION:
-            found = replace(found, rank=RANKS["consequence"])
+        if found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION:
+            own = rank_of(text.pieces[found.piece])
+            if ended or (own and crashed - {own}):
+                found = replace(found, rank=RANKS["consequence"])
         if _is_better(found, evidence.get(found.rule.id), text):
             if found.recovered:
                 recovered.append(found)
@@ -236,19 +239,13 @@ def _weigh(matched: list[Evidence], text: Text) -> tuple[dict[str, Evidence], bo
     for found in recovered:
         if _failed_again(found, evidence.values()):
             evidence[found.rule.id] = replace(found, rank=RANKS["root"])
-    crashed = {rank for found in matched for rank in _crashed_ranks(found, text)}
-    for name, found in evidence.items():
-        lost = found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION
-        if lost and (rank := rank_of(text.pieces[found.piece])) and crashed - {rank}:
-            evidence[name] = replace(found, rank=RANKS["consequence"])
     return evidence, benign or bool(recovered)
 
 
-def _crashed_ranks(found: Evidence, text: Text) -> list[str]:
-    """Return the rank of the process that a launcher reports to have ended by a segfault."""
-    if found.rule.role != "ending" or found.rule.fine != "segfault":
-        return []
-    return _REPORTED_RANK.findall(text.pieces[found.piece])
+def _crashed_ranks(matched: list[Evidence], text: Text) -> set[str]:
+    """Return the ranks of processes that a launcher reports to have ended by a segfault."""
+    reports = (f for f in matched if f.rule.role == "ending" and f.rule.fine == "segfault")
+    return {rank for f in reports for rank in _REPORTED_RANK.findall(text.pieces[f.piece])}
 
 
 def _is_better(found: Evidence, before: Evidence | None, text: Text) -> bool:

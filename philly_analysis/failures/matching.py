@@ -186,4 +186,6 @@ def _rank_in(text: Text, at: int, rule: Signature, raised: Traceback | None) -> 
     quiet = _QUIET.search(tag) is not None and _LOUD.search(tag) is None
     if quiet or _is_warned(text, at):
         return RANKS["warning"]
-    return max(rule.rank, RANKS["suspicion"] if _RETRIED.search(text.pieces[at]) else 0)
+    if _RETRIED.search(text.pieces[at]):
+        return max(rule.rank, RANKS["suspicion"])
+    return rule.rank

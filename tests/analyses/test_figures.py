@@ -506,6 +506,7 @@ def test_panels_of_waits_are_those_of_the_largest_virtual_clusters_with_their_co
     figure = ANALYSES["queueing_delay"].plot(Result("queueing_delay", table))
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert titles == ["all  n=500", "v6  n=65", *(f"v{i}  n={40 + i}" for i in (5, 4, 3, 2))]
+    assert [len(ax.lines) for ax in figure.axes] == [1, 2, 2, 2, 2, 2]
     shortest = [[x[0] for x, _ in map(np.transpose, lines(ax))] for ax in figure.axes]
     assert shortest == [[500], *([20, 20 + i] for i in (6, 5, 4, 3, 2))]
     assert [ax.get_xlabel() for ax in figure.axes] == [""] * 3 + ["wait"] * 3

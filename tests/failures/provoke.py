@@ -34,7 +34,7 @@ def _output(case: dict[str, Any]) -> str:
         Path(folder, "job.sh").write_text(case.get("script", ""), "utf-8")
         own = {"HOME": folder, "TRITON_CACHE_DIR": folder, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         try:
-            made = run(
+            output = run(
                 ["bash", "-c", case.get("command", "python3 train.py")],
                 cwd=folder,
                 env={**os.environ, **own, **case.get("env", {})},
@@ -43,10 +43,10 @@ def _output(case: dict[str, Any]) -> str:
                 stderr=STDOUT,
                 timeout=TIMEOUT_S,
                 check=False,
-            )
+            ).stdout
         except TimeoutExpired as late:
-            return (late.output or b"").decode("utf-8", "replace")
-        return made.stdout.decode("utf-8", "replace").replace(folder, "/job")
+            output = late.output or b""
+        return output.decode("utf-8", "replace").replace(folder, "/job")
 
 
 def main(out: str, *names: str) -> None:
