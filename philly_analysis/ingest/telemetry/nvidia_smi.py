@@ -15,7 +15,9 @@ DEFAULT_FIELDS = (
 )
 """Fields that a file without a header is assumed to have, in this order."""
 
-_IDENTITY = (("index",), ("uuid", "gpu_uuid"), ("pci.bus_id", "gpu_bus_id"), ("name", "gpu_name"))
+_BUS_ID = ("pci.bus_id", "gpu_bus_id")
+_IDENTITY = (("index",), ("uuid", "gpu_uuid"), _BUS_ID, ("name", "gpu_name"))
+_NEEDED = {"timestamp": ("timestamp",), "index": ("index", *_BUS_ID)}
 
 _TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
@@ -29,8 +31,7 @@ def parse_header(first: str) -> tuple[str, ...] | None:
 
 def missing_fields(columns: Sequence[str]) -> list[str]:
     """Return the fields that readings need: a time, and an index or bus id."""
-    needed = {"timestamp": ("timestamp",), "index": ("index", *_IDENTITY[2])}
-    return [name for name, either in needed.items() if not {*either} & {*columns}]
+    return [name for name, fields in _NEEDED.items() if not {*fields} & {*columns}]
 
 
 def is_row(text: str, columns: Sequence[str]) -> bool:

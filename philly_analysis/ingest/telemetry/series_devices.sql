@@ -13,6 +13,7 @@ with indexed as (
     series_machines.machine_id,
     series.mig_instance,
     series.says,
+    series.step_us,
     case
       when series.gpu is not null then series.gpu
       -- the driver counts GPUs in this order
@@ -24,7 +25,6 @@ with indexed as (
     end as gpu
   from series
   inner join series_machines using (series)
-  where series_machines.machine_id is not null
 ),
 
 devices as (
@@ -34,7 +34,7 @@ devices as (
     mig_instance,
     bit_or(says) as says
   from indexed
-  where gpu < 256
+  where machine_id is not null and gpu < 256
   group by all
 ),
 
@@ -65,16 +65,14 @@ numbered as (
 )
 
 select
-  series.series,
-  series_machines.machine_id,
+  indexed.series,
+  indexed.machine_id,
   n.index as gpu,
   coalesce(n.split, false) as split,
   case when n.says & 1 > 0 then 'util_pct' when n.says & 2 > 0 then 'engine_pct' end
     as util_measure,
-  series.step_us
-from series
-inner join series_machines using (series)
-left join indexed using (series)
+  indexed.step_us
+from indexed
 left join numbered as n
   on
     indexed.machine_id = n.machine_id

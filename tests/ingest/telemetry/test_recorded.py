@@ -11,12 +11,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.ingest.telemetry.history import MIB
 from tests.ingest.telemetry.made import made
 
 RECORDED = Path(__file__).with_name("recorded")
-NVML = pd.read_csv(RECORDED / "nvml.csv")
 STARTS = [float(line.split()[0]) for line in (RECORDED / "load.txt").read_text().splitlines()]
-MIB = 2**20 / 1e9
+NVML = pd.read_csv(RECORDED / "nvml.csv").assign(
+    mem_gb=lambda t: t["mem_used_bytes"] / 1e9, power_w=lambda t: t["power_mw"] / 1e3
+)
+RESERVED_GB = NVML["mem_gb"][NVML["at"] < STARTS[1]].median()
+"""Memory that NVML counts as used, and nvidia-smi does not."""
 MARGIN_S = 2
 """Seconds around a change that readings may show the state before, or the next one begin."""
 
@@ -39,10 +43,7 @@ def test_readings_of_a_known_load(name: str, tmp_path: Path) -> None:
         (moment.replace(tzinfo=UTC).timestamp(), util[0], mem and mem[0], power and power[0])
         for (moment, _), (util, _, mem, power) in found.samples("mem_used_gb", "power_w").items()
     ]
-    table = pd.DataFrame(readings, columns=["at", "util", "mem_used_bytes", "power_mw"])
-    reserved = NVML["mem_used_bytes"][
-        NVML["at"] < STARTS[1]
-    ].median()  # NVML counts what the driver reserves
+    table = pd.DataFrame(readings, columns=["at", "util", "mem_gb", "power_w"])
     for first, last in ((0, 1), (1, 2), (3, 4)):  # not the half second, which lies between readings
         ours, theirs = (
             t[t["at"].between(STARTS[first] + MARGIN_S, STARTS[last] - MARGIN_S)].mean()
@@ -50,7 +51,7 @@ def test_readings_of_a_known_load(name: str, tmp_path: Path) -> None:
         )
         assert ours["util"] == pytest.approx(theirs["util"], abs=1)
         if "few" not in name:
-            used = (theirs["mem_used_bytes"] - reserved) / 1e9
-            assert ours["mem_used_bytes"] == pytest.approx(used, abs=2 * MIB)
-            assert ours["power_mw"] == pytest.approx(theirs["power_mw"] / 1e3, rel=0.02)
+            used_gb = theirs["mem_gb"] - RESERVED_GB
+            assert ours["mem_gb"] == pytest.approx(used_gb, abs=2 * MIB)
+            assert ours["power_w"] == pytest.approx(theirs["power_w"], rel=0.02)
     assert table["util"].between(0, 100).all()
