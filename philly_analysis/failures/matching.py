@@ -33,7 +33,8 @@ WARNING_LINES = 4
 # the head of a message of several lines, as GROMACS, OpenFOAM, R, MATLAB and others write it
 _HEADS = re.compile(
     r"(?:\b(?i:(?:fatal|internal) error)\b[^:]{0,30}:(?: \([\w.-]{1,40}\))?"
-    r"|\bERROR:|^\s{0,8}Error in .{1,150}\) ?:|^Error using \S{1,80})\s{0,4}$"
+    r"|\bERROR:|^\s{0,8}Error in .{1,150}\) ?:|^Error using \S{1,80}(?: \(line \d{1,6}\))?"
+    r"|^Exception in (?:\w{1,20} )?(?:worker|process|thread)\b.{0,60}:)\s{0,4}$"
 )
 HEADED_LINES = 2
 _TAG_CHARS = 200
@@ -96,9 +97,14 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
             hints |= hints_in(raised.source)
         for part in filter(None, (line, _bar_of(piece))):
             listed = _LISTED.match(part) is not None
-            for rule in _rules_of(hints):
+            rules = _rules_of(hints)
+            relayed = not raised and any(
+                rule.role == "cascade" and matches(rule, part) for rule in rules
+            )
+            for rule in rules:
                 if (
                     not (listed and rule.level == "general rule")
+                    and not (relayed and _is_vague(rule))
                     and matches(rule, part)
                     and _fits(rule, raised)
                     and _near(rule, at, text, around)
@@ -106,6 +112,11 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
                     recovered = _recovered(rule, at, text)
                     yield Evidence(rule, _rank_in(text, at, rule, raised), at, recovered, around)
                     break
+
+
+def _is_vague(rule: Signature) -> bool:
+    """Whether a rule knows only that something failed, as a launcher says of others as well."""
+    return rule.level == "general rule" and rule.reason == "Traceback from crash"
 
 
 def _bar_of(piece: str) -> str:
