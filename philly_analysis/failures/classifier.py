@@ -37,11 +37,14 @@ BUFFER_CHARS = 16_384
 LOST_CONNECTION = "MPI runtime failure"
 UNKNOWN_EXCEPTION = "Traceback from crash"
 _BUT_LIBRARIES = frozenset({reason.name for reason in REASONS} - {"Cannot load libraries"})
+_BUT_CONNECTIONS = frozenset({reason.name for reason in REASONS} - {LOST_CONNECTION})
 _REPORTED_RANK = re.compile(r"\blocal_rank: (\d{1,6})\b")
 # consequences of an exception in another process, or its end
 CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
 _FROM_OUTSIDE = frozenset({"verdict", "interruption"})
 MESSAGE_LINES = 6
+# where MPICH lists its calls, the outer first, the cause last
+STACK_LINES = 12
 MOST_EVENTS = 50
 
 
@@ -198,18 +201,21 @@ def _ends_run(found: Evidence) -> bool:
 
 def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Evidence:
     """Return the line that explains an exception of general cause, among the lines after it."""
+    lines = MESSAGE_LINES
     if root.rule.role in ("implicit", "suspicion") and root.rule.reason == UNKNOWN_EXCEPTION:
         known = CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
     elif root.rule.level == "general rule" and text.pieces[root.piece].rstrip().endswith(":"):
         known = frozenset({root.rule.reason, NO_SIGNATURE, UNKNOWN_EXCEPTION})
     elif root.rule.id == "import_error":
         known = _BUT_LIBRARIES
+    elif root.rule.id == "mpich_fatal":
+        known, lines = _BUT_CONNECTIONS, STACK_LINES
     else:
         return root
     explains = (
         found
         for found in others
-        if root.piece < found.piece <= root.piece + MESSAGE_LINES
+        if root.piece < found.piece <= root.piece + lines
         and found.rank == root.rank
         and found.rule.reason not in known
     )

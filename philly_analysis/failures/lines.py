@@ -69,6 +69,7 @@ _INPUT = re.compile(
 # a shell about a line of a script, unless a process ended there
 _SCRIPT_LINE = re.compile(
     r"^(?:\S{1,200}: line \d{1,6}: (?!\s{0,10}\d{1,10} [A-Z])"
+    r"|(?:\S{0,200}[/.])?(?:da|a)?sh: \d{1,6}: "
     r"|(?:cp|mv|rm|ln|ls|cat|cd|sed|awk|tar|find|grep|head|tail|touch|mkdir|chmod|chown): "
     r"|fatal: (?:Authentication failed|could not read|unable to access|repository|not a git)"
     r"|error: (?:subprocess-exited-with-error|metadata-generation-failed)"
