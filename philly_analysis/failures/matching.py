@@ -33,7 +33,8 @@ WARNING_LINES = 4
 # the head of a message of several lines, as GROMACS, OpenFOAM, R, MATLAB and others write it
 _HEADS = re.compile(
     r"(?:\b(?i:(?:fatal|internal) error)\b[^:]{0,30}:(?: \([\w.-]{1,40}\))?"
-    r"|\bERROR:|^\s{0,8}Error in .{1,150}\) ?:|^Error using \S{1,80}(?: \(line \d{1,6}\))?"
+    r"|\bERROR:|^\s{0,8}Error in .{1,150}\) ?:|^Error using {1,4}\S{1,80}(?: \(line \d{1,6}\))?"
+    r"|^Inconsistency in user input:"
     r"|^Exception in (?:\w{1,20} )?(?:worker|process|thread)\b.{0,60}:)\s{0,4}$"
 )
 HEADED_LINES = 2
