@@ -13,7 +13,6 @@ FAILED = [case for case in CASES if case["reason"]]
 OUTPUTS = outputs()
 MISSED = {
     "hub-local-folder": "a tokenizer that lacks files, or a library: the message names both",
-    "extension-compile": "the header that a compiler misses is taken for an input",
     "jax-preallocated-oom": "killed while it waits for memory, it prints warnings only",
     "rank-not-set": "a wrong call of torch.distributed is an MPI error as well",
 }
