@@ -34,7 +34,7 @@ def test_an_unsure_verdict_is_said_to_be_unsure() -> None:
     found = classify("KeyError: 'x'\nNVRM: Xid (PCI:0000:3b:00): 45, pid=1").sentences
     unsure = [sentence for sentence in found if "of such verdicts are right" in sentence]
     assert unsure == [
-        "text 1: only the class or code of the error is known; 88% of such verdicts are right; "
+        "text 1: only the class or code of the error is known; 83% of such verdicts are right; "
         "also possible: CUDA failure."
     ]
     assert not any("usually mended" in s for s in classify("reading configuration\n").sentences)
