@@ -5,7 +5,7 @@ to read as the public trace. Each step runs in its own process:
 
 - DuckDB's typed scan of the raw files;
 - ingest, the first report on the new trace, and a second report;
-- lower bounds: hashing the raw files and copying the samples, by libraries alone;
+- lower bounds, by libraries alone: hashing, converting, copying and counting the samples;
 - separately, the joins of samples with attempts, a report that reuses them, and each analysis.
 
 A profile of ingest and report on a small archive follows. All generated files are removed.
@@ -53,7 +53,7 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     for step in ("page", "later report"):
         costs += (replace(cost, step=step) for cost in run("report"))
     _forget(trace)
-    costs += run("floor", "hash", "copy")
+    costs += run("floor", "hash", "convert", "copy", "count")
     with Trace(trace) as opened:
         answerable = [n for n, a in ANALYSES.items() if opened.tables.issuperset(a.NEEDS)]
     costs += run("join", *sorted({r.samples for r in relations().values() if r.samples}))

@@ -20,6 +20,8 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.ingest.build import input_of
@@ -30,38 +32,59 @@ from tests.bench.costs import Cost
 
 def scan(raw: Path, _trace: Path, _name: str) -> None:
     """Parse every field of the raw files as its type, and discard the rows."""
-    gpus = ", ".join(f"'gpu{i}': 'double'" for i in range(16))
-    columns = {
-        "cluster_gpu_util": f"{gpus}, 'rest': 'varchar'",
-        "cluster_cpu_util": "'cpu_util': 'double'",
-        "cluster_mem_util": "'mem_total': 'double', 'mem_free': 'double'",
-    }
     with duckdb.connect() as con:
         con.execute("set preserve_insertion_order = false")
-        for name, fields in columns.items():
-            relation = (
-                f"read_csv('{raw / name}', columns = {{'time': 'varchar', 'machine': 'varchar', "
-                f"{fields}}}, header = true, delim = ',', quote = '', escape = '', "
-                "auto_detect = false, nullstr = ['NA', ''], null_padding = true, "
-                "ignore_errors = true)"
-            )
+        for relation in _samples(raw):
             counts = ", ".join(f"count({c})" for c in con.sql(f"from {relation} limit 0").columns)
             con.sql(f"select {counts} from {relation}").fetchall()
         log = f"read_json('{raw}/cluster_job_log')"
         con.sql(f"select count(attempts), count(jobid) from {log}").fetchall()
 
 
-def floor(raw: Path, trace: Path, name: str) -> None:
-    """Run the lower bounds of ingest beside parsing, by libraries alone.
+def _samples(raw: Path) -> list[str]:
+    """Return a relation of DuckDB for each raw file of samples, with typed fields."""
+    gpus = ", ".join(f"'gpu{i}': 'double'" for i in range(16))
+    columns = {
+        "cluster_gpu_util": f"{gpus}, 'rest': 'varchar'",
+        "cluster_cpu_util": "'cpu_util': 'double'",
+        "cluster_mem_util": "'mem_total': 'double', 'mem_free': 'double'",
+    }
+    return [
+        f"read_csv('{raw / name}', columns = {{'time': 'varchar', 'machine': 'varchar', "
+        f"{fields}}}, header = true, delim = ',', quote = '', escape = '', "
+        "auto_detect = false, nullstr = ['NA', ''], null_padding = true, ignore_errors = true)"
+        for name, fields in columns.items()
+    ]
 
-    ``hash`` hashes each raw file once; ``copy`` reads and writes the samples of the trace once.
+
+def floor(raw: Path, trace: Path, name: str) -> None:
+    """Run the lower bounds of ingest and report, by libraries alone.
+
+    ``hash`` hashes each raw file once; ``convert`` parses the raw samples and writes them as
+    Parquet, as they are; ``copy`` reads and writes the samples of the trace once; ``count`` reads
+    them once and counts their readings by whole percent, whatever the attempt.
     """
     with TemporaryDirectory(dir=trace.parent) as made, ThreadPoolExecutor() as pool:
+        files = trace.glob("*_samples/*.parquet")
         if name == "hash":
             deque(pool.map(input_of, raw.glob("cluster_*")), maxlen=0)
+        elif name == "convert":
+            with duckdb.connect() as con:
+                con.execute("set preserve_insertion_order = false")
+                for i, relation in enumerate(_samples(raw)):
+                    con.sql(f"from {relation}").write_parquet(f"{made}/{i}", compression="snappy")
+        elif name == "copy":
+            deque(pool.map(partial(_copy, folder=Path(made)), files), maxlen=0)
         else:
-            copy = partial(_copy, folder=Path(made))
-            deque(pool.map(copy, trace.glob("*_samples/*.parquet")), maxlen=0)
+            deque(pool.map(_count, files), maxlen=0)
+
+
+def _count(file: Path) -> None:
+    rows = pq.read_table(file, use_threads=False)
+    for name in {"util_pct", "cpu_pct", "mem_used_gb"} & {*rows.column_names}:
+        column = rows[name].combine_chunks()
+        values = column.values if name == "util_pct" else column
+        np.bincount(np.ceil(values.fill_null(101).cast(pa.float64()).to_numpy()).astype(np.int64))
 
 
 def _copy(file: Path, folder: Path) -> None:
