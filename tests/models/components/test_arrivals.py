@@ -144,6 +144,15 @@ def test_gaps_of_at_most_half_a_minute_keep_their_length_in_a_sample(
     assert placed.tolist() == at
 
 
+def test_the_last_hour_may_be_short() -> None:
+    """Two gaps of 30 s in 3600 and in 660 s: 1770 and 300 s are left before and after."""
+    gaps = [IntrahourGaps(1, (30, 30), (100, 100))]
+    placed = place_arrivals(np.array([3, 0, 3]), gaps, 0.0, 660, np.random.default_rng(0))
+    assert placed.tolist() == [1770, 1800, 1830, 7500, 7530, 7560]
+    even = place_arrivals(np.array([500, 0, 500]), [], 0.0, 660, np.random.default_rng(0))
+    assert 3500 < even[499] < 3600 and even[500] >= 7200 and 7840 < even[-1] < 7860
+
+
 def test_a_sample_has_the_working_day() -> None:
     at = MODEL.sample(np.random.default_rng(0), days=56)
     hour = (at % 86_400) // 3_600
