@@ -225,7 +225,7 @@ class Association:
         """Return the sentence of the direction with the correlation and its interval."""
         words = {"rises": rises, "falls": falls, "unclear": unclear}[self.direction]
         if np.isnan(self.low):
-            few = self.n < FEWEST or self.clusters < FEWEST
+            few = self.clusters < FEWEST
             why = "too few to tell" if few else "a constant quantity"
             return f"{words} (n = {self.n:,}: {why})."
         return (

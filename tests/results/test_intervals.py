@@ -75,8 +75,13 @@ def test_jobs_of_one_user_are_one_observation() -> None:
     assert found.rho == pytest.approx(1) and found.direction == "unclear"
 
 
-def test_a_constant_has_no_correlation() -> None:
-    assert rank_association([1] * 10, range(10)).direction == "unclear"
+@pytest.mark.parametrize(
+    ("users", "why"), [("aab", "too few to tell"), ("aabbcc", "a constant"), ("abc", "a constant")]
+)
+def test_a_constant_has_no_correlation(users: str, why: str) -> None:
+    found = rank_association([1] * len(users), range(len(users)), [*users])
+    assert found.direction == "unclear"
+    assert f": {why}" in found.sentence(rises="up", falls="down", unclear="unclear")
 
 
 def test_the_interval_of_a_share_of_independent_observations_is_students() -> None:
@@ -143,6 +148,8 @@ def test_events_on_few_places_are_overdispersed() -> None:
     assert p < 0.001
     assert dispersion(np.ones(50, int), days)[1] == 1
     assert np.isnan(dispersion([1, 0], [1, 1])[1]) and np.isnan(dispersion([3], [1])[1])
+    # a place that was never observed does not count
+    assert dispersion([*lemons, 0], [*days, 0]) == (uneven, p)
     # twice the days, twice the failures: as chance would have it
     assert dispersion([10, 20], [100.0, 200.0])[1] > 0.9
 
