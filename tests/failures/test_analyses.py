@@ -88,6 +88,7 @@ def test_repetition_per_job_and_user(drawn: Trace) -> None:
     assert row["top_user_pct"] == 75
     # over the three rows: 6 trials, 2 + 1 + 1 jobs, 2 + 1 + 1 users
     assert (result.fact("trials_per_job"), result.fact("trials_per_user")) == (1.5, 1.5)
+    assert (result.fact("top"), result.fact("top_trials_pct")) == (3, 100)
     assert "Import error recurs most for the same user: 2.0 times" in " ".join(result.sentences)
 
 
