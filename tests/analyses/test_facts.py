@@ -150,6 +150,19 @@ def test_facts_are_those_of_the_table(name: str, rich_results: dict[str, Result]
     }
 
 
+def test_means_of_utilisation_name_their_sizes_and_statuses(
+    rich_results: dict[str, Result],
+) -> None:
+    told = {f.name: f.meaning for f in rich_results["gpu_util"].facts}
+    for name, words in {
+        "mean_all_all_pct": "all sizes, all statuses",
+        "mean_Pass_all_pct": "all sizes, Pass",
+        "mean_all_8_pct": "8 GPUs, all statuses",
+        "mean_Killed_8_pct": "8 GPUs, Killed",
+    }.items():
+        assert told[name] == f"mean utilisation, {words}"
+
+
 @pytest.mark.parametrize("name", sorted(EXPECTED.keys() - ABSENT))
 def test_an_interval_contains_its_fact(name: str, rich_results: dict[str, Result]) -> None:
     facts = {f.name: f.value for f in rich_results[name].facts}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from philly_analysis.analyses import notebook_definitions
+from philly_analysis.analyses import gpu_util, notebook_definitions
 from philly_analysis.analyses.published import compare_published
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.result import Result
@@ -15,6 +15,8 @@ from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import frame, random_tables, trace_of
+from tests.analyses.plain import Rows, by
+from tests.analyses.rich_trace import rich_tables
 
 
 def test_containers_count_as_servers(tmp_path: Path) -> None:
@@ -68,6 +70,24 @@ def test_only_the_study_cluster_is_compared_with_curves(tmp_path: Path) -> None:
             found = notebook_definitions.compute(trace).comparisons
         assert bool(found) != synthetic
         assert all(c.measured is not None and 0 <= c.measured <= 100 for c in found)
+
+
+def test_utilisation_is_compared_with_the_curves_of_its_figure(tmp_path: Path) -> None:
+    manifest = Manifest(name="t", source="philly", synthetic=False)
+    with Trace(write_trace(tmp_path / "t", rich_tables(1), manifest)) as trace:
+        found = gpu_util.compute(trace).comparisons
+        groups = by(Rows(trace).notebook_gpu_util, "figure gpus status")
+    expected = {}
+    for (figure, gpus, status), rows in groups.items():
+        curve = {5: "gpu_util", 6: "gpu_util_dedicated"}[figure]
+        group = f"{gpus}" if figure == 6 else f"{status} {gpus}"
+        if group in published_numbers.groups(curve):
+            what = f"largest gap to the notebook's Figure {figure}, {group} GPU" + "s" * (gpus > 1)
+            expected[what] = published_numbers.largest_gap_pct(
+                published_numbers.curve(curve, group), [row.util_pct for row in rows]
+            )
+    assert {c.what: c.measured for c in found} == pytest.approx(expected)
+    assert {(figure, gpus) for figure, gpus, _ in groups} >= {(5, 1), (5, 8), (5, 16), (6, 8)}
 
 
 def test_a_gang_is_named_once_where_this_definition_has_a_curve() -> None:
