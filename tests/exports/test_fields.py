@@ -268,6 +268,7 @@ def test_windows_start_at_the_first_job(
         exported(name, dialect, late, gpus=40)
     done = exported(name, dialect, late, gpus=40, partial=True)
     assert (done.jobs, done.jobs_read) == (5, 4)
+    assert any(s.startswith("5 nodes of 8 GPUs, 40 in all") for s in done.assumed)
     assert done.gpu_h_read == pytest.approx((600 + 800 + 16_000 + 288_000) / 3600)
 
 

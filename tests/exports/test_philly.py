@@ -17,6 +17,8 @@ from philly_analysis.workload import Workload
 from tests.exports.files import lines
 from tests.exports.tiny import TINY
 from tests.support import archives
+from tests.support.small_traces import at as minute
+from tests.support.small_traces import paper_trace
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 # 08:59 UTC is 01:59 PDT, 09:00 UTC is 01:00 PST: the hour that came twice
@@ -129,6 +131,24 @@ def test_notes_list_what_is_not_carried(tmp_path: Path) -> None:
     # the archive has three statuses, and its readers select Pass
     assert entry["status"] == "Pass"
     assert "status of 1 jobs: Pass" in done.assumed
+
+
+def test_samples_that_the_files_cannot_hold_are_counted(tmp_path: Path) -> None:
+    samples = pl.DataFrame(
+        {
+            "sampled_at": [minute(m) for m in range(5)],
+            "machine_id": "m0",
+            "seconds": [60.0, None, 61.0, 15.0, 60.0],
+            "util_pct": [[5.0] * gpus for gpus in (4, 8, 9, 8, 10)],
+        }
+    )
+    machines = pl.DataFrame({"machine_id": ["m0", "m1"], "gpus": [10, 8]})
+    trace = paper_trace(tmp_path / "trace", machines=machines, gpu_samples=samples)
+    done = export(trace, "philly", tmp_path / "raw")
+    assert [s for s in done.not_carried if "samples" in s] == [
+        "durations of 2 samples, which a reader assumes to be a minute",
+        "utilisation of GPUs beyond the 8th of a machine, in 2 samples",
+    ]
 
 
 @pytest.mark.parametrize(
