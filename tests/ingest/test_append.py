@@ -136,6 +136,8 @@ def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     manifest = ingest("slurm", raw, tmp_path / "t", append=True).manifest
     assert "Files read before and passed over: 1." in manifest.notes
     assert [i.file for i in manifest.inputs] == ["1.txt", "2.txt"]
+    # the second of the three jobs was printed again
+    assert pl.read_parquet(tmp_path / "t" / manifest.files["raw/sacct"][0]).height == 3
     ingest("slurm", raw, tmp_path / "whole")
     assert_same(tmp_path / "t", tmp_path / "whole")
 
@@ -440,6 +442,22 @@ def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: 
     assert same(tables(out), new)
     named = {out / file for files in Manifest.read(out).files.values() for file in files}
     assert left and set((out / "parts").rglob("*.parquet")) <= named
+
+
+def test_appended_files_are_on_the_disk_before_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(writer, "_flush", flushed.append)
+    out, known = tmp_path / "t", set[str]()
+    for day in range(3):
+        flushed.clear()
+        ingest("philly", philly_day(tmp_path / str(day), [day]), out, append=True)
+        files = set(Manifest.read(out).every_file)
+        if day:
+            until = next(i for i, file in enumerate(flushed) if "manifest" in file.name)
+            assert {out / file for file in files - known} <= set(flushed[:until])
+        known |= files
 
 
 def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
