@@ -103,6 +103,16 @@ def test_the_day_is_tested_on_days_that_did_not_choose_its_thirds() -> None:
     assert effect.low < 1 < effect.high
 
 
+def test_the_panel_of_a_cycle_is_relative_to_its_mean() -> None:
+    days = pd.to_datetime(["2026-01-05", "2026-01-06", "2026-01-06"])
+    rows = pd.DataFrame({"day": days, "hour": [3, 3, 23], "jobs": [20, 10, 18]})
+    panel = DAY.panel(rows)  # two an hour on average
+    assert panel["x"].tolist() == [*range(24)]
+    assert panel["n"].tolist() == [0, 0, 0, 30, *[0] * 19, 18]
+    assert panel["y"].tolist() == [0, 0, 0, 15, *[0] * 19, 9]
+    assert DAY.panel(rows.head(0))["y"].tolist() == [0] * 24
+
+
 def users(
     rng: np.random.Generator, n: int, *, effect: float = 1, related: float = 1
 ) -> pd.DataFrame:

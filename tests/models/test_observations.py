@@ -47,6 +47,8 @@ def test_observations_of_a_trace_by_hand(tmp_path: Path) -> None:
     assert jobs["last_share"].tolist()[:2] == [1, 0.6] and jobs["attempts"].tolist()[:2] == [1, 2]
     assert jobs["censored"].tolist() == [False, False, True, False]
     assert every == 4 and last.jobs["gpus"].tolist() == [8, 1] and last.failures.empty
+    some = last.where([False, True])
+    assert some.jobs.to_dict("list") == {c: [v] for c, v in last.jobs.iloc[1].items()}
     # the attempt that still runs has no known time to failure
     assert data.failures.fillna(-1).to_numpy().tolist() == [["disk", 8, -1], ["oom", 2, 240]]
     assert data.spreads.to_numpy().tolist() == [[1, 1, 2], [2, 1, 2], [8, 1, 1]]

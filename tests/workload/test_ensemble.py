@@ -1,6 +1,7 @@
 """Check ensembles: draws by seed, offered loads, what-ifs of every draw."""
 
 import pickle
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ OTHERS = [pytest.param(n, marks=pytest.mark.slow) for n in shipped() if n not in
 def test_draws_offer_the_requested_load(name: str) -> None:
     sizes: tuple[tuple[float, dict[str, Any]], ...] = ((1.2, {"jobs": 400}), (0.8, {"days": 7}))
     for offered, size in sizes:
-        drawn = load_model(name).sample(gpus=64, offered=offered, seed=2, **size)
+        begin = datetime(2026, 1, 5)
+        drawn = load_model(name).sample(gpus=64, offered=offered, seed=2, start=begin, **size)
         # GPU-seconds of the jobs over those of 64 GPUs from the first submission to the last
         ran = (
             drawn.attempts.pl()
@@ -68,6 +70,8 @@ def test_draws_offer_the_requested_load(name: str) -> None:
             .sum()
         )
         assert float(ran) / (64 * span_s(drawn)) == pytest.approx(offered, abs=0.005)
+        at = drawn.jobs.pl()["submitted_at"]
+        assert at.is_sorted() and at[0] >= begin
         assert size.get("jobs", len(drawn.jobs)) == len(drawn.jobs)
         if "days" in size and name != "thetagpu":  # where there are days without a job
             assert span_s(drawn) / 86_400 == pytest.approx(7, rel=0.35)
