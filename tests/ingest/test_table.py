@@ -54,6 +54,38 @@ def test_times_are_read_in_the_units_and_zones_that_the_map_names(
     assert attempts == [(began, datetime(2021, 4, 1, 13)), (began, None), (began, None)]
 
 
+@pytest.mark.parametrize(
+    ("files", "ids"),
+    [
+        (
+            {"a": "n,c\n,x\n7,x\n7,y\n8,y\n8,y2\n9,y\n"},
+            ["000000002", "9", "x:7", "y2:8", "y:7", "y:8"],
+        ),
+        (
+            {"a": "n,c\n,x\n7,x\n", "b": "n,c\n,x\n"},
+            ["7", "a.csv:000000002", "b.csv:000000002"],
+        ),
+    ],
+)
+def test_jobs_are_named_by_cluster_or_line_where_their_identifier_is_not_enough(
+    files: dict[str, str], ids: list[str], tmp_path: Path, ingested: Ingest
+) -> None:
+    raw = write(
+        tmp_path,
+        """
+        [jobs]
+        files = "*.csv"
+        job_id = "n"
+        cluster = "c"
+        submitted_at = {value = "2026-01-05T00:00:00Z"}
+        """,
+        **files,
+    )
+    assert ingested("table", raw).rows("select job_id from jobs order by all") == [
+        (job_id,) for job_id in ids
+    ]
+
+
 def test_what_start_and_end_follow_from(tmp_path: Path, ingested: Ingest) -> None:
     raw = write(
         tmp_path,
