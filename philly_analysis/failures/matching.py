@@ -99,16 +99,15 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
         for part in filter(None, (line, _bar_of(piece))):
             listed = _LISTED.match(part) is not None
             rules = _rules_of(hints)
-            relayed = not raised and any(
-                rule.role == "cascade" and matches(rule, part) for rule in rules
-            )
+            relays = [rule for rule in rules if rule.role == "cascade"]
             for rule in rules:
                 if (
                     not (listed and rule.level == "general rule")
-                    and not (relayed and _is_vague(rule))
                     and matches(rule, part)
                     and _fits(rule, raised)
                     and _near(rule, at, text, around)
+                    # a vague rule gives way to a launcher's report of other processes
+                    and (raised or not _is_vague(rule) or not any(matches(r, part) for r in relays))
                 ):
                     recovered = _recovered(rule, at, text)
                     yield Evidence(rule, _rank_in(text, at, rule, raised), at, recovered, around)

@@ -123,6 +123,7 @@ def test_a_logged_error_is_read_like_one_that_is_printed(level: str) -> None:
 def test_hints_are_lower_case_and_one_is_in_what_the_pattern_matches() -> None:
     for rule in TABLE:
         assert all(hint == hint.lower() and len(hint) > 2 for hint in rule.hints), rule.id
+        assert len(set(rule.hints)) == len(rule.hints), rule.id
         matched = [line for line in split_lines([rule.example]).pieces if rule.pattern.search(line)]
         assert any(hint in line.lower() for line in matched for hint in rule.hints), rule.id
 
