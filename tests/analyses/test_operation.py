@@ -210,6 +210,7 @@ def test_failures_of_servers_drawn_by_hand(tmp_path: Path) -> None:
     assert by_gpus[1024]["mttf_low_s"] == pytest.approx(by_gpus[8]["mttf_low_s"] / 128)
     assert [by_gpus[16][c] for c in ("attempts", "lost", "seen_mttf_s")] == [1, 1, 86_400]
     assert gangs.fact("expected_gangs") == pytest.approx(2 * 3 / days)
+    assert "1 attempt on several servers was lost" in gangs.sentences[-1]
 
 
 def test_a_log_that_cannot_tell_of_servers_claims_nothing(tmp_path: Path) -> None:

@@ -92,5 +92,7 @@ def test_a_level_counts_as_long_as_it_lasts(tmp_path: Path) -> None:
         )
     ) as trace:
         levels = trace.sql("select used_pct, hours from occupancy order by all").fetchall()
+        result = occupancy.compute(trace)
     # nothing is used from the last moment of the log on, which has no length
     assert levels == [(25, 1.0), (75, 0.5)]
+    assert result.sentences[1] == "The cluster was never two thirds full."

@@ -83,6 +83,8 @@ def test_users_errors_are_not_retried() -> None:
     # 4 GPUs for 70 s and twice 2 for 90 s are saved; two jobs that passed fail now
     assert "3 jobs end earlier" in said[0] and "; 2 of them passed" in said[0]
     assert f"saves {(4 * 70 + 4 * 90) / 3600:,.0f} GPU hours" in said[0]
+    long = failing("long", 4, (20, "Syntax error"), (3600 * 50, "Syntax error"), (3600 * 20, None))
+    assert "saves 280 GPU hours; 1 of them passed" in without_retries([long])[1][0]
 
 
 def test_early_failures_occur_in_the_prerun_pool() -> None:

@@ -16,7 +16,7 @@ from philly_analysis import analyze, export, ingest, query, simulate, tables, ve
 from philly_analysis.errors import InputError, OutputError, TraceError
 from philly_analysis.trace.checksums import digest
 from philly_analysis.trace.manifest import MANIFEST, Manifest
-from philly_analysis.trace.object_storage import fetch_trace, is_address
+from philly_analysis.trace.object_storage import fetch_raw, fetch_trace, is_address
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 from tests.analyses.clusters import random_tables
@@ -247,6 +247,14 @@ def test_a_copy_is_updated_with_new_files_only(
     assert fetch_trace(ADDRESS) == first
     assert store.noted["get_file"] == ["parts/000002/jobs.parquet"]
     assert (first / "derived" / "waits-000001-0.parquet").read_text() == "kept"
+
+
+def test_raw_files_are_copied_with_their_folders(store: Store) -> None:
+    for name in ("jobs.txt", "2017/10/gpu.csv"):
+        store.pipe_file(f"/raw/site/{name}", name.encode())
+    with fetch_raw("memory://raw/site") as copy:
+        found = [p.relative_to(copy).as_posix() for p in copy.rglob("*") if p.is_file()]
+    assert sorted(found) == ["2017/10/gpu.csv", "jobs.txt"]
 
 
 @pytest.mark.slow

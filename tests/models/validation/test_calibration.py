@@ -38,6 +38,10 @@ def test_the_older_model_makes_run_times_longer_with_the_gang_as_fitted() -> Non
     for size in (1, 4, 16):
         long = (drawn.loc[drawn["gpus"] == size, "run_s"] > 400).mean()
         assert long == pytest.approx(0.1 + 0.05 * size, abs=0.05), size
+    log_run = np.log(drawn["run_s"])
+    for part, mean in ((log_run[log_run < 6], 3), (log_run[log_run >= 6], 9)):
+        assert part.mean() == pytest.approx(mean, abs=0.03)
+        assert part.std() == pytest.approx(0.4, rel=0.1)
 
 
 def test_distances_by_hand() -> None:
