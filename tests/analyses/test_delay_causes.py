@@ -14,7 +14,7 @@ from philly_analysis.simulator.simulation import simulate
 from philly_analysis.trace.manifest import Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
-from tests.analyses.clusters import frame, trace_of
+from tests.analyses.clusters import frame, random_tables, trace_of
 from tests.support.facts import number
 from tests.support.simulated import simulated_causes
 
@@ -83,6 +83,20 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
     assert by_cause[["fair_share", "fragmentation", "unknown"]].to_list() == [78, 40, 30]
     assert result.fact("fair_share_pct") == pytest.approx(200 / 3)
     assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
+
+
+def test_shares_by_estimated_quotas_are_those_of_their_rows(tmp_path: Path) -> None:
+    tables = random_tables(11, 400, tidy=True)
+    path = trace_of(tmp_path / "t", tables.pop("jobs"), tables.pop("attempts"), **tables)
+    with Trace(path) as trace:
+        result = delay_causes.compute(trace)
+        causes = trace.sql("select * from wait_causes").df()
+    shares = {}
+    for method, rows in causes.groupby("method"):
+        known = rows[rows["cause"].isin(["fair_share", "fragmentation"])]
+        shares[f"fair_share_{method}_pct"] = 100 * (known["cause"] == "fair_share").mean()
+    assert len(set(shares.values())) == 3
+    assert {name: result.fact(name) for name in shares} == pytest.approx(shares)
 
 
 @pytest.mark.slow

@@ -137,5 +137,4 @@ def _section(text: str, title: str) -> tuple[pd.DataFrame, str]:
     about, _, rest = text.partition(f"## {title}\n")[2].partition("\n|")
     lines = f"|{rest}".split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
-    names = [f"{n} ({head[:i].count(n) + 1})" if n in head[:i] else n for i, n in enumerate(head)]
-    return pd.DataFrame(rows, columns=names), " ".join(about.split())
+    return pd.DataFrame(rows, columns=head), " ".join(about.split())
