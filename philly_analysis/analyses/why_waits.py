@@ -200,7 +200,7 @@ def _gang_comparison(sums: pd.DataFrame) -> str:
     sums = sums[sums["n"] >= _FEWEST]
     gangs = figures.ordered(sums.index, GANGS)
     means = [float(sums["s"][g] / sums["n"][g]) for g in gangs]
-    if len(gangs) < 2 or not means[0] or means[-1] < 1.5 * means[0]:
+    if not gangs or not means[0] or means[-1] < 1.5 * means[0]:
         return ""
     return (
         f"The mean wait of gangs of {gang_label(gangs[-1])} is {number(means[-1] / means[0])} "

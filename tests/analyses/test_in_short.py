@@ -114,6 +114,13 @@ def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(tmp_path: P
     assert answer.advice.endswith("Jobs of 2-4 GPUs have 100 % of this waiting time: 2.17 h.")
 
 
+def test_two_gang_sizes_are_compared_and_one_is_not() -> None:
+    sums = pd.DataFrame({"n": [40, 50], "s": [40 * 60.0, 50 * 120.0]}, index=["1", "5-8"])
+    wanted = "The mean wait of gangs of 5-8 GPUs is 2.00 times that of 1 GPU: 2 min and 1 min."
+    assert why_waits._gang_comparison(sums) == wanted
+    assert why_waits._gang_comparison(sums.head(1)) == ""
+
+
 def test_the_advice_on_quotas_names_the_virtual_cluster(tmp_path: Path) -> None:
     # the quota is as large as a, so that b exceeds it until a ends
     runs = [("a", 1, 0, 60), ("b", 1, 60, 100)]

@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 
 from philly_analysis import export
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.formats import opendc
+from philly_analysis.exports.formats import gavel, opendc
 from philly_analysis.workload import Machine, Workload
 from tests.exports import consumers
 from tests.exports.conftest import Exporter
@@ -64,6 +64,13 @@ def test_shockwave(exported: Exporter) -> None:
     assert {len(r) for r in rows} == {12}
     assert [(r[7], int(r[10])) for r in rows] == [("static", run_s) for run_s in SMALL_RUNS]
     assert [float(r[11]) for r in rows] == [0, 10, 20, 20]
+
+
+def test_shockwave_starts_jobs_at_rounds_of_1921_seconds() -> None:
+    # c, submitted at 500, starts at 1921 and ends in the third round, at 3921; then it stops
+    runs_s, submitted = pl.Series([1000.0, 2500.0, 2000.0, 10.0]), [0.0, 0.0, 500.0]
+    read = [gavel._before_idle(pl.Series([*submitted, last_s]), runs_s) for last_s in (3900, 3922)]
+    assert read == [4, 3]
 
 
 @pytest.mark.parametrize("seed", range(5))
