@@ -44,31 +44,22 @@ _CHUNK = 1 << 16
 """Readings that are counted at once: few enough for a processor's cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """Intervals of a relation, sorted by start: the columns of INTERVAL, and keys of its own."""
+def cut_intervals(rows: pa.Table, begins: datetime, ends: datetime) -> pa.Table:
+    """Return the intervals that readings of some time may reach, cut to that time.
 
-    rows: pa.Table
-    from_us: IntArray
-    until_us: IntArray
-
-    @classmethod
-    def of(cls, rows: pa.Table) -> Self:
-        """Return intervals from rows that are sorted by ``from_at``."""
-        return cls(rows, *(timestamps_us(rows[name]) for name in ("from_at", "until_at")))
-
-    def within(self, begins: datetime, ends: datetime) -> Self:
-        """Return those that readings of some time may reach, cut to that time."""
-        since, late = moment_us(begins), moment_us(ends + LONGEST_READING)
-        stop = int(np.searchsorted(self.from_us, late))
-        reached = self.until_us[:stop] > since
-        rows = self.rows.slice(0, stop).filter(pa.array(reached))
-        from_us = np.maximum(self.from_us[:stop][reached], since)
-        until_us = np.minimum(self.until_us[:stop][reached], late)
-        for name, moments in (("from_at", from_us), ("until_at", until_us)):
-            index = rows.schema.get_field_index(name)
-            rows = rows.set_column(index, name, pa.array(moments).view(pa.timestamp("us")))
-        return type(self)(rows, from_us, until_us)
+    Parameters
+    ----------
+    rows
+        Intervals, sorted by start: the columns of INTERVAL, and keys of their own.
+    """
+    since, late = moment_us(begins), moment_us(ends + LONGEST_READING)
+    rows = rows.slice(0, int(np.searchsorted(timestamps_us(rows["from_at"]), late)))
+    rows = rows.filter(pa.array(timestamps_us(rows["until_at"]) > since))
+    for name in ("from_at", "until_at"):
+        moments = pa.array(timestamps_us(rows[name]).clip(since, late))
+        index = rows.schema.get_field_index(name)
+        rows = rows.set_column(index, name, moments.view(pa.timestamp("us")))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,7 +239,7 @@ class Materializer:
             of_week = {name: self._read_intervals(file, week) for name, file in intervals.items()}
             for partition in partitions:
                 name = partition.relation.name
-                rows = _rows_digest(self.con.from_arrow(of_week[name].rows))
+                rows = _rows_digest(self.con.from_arrow(of_week[name]))
                 digest = text_digest(partition.code, *sizes, rows)
                 file = partition.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
                 if not any(_reuse(other / file.name, file) for other in partition.before):
@@ -250,7 +250,10 @@ class Materializer:
                     files=tuple(map(str, week.files)),
                     begins=begins,
                     ends=ends,
-                    intervals={name: of_week[name].within(begins, ends).rows for name in files},
+                    intervals={
+                        name: histograms.cut_intervals(of_week[name], begins, ends)
+                        for name in files
+                    },
                     listed=listed,
                 )
                 yield _WeekSlice(week, files, samples)
@@ -287,7 +290,7 @@ class Materializer:
         self.con.sql(relation.sql).write_parquet(str(file), compression="lz4")
         return file
 
-    def _read_intervals(self, file: Path, week: _Week) -> histograms.Intervals:
+    def _read_intervals(self, file: Path, week: _Week) -> pa.Table:
         """Read the intervals that may have samples of a week, cut to it."""
         rows = self.con.read_parquet(escape_glob(file))
         late = ConstantExpression(week.ends + LONGEST_READING)
@@ -296,8 +299,8 @@ class Materializer:
         others = [column for column in rows.columns if column != "from_at"]
         # sorted, so that sums are added in the same order
         order = ", ".join(f'"{column}"' for column in ("from_at", *others))
-        found = histograms.Intervals.of(rows.order(order).to_arrow_table())
-        return found.within(week.begins, week.ends)
+        found = rows.order(order).to_arrow_table()
+        return histograms.cut_intervals(found, week.begins, week.ends)
 
     def _weeks(self, table: str) -> list[_Week]:
         """Return the weeks of a table of samples; one without samples if it is empty."""
