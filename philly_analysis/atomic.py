@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from functools import cache
@@ -150,11 +150,12 @@ class FolderHandle:
         """Open a folder; one that cannot be opened is known by its path alone."""
         self._folder = self.path = folder
         self._descriptor: int | None = None
+        self.close: Callable[[], object] = lambda: None
         with suppress(OSError):
             self._descriptor = os.open(folder, os.O_RDONLY)
             by_descriptor = Path(f"/proc/self/fd/{self._descriptor}")
             self.path = by_descriptor if by_descriptor.is_dir() else folder
-        self.close = weakref.finalize(self, _close, self._descriptor)
+            self.close = weakref.finalize(self, os.close, self._descriptor)
 
     @property
     def in_place(self) -> bool:
@@ -165,11 +166,6 @@ class FolderHandle:
             return os.path.samestat(self._folder.stat(), os.fstat(self._descriptor))
         except OSError:
             return False
-
-
-def _close(descriptor: int | None) -> None:
-    if descriptor is not None:
-        os.close(descriptor)
 
 
 def scratch_folder() -> Path:
