@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,14 +116,12 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
         raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
 
 
-@contextmanager
-def _append_lock(out: Path) -> Iterator[None]:
+def _append_lock(out: Path) -> AbstractContextManager[None]:
     """Keep other processes from appending to a trace, or replacing it, while the block runs."""
     busy = TraceError(
         f"another process is appending to {out} or replacing it. Try again when it is done."
     )
-    with exclusive(out / _LOCK, busy):
-        yield
+    return exclusive(out / _LOCK, busy)
 
 
 def replace_manifest(out: Path, manifest: Manifest) -> Manifest:
