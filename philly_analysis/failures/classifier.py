@@ -147,7 +147,7 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
         confidence = confidence_of(level, "")
         tiers = tiers_of(NO_SIGNATURE)
         return Failure(NO_SIGNATURE, tiers, fine, "", 0, "", level, confidence, events)
-    level = _level(root)
+    level = "guess" if root.rank >= RANKS["suspicion"] else root.rule.level
     return Failure(
         reason=root.rule.reason,
         tiers=tiers_of(root.rule.reason),
@@ -269,10 +269,6 @@ def _last(matched: list[Evidence]) -> int:
     )
 
 
-def _level(root: Evidence) -> str:
-    return "guess" if root.rank >= RANKS["suspicion"] else root.rule.level
-
-
 def _events(
     text: Text, matched: list[Evidence], root: Evidence | None, tracebacks: Tracebacks
 ) -> tuple[Event, ...]:
@@ -281,15 +277,7 @@ def _events(
 
     def add(at: int, part: Part, rule: Signature | None, around: Traceback | None) -> None:
         if at not in found and len(found) < MOST_EVENTS:
-            reason, name = (rule.reason, rule.id) if rule else ("", "")
-            found[at] = describe(
-                part,
-                text.pieces[at],
-                text.line_number(at),
-                reason=reason,
-                rule=name,
-                around=around,
-            )
+            found[at] = describe(text, at, part, rule, around)
 
     if root:
         add(root.piece, "root", root.rule, root.around)

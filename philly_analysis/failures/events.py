@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from philly_analysis.failures.context import Text
 from philly_analysis.failures.lines import rank_of
+from philly_analysis.failures.signature import Signature
 from philly_analysis.failures.tracebacks import Traceback
 
 Part = Literal["root", "consequence", "noise"]
@@ -56,9 +58,10 @@ class Event:
 
 
 def describe(
-    part: Part, piece: str, number: int, *, reason: str, rule: str, around: Traceback | None
+    text: Text, at: int, part: Part, rule: Signature | None, around: Traceback | None
 ) -> Event:
-    """Describe a piece of a line as an event."""
+    """Describe a piece of a text as an event."""
+    piece = text.pieces[at]
     time = _TIME.search(piece[:_HEAD_CHARS])
     return Event(
         part=part,
@@ -66,10 +69,10 @@ def describe(
         rank=rank_of(piece),
         time=time.group().strip("[ ]") if time else "",
         relation=around.relation if around else "",
-        reason=reason,
-        rule=rule,
+        reason=rule.reason if rule else "",
+        rule=rule.id if rule else "",
         line=piece.strip()[:LONGEST_LINE_CHARS],
-        line_number=number,
+        line_number=text.line_number(at),
     )
 
 

@@ -118,7 +118,7 @@ def split_lines(texts: Iterable[str | bytes]) -> Lines:
     r"""Split texts into lines without colours; a carriage return starts a new piece of its line."""
     import polars as pl
 
-    decoded = [_without_colours(decode(text)).replace("\r\n", "\n") for text in texts]
+    decoded = [_ANSI.sub("", decode(text)).replace("\r\n", "\n") for text in texts]
     lines = pl.DataFrame({"piece": pl.Series(decoded, dtype=pl.String)})
     lines = lines.with_row_index("text").with_columns(pl.col("piece").str.split("\n"))
     before = pl.col("piece").list.len().cum_sum().shift(fill_value=0)
@@ -135,10 +135,6 @@ def split_lines(texts: Iterable[str | bytes]) -> Lines:
         lines = _split_pieces(lines.with_columns(pieces))
     starts = lines["text"].search_sorted(pl.Series(range(len(decoded) + 1)))
     return Lines(lines.with_row_index(), starts.to_list())
-
-
-def _without_colours(text: str) -> str:
-    return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def _split_pieces(lines: "pl.DataFrame") -> "pl.DataFrame":
