@@ -180,7 +180,7 @@ def _sacct_lines_case(rng: Random, p: float, folder: Path) -> Outcome:
     header = parse_header(lines[0]) or detect_header(lines[:50], ())
     if header is None:
         return Outcome()
-    layout = Layout(header.names, header.delimiter, ends=header.ends, users=("u1",))
+    layout = Layout(header, users=("u1",))
     found = list(rejoin(layout, list(enumerate(lines, 1))[header.lines :]))
     assert len({r.line for r in found}) == len(found), "a line begins two records"
     return Outcome(sum(r.fault is None for r in found), sum(r.fault is not None for r in found))

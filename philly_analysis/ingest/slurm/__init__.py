@@ -22,12 +22,12 @@ from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.jobstats import read_summaries
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.printed import (
-    Header,
     detect_header,
     insert_records,
     parse_header,
     read_printed,
 )
+from philly_analysis.ingest.slurm.rejoin import Header
 from philly_analysis.ingest.slurm.running import read_running
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan

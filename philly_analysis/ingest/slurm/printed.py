@@ -6,7 +6,7 @@ text contains the delimiter or a line break.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -26,23 +26,13 @@ from philly_analysis.ingest.slurm.fields import (
     missing_fields,
     slurm_command,
 )
-from philly_analysis.ingest.slurm.rejoin import Layout, Record, rejoin
+from philly_analysis.ingest.slurm.rejoin import Header, Layout, Record, rejoin
 from philly_analysis.ingest.sql import arrow_table, create_table
 
 _BATCH_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
 
 _HEADER = re.compile(r"(?P<first>[A-Za-z]\w*)(?P<delimiter>[^\w\s]+|\s)")
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """Layout of a file: fields, delimiter, whether it ends each line, and header lines."""
-
-    names: tuple[str, ...]
-    delimiter: str
-    ends: bool
-    lines: int = 1
 
 
 def parse_header(first: str) -> Header | None:
@@ -61,10 +51,10 @@ def parse_header(first: str) -> Header | None:
 def detect_header(lines: Sequence[str], others: Sequence[Header]) -> Header | None:
     """Return the layout of a file without a header, if it is a known list's or another file's."""
     lists = [Header(names, d, ends=False, lines=0) for d in DELIMITERS for names in LISTS]
-    known = [Header(h.names, h.delimiter, h.ends, lines=0) for h in others]
+    known = [replace(header, lines=0) for header in others]
     filled = [line for line in lines if line.strip()]
     for header in (*lists, *known):
-        layout = Layout(header.names, header.delimiter, ends=header.ends, users=())
+        layout = Layout(header, users=())
         fit = sum(isinstance(layout.parse(line), dict) for line in filled)
         if filled and fit * 2 > len(filled):
             return header
@@ -111,9 +101,7 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
         if "user" in place
         else []
     )
-    layout = Layout(
-        header.names, header.delimiter, ends=header.ends, users={user for (user,) in users}
-    )
+    layout = Layout(header, {user for (user,) in users})
     first = header.delimiter.join(header.names)
     incomplete = con.execute(
         "select source_line, line from sacct_split where not complete and line <> $header "

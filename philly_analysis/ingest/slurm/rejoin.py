@@ -38,8 +38,18 @@ class Record:
     fault: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Layout of a file: fields, delimiter, whether it ends each line, and header lines."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    ends: bool
+    lines: int = 1
+
+
 class Layout:
-    """The fields of a file in order, and their delimiter.
+    """The fields of a file in order, and their delimiter, to split its records.
 
     Parameters
     ----------
@@ -47,16 +57,13 @@ class Layout:
         Users of complete records. Other names, which may contain the delimiter, are tried last.
     """
 
-    def __init__(
-        self, names: Sequence[str], delimiter: str, *, ends: bool = False, users: Collection[str]
-    ) -> None:
+    def __init__(self, header: Header, users: Collection[str]) -> None:
         """Compile the test of each field."""
-        self.names = [name.lower() for name in names]
-        self.delimiter = delimiter
-        self.ends = ends
+        self.names = [name.lower() for name in header.names]
+        self.delimiter, self.ends = header.delimiter, header.ends
         self._tests = [matcher(name) for name in self.names]
         self._free = [name in FREE for name in self.names]
-        self._long = [delimiter == "," and name in LONG for name in self.names]
+        self._long = [self.delimiter == "," and name in LONG for name in self.names]
         self._named = [name in ("user", "group") for name in self.names]
         # pieces that a field may take beyond the first
         self._most = [
