@@ -65,9 +65,7 @@ class SampleFile:
     def write(self, parts: list[pa.Table], begins: int, ends: int) -> Written:
         """Write the rows of each part, whose times are in a range."""
         before = self._before(begins, ends)
-        keys = [
-            self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], begins) for rows in parts
-        ]
+        keys = [self._keys(rows, begins) for rows in parts]
         found = [
             _firsts(key, rows["line"].to_numpy(), before)
             for key, rows in zip(keys, parts, strict=True)
@@ -100,10 +98,10 @@ class SampleFile:
             longest[there] = length  # ascending, so that the longest is assigned last
         return longest
 
-    def _keys(self, moments: _Numbers, machine: pa.ChunkedArray, origin: int) -> _Numbers:
+    def _keys(self, rows: pa.Table, origin: int) -> _Numbers:
         """Combine time and machine into one number that sorts by time."""
-        number: _Numbers = machine.to_numpy()
-        return (moments - origin) * len(self.names) + number
+        number: _Numbers = rows["machine"].to_numpy()
+        return (timestamps_us(rows["sampled_at"]) - origin) * len(self.names) + number
 
     def _before(self, origin: int, end: int) -> _Numbers:
         """Return the keys of earlier rows in a range of time."""
@@ -118,8 +116,7 @@ class SampleFile:
             "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
             params={"names": self.names.to_pylist(), "origin": origin, "end": end},
         )
-        rows = found.to_arrow_table()
-        return np.sort(self._keys(timestamps_us(rows["sampled_at"]), rows["machine"], origin))
+        return np.sort(self._keys(found.to_arrow_table(), origin))
 
     def _joined(
         self, parts: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
