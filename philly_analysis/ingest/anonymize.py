@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
-from philly_analysis.trace import RAW, REJECTS, TABLES, Account, Input, Manifest, Table, TextKind
+from philly_analysis.trace import (
+    RAW,
+    REJECTS,
+    TABLES,
+    Input,
+    Manifest,
+    Table,
+    TextKind,
+    find_files,
+)
 
 _KEY_BYTES = 32
 _HASH_BYTES = 10
@@ -110,18 +119,16 @@ def anonymize(folder: Path, manifest: Manifest, key: bytes) -> Manifest:
     inputs = tuple(
         Input(names.name(i.file), i.bytes, names.name(i.digest)) for i in manifest.inputs
     )
+    files = find_files(folder)
     for table in (*TABLES.values(), REJECTS):  # sentences last, when all names are known
-        single = folder / f"{table.name}.parquet"
-        for file in (
-            [single] if single.is_file() else sorted(folder.glob(f"{table.name}/*.parquet"))
-        ):
-            _rewrite(file, table, names)
+        for file in files.get(table.name, ()):
+            _rewrite(folder / file, table, names)
     accounts = []
     for account in manifest.accounts:
         rejected = Counter[str]()
         for reason, rows in account.rejected.items():
             rejected[names.sentence(reason)] += rows
-        accounts.append(Account(account.table, account.read, account.kept, dict(rejected)))
+        accounts.append(replace(account, rejected=dict(rejected)))
     return replace(
         manifest,
         inputs=inputs,
