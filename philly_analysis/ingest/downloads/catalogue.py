@@ -166,11 +166,8 @@ def _sizes(pending: Sequence[Dataset], out: Path) -> str:
         sizes = [size_of(file, _HEAD_TIMEOUT_S) for file in dataset.files]
         known = sum(size or 0 for size in sizes)
         total += known
-        parts.append(
-            f"{dataset.name} {known / 1e6:,.1f} MB"
-            if all(sizes)
-            else f"{dataset.name} size unknown"
-        )
+        size = f"{known / 1e6:,.1f} MB" if all(sizes) else "size unknown"
+        parts.append(f"{dataset.name} {size}")
     text = f"Downloading to {out}: {', '.join(parts)}; at least {total / 1e6:,.1f} MB in all."
     if unknown := [d.name for d in pending if not all(file.known for file in d.files)]:
         text += (
