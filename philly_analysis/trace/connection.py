@@ -35,11 +35,7 @@ def connect(
 
 def keep_with(con: duckdb.DuckDBPyConnection, thing: object) -> None:
     """Keep a reference to a thing until the connection and all its relations are gone."""
-
-    def reference() -> str:
-        return str(id(thing))
-
-    con.create_function("keeps_reference", reference, [], "VARCHAR")
+    con.create_function("keeps_reference", lambda: str(id(thing)), [], "VARCHAR")
 
 
 def prepare(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:

@@ -70,13 +70,12 @@ def describe(
     return tables
 
 
-def _span(table: str, sql: Callable[[str], Rows]) -> tuple[Any, Any]:
+def _span(table: str, sql: Callable[[str], Rows]) -> tuple[Any, ...]:
     """Return the first and last moment in a table; None without times."""
     times = [c.name for c in TABLES[table].columns if c.type.startswith("timestamp")]
     if not times:
         return None, None
     earliest = ", ".join(f"min({name})" for name in times)
     latest = ", ".join(f"max({name})" for name in times)
-    found = sql(f"select least({earliest}), greatest({latest}) from {table}").fetchall()
-    start, end = found[0]
-    return start, end
+    [span] = sql(f"select least({earliest}), greatest({latest}) from {table}").fetchall()
+    return span

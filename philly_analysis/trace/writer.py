@@ -207,12 +207,8 @@ def write_tables(folder: Path, tables: Mapping[str, "pl.DataFrame | pa.Table"]) 
     with duckdb.connect() as con:
         rows = {name: 0 for name in TABLES if name in tables}
         for name in rows:
-            table, data = TABLES[name], tables[name]
-            arrow = pa.table(data)
-            con.register("rows", arrow)
-            columns = table.completed(arrow.column_names)
-            con.execute(f"create table {name} as select {columns} from rows")
-            con.unregister("rows")
+            table, arrow = TABLES[name], pa.table(tables[name])
+            con.from_arrow(arrow).select(table.completed(arrow.column_names)).create(name)
             if wrong := violations(con, table):
                 raise TraceError(f"{name} is not valid: {'; '.join(wrong)}")
             typed = con.table(name).to_arrow_table()
