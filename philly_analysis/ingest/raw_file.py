@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,9 +85,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         It is truncated, or a line is longer than any line of a log.
     """
     with gzip_errors(path), open_bytes(path) as file:
-        for number in count(1):
-            if not (line := read_line(file, path)):
-                return
+        for number, line in enumerate(iter(lambda: read_line(file, path), b""), 1):
             yield number, decode_line(line)
 
 

@@ -164,9 +164,7 @@ def _records(file: Path, layout: Layout) -> Iterator[tuple[int, str, list[str]]]
     pending: list[tuple[int, str]] = []
 
     def lines(opened: IO[str]) -> Iterator[str]:
-        for number in itertools.count(1):
-            if not (line := opened.readline(_LINE_CHARS)):
-                return
+        for number, line in enumerate(iter(lambda: opened.readline(_LINE_CHARS), ""), 1):
             if len(line) == _LINE_CHARS and not line.endswith("\n"):
                 raise InputError(
                     f"{file}, line {number}, is longer than {_LINE_CHARS >> 20} MB: it is damaged, "
