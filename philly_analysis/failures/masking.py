@@ -3,7 +3,7 @@
 import re
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -18,8 +18,7 @@ class Mask(NamedTuple):
 @cache
 def masks() -> tuple[Mask, ...]:
     """Read ``masks.toml``: the masks in the order in which they are applied."""
-    path = files("philly_analysis.failures") / "masks.toml"
-    rules = tomllib.loads(path.read_text(encoding="utf-8"))
+    rules = tomllib.loads(Path(__file__).with_name("masks.toml").read_text("utf-8"))
     found = []
     for rule in rules["mask"]:
         pattern = "".join(rule["pattern"])

@@ -4,13 +4,12 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
 def _read(name: str) -> dict[str, Any]:
-    path = files("philly_analysis.failures") / f"{name}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text("utf-8"))
 
 
 PRECEDENCE = _read("precedence")
