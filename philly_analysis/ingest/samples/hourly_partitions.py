@@ -66,7 +66,7 @@ class HourlyPartitions:
         if sum(part.waiting for part in self.parts) > _WAITING_ROWS:
             raise OutOfOrderError
         if until == math.inf:
-            self._begin(self._hours)
+            self._begin()
             while self._under_way:
                 self._finish()
 
@@ -111,15 +111,15 @@ class HourlyPartitions:
         if fit and merged[-1] - merged[0] < longest:
             self._hours = merged
         else:
-            self._begin(self._hours)
+            self._begin()
             self._hours = hours
 
     def _rows(self, hour: int) -> int:
         return max(part.rows[hour] for part in self.parts)
 
-    def _begin(self, hours: list[int]) -> None:
-        """Submit the writing of a file once memory allows its rows."""
-        if not hours:
+    def _begin(self) -> None:
+        """Submit the writing of the current file once memory allows its rows."""
+        if not (hours := self._hours):
             return
         rows = sum(part.rows[hour] for hour in hours for part in self.parts)
         while self._under_way and (
@@ -142,9 +142,9 @@ class HourlyPartitions:
     def _finish(self) -> None:
         """Wait for the file that was submitted first."""
         _, under_way = self._under_way.popleft()
-        written = under_way.result()
-        for machine in np.flatnonzero(written.longest != NO_ROW).tolist():
-            self._longest[machine] = max(self._longest[machine], int(written.longest[machine]))
-        for part, count, lines in zip(self.parts, written.kept, written.repeats, strict=True):
+        kept, repeats, longest = under_way.result()
+        for machine in np.flatnonzero(longest != NO_ROW).tolist():
+            self._longest[machine] = max(self._longest[machine], int(longest[machine]))
+        for part, count, lines in zip(self.parts, kept, repeats, strict=True):
             part.kept += count
             part.repeats.append(lines)

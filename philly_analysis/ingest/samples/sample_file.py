@@ -27,21 +27,8 @@ NO_ROW = -1
 _Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Result of writing a file.
-
-    Attributes
-    ----------
-    kept, repeats
-        Rows kept of each part, and the lines of repeated keys.
-    longest
-        Length of the longest list of each machine; NO_ROW if it has no row.
-    """
-
-    kept: list[int]
-    repeats: list[_Numbers]
-    longest: _Numbers
+Written = tuple[list[int], list[_Numbers], _Numbers]
+"""Rows kept of each part, the lines of repeated keys, and the longest list of each machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +64,10 @@ class SampleFile:
             rows = self._joined(parts, keys, firsts, begins)
         if len(rows):
             self._write(rows)
-        return Written(
-            [len(first) for first in firsts],
-            [
-                part["line"].to_numpy()[repeat]
-                for part, (_, repeat) in zip(parts, found, strict=True)
-            ],
-            self._longest_of(rows),
-        )
+        repeats = [
+            part["line"].to_numpy()[repeat] for part, (_, repeat) in zip(parts, found, strict=True)
+        ]
+        return [len(first) for first in firsts], repeats, self._longest_of(rows)
 
     def _longest_of(self, rows: pa.Table) -> _Numbers:
         """Return the length of the longest list of each machine; NO_ROW if it has no row."""
