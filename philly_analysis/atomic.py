@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from philly_analysis.errors import TraceError
+from philly_analysis.errors import TraceError, file_errors
 
 _RECOVERY_TIMEOUT_S = 1.0
 """How long a reader waits for a writer that is replacing a folder."""
@@ -176,15 +176,11 @@ def scratch_folder() -> Path:
     TraceError
         The folder cannot be created.
     """
-    try:
+    advice = ". Set TMPDIR to a folder with free space."
+    with file_errors(TraceError, "no temporary folder can be created", advice):
         session = _session_folder(Path(tempfile.gettempdir()), os.getpid())
         session.mkdir(mode=0o700, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=session))
-    except OSError as error:
-        raise TraceError(
-            f"no temporary folder can be created: {error.strerror or error}. Set TMPDIR to a "
-            "folder with free space."
-        ) from None
 
 
 @cache

@@ -4,6 +4,7 @@ import inspect
 import tomllib
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, ValuesView
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
@@ -41,6 +42,23 @@ class MissingTableError(PhillyError):
 
 class QueryError(PhillyError):
     """SQL is not one valid SELECT, or does not run."""
+
+
+@contextmanager
+def file_errors(kind: type[PhillyError], failed: str, advice: str = "") -> Iterator[None]:
+    """Raise errors of the file system as errors of a kind.
+
+    Parameters
+    ----------
+    failed
+        What failed, as ``jobs.csv cannot be read``; the system's reason follows.
+    advice
+        What to try, after the reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{failed}: {error.strerror or error}{advice}") from error
 
 
 class UnknownNameError(PhillyError):

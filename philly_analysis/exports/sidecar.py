@@ -13,7 +13,7 @@ from shlex import quote
 from string import Template
 
 from philly_analysis import atomic
-from philly_analysis.errors import ExportError, SuggestsNames
+from philly_analysis.errors import ExportError, SuggestsNames, file_errors
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Digest, digests
 from philly_analysis.workload import UNKNOWN, Cluster, Demand
@@ -220,12 +220,10 @@ def replace_export(file: Path, force: bool) -> Iterator[Path]:
         raise ExportError(f"{file} exists. Give another name, or force=True to replace it.")
     if file.exists() and not sidecar.is_file():
         raise ExportError(f"{file} is not an export (no {sidecar.name}), so it is not replaced.")
-    try:
-        with atomic.atomic_write(file) as partial:
-            try:
-                yield partial
-                sidecar_of(partial).replace(sidecar)
-            finally:
-                sidecar_of(partial).unlink(missing_ok=True)
-    except OSError as error:
-        raise ExportError(f"{file} cannot be written: {error.strerror or error}") from error
+    failed = f"{file} cannot be written"
+    with file_errors(ExportError, failed), atomic.atomic_write(file) as partial:
+        try:
+            yield partial
+            sidecar_of(partial).replace(sidecar)
+        finally:
+            sidecar_of(partial).unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from philly_analysis.errors import ExportError, UnknownNameError
+from philly_analysis.errors import ExportError, UnknownNameError, file_errors
 from philly_analysis.exports.codec import Accepted, Format
 from philly_analysis.exports.estimates import MEANING
 from philly_analysis.exports.formats.batsim import BATSIM
@@ -158,10 +158,8 @@ def validate(
     chosen = _format(format)
     described = chosen.dialect(dialect)
     speeds = Path(throughputs) if throughputs else None
-    try:
+    with file_errors(ExportError, f"{file} cannot be read"):
         return chosen.codecs[described.name].validate(described, Path(file), speeds)
-    except OSError as error:
-        raise ExportError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
 def _format(name: str) -> Format:

@@ -10,7 +10,7 @@ from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, file_errors
 from philly_analysis.failures.classifier import Failure, classify_texts
 from philly_analysis.failures.events import Event
 from philly_analysis.failures.explanation import sentences
@@ -68,7 +68,7 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
     last: deque[bytes] = deque()
     last_bytes = skipped_lines = 0
     damaged = False
-    try:
+    with file_errors(InputError, f"{path} cannot be read"):
         with path.open("rb") as raw:
             compressed = raw.read(2) == _GZIP
         with gzip.open(path) if compressed else path.open("rb") as file:
@@ -85,8 +85,6 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
                         skipped_lines += skipped.count(b"\n")
             except (EOFError, zlib.error, gzip.BadGzipFile):
                 damaged = True
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     text = bytes(first) + b"".join(last)
     return Output(text, first.count(b"\n") + 1, skipped_lines, damaged)
 

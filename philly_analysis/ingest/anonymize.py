@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, file_errors
 from philly_analysis.trace import (
     RAW,
     REJECTS,
@@ -54,14 +54,12 @@ def load_key(file: Path, out: Path) -> bytes:
     """
     if file.resolve().is_relative_to(out.resolve()):
         raise InputError(f"the key {file} would be in the trace. Give a file outside of it.")
-    try:
+    with file_errors(InputError, f"the key {file}", "."):
         if not file.exists():
             created = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(created, "wb") as new:
                 new.write(secrets.token_bytes(_KEY_BYTES))
         key = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"the key {file}: {error.strerror or error}.") from None
     if len(key) < _KEY_BYTES:
         raise InputError(
             f"{file} has {len(key)} bytes; a key has {_KEY_BYTES}. Give the name of a "

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, file_errors
 
 LONGEST_LINE_BYTES = 64 << 20
 """Limit on the length of a line; a longer one is not read."""
@@ -112,10 +112,8 @@ def first_lines(path: Path, lines: int = _FIRST_LINES) -> list[str]:
     InputError
         It cannot be read.
     """
-    try:
+    with file_errors(InputError, f"{path} cannot be read"):
         return [line for _, line in islice(text_lines(path), lines)]
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 Read = Callable[[Path], object]

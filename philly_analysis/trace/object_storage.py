@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from philly_analysis.atomic import atomic_write, exclusive, scratch_folder
-from philly_analysis.errors import InputError, OutputError, PhillyError, TraceError
+from philly_analysis.errors import InputError, OutputError, PhillyError, TraceError, file_errors
 from philly_analysis.progress import step
 from philly_analysis.trace.checksums import Digest, digest_of, digests
 from philly_analysis.trace.manifest import MANIFEST, Manifest, not_a_trace
@@ -181,17 +181,13 @@ class RemoteFolder:
             if (cache / MANIFEST).read_text("utf-8") == text:
                 return cache
         busy = OutputError(f"another process is copying {self.address}. Wait until it is done.")
-        try:
+        advice = ". Set the environment variable PHILLY_CACHE to a folder with free space."
+        with file_errors(OutputError, f"{cache.parent} cannot be written", advice):
             cache.mkdir(parents=True, exist_ok=True)
             with exclusive(cache.with_name(f".{cache.name}.lock"), busy):
                 self._copy(manifest.digests)
                 with atomic_write(cache / MANIFEST) as partial:
                     partial.write_text(text, "utf-8")
-        except OSError as error:
-            raise OutputError(
-                f"{cache.parent} cannot be written: {error.strerror or error}. Set the environment "
-                "variable PHILLY_CACHE to a folder with free space."
-            ) from None
         return cache
 
     def _copy(self, expected: Mapping[str, Digest]) -> None:

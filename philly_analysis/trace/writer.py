@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.atomic import atomic_write, exclusive, recover, remove_stale
-from philly_analysis.errors import TraceError
+from philly_analysis.errors import TraceError, file_errors
 from philly_analysis.trace.columns import Table
 from philly_analysis.trace.integrity import check_digests, check_sizes, with_digests
 from philly_analysis.trace.manifest import MANIFEST, Manifest, find_files
@@ -96,24 +96,21 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
         `out` is no trace, cannot be written, or another process is appending to it.
     """
     Manifest.read(recover(out))
-    try:
-        with _append_lock(out):
-            manifest = Manifest.read(out)
-            check_sizes(out, manifest)
-            check_digests(out, manifest, manifest.files)
-            remove_stale(out / MANIFEST)
-            _remove_unlisted(out, manifest)
-            folder = out / PARTS / f"{manifest.generation + 1:06}"
-            folder.mkdir(parents=True)
-            try:
-                yield folder, manifest
-            finally:
-                if Manifest.read(out).generation == manifest.generation:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    with suppress(OSError):  # it has files of other generations
-                        folder.parent.rmdir()
-    except OSError as error:
-        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
+    with file_errors(TraceError, f"{out} cannot be written"), _append_lock(out):
+        manifest = Manifest.read(out)
+        check_sizes(out, manifest)
+        check_digests(out, manifest, manifest.files)
+        remove_stale(out / MANIFEST)
+        _remove_unlisted(out, manifest)
+        folder = out / PARTS / f"{manifest.generation + 1:06}"
+        folder.mkdir(parents=True)
+        try:
+            yield folder, manifest
+        finally:
+            if Manifest.read(out).generation == manifest.generation:
+                shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):  # it has files of other generations
+                    folder.parent.rmdir()
 
 
 def _append_lock(out: Path) -> AbstractContextManager[None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from philly_analysis.errors import ExportError
+from philly_analysis.errors import ExportError, file_errors
 from philly_analysis.exports.codec import (
     Accepted,
     Content,
@@ -32,10 +32,9 @@ def read_speeds(path: Path) -> pl.DataFrame:
         The file is missing or is not laid out like Gavel's ``simulation_throughputs.json``.
     """
     try:
-        table = json.loads(path.read_text("utf-8"))[_WORKER]
+        with file_errors(ExportError, f"{path} cannot be read"):
+            table = json.loads(path.read_text("utf-8"))[_WORKER]
         rows = [(*ast.literal_eval(key), float(entry["null"])) for key, entry in table.items()]
-    except OSError as error:
-        raise ExportError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, SyntaxError) as error:
         raise ExportError(
             f"{path} is not a throughput file of Gavel's kind ({error!r}): it should map "

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from philly_analysis.errors import InputError, OutputError, UnknownNameError
+from philly_analysis.errors import InputError, OutputError, UnknownNameError, file_errors
 from philly_analysis.ingest.downloads.download import download_all, download_lock
 from philly_analysis.ingest.downloads.http_file import (
     RemoteFile,
@@ -123,7 +123,7 @@ def fetch(
         selected = _at_url(selected, url)
     place = Path(out if out is not None else dataset)
     folder, retries = place.resolve(), retries or RetryPolicy()
-    try:
+    with file_errors(OutputError, f"{place} cannot be written"):
         if len(selected.files) == 1 and not (selected.map or selected.unpack):
             [file] = selected.files
             folder.mkdir(parents=True, exist_ok=True)
@@ -135,8 +135,6 @@ def fetch(
         if selected.map:
             texts["map.toml"] = (_MAPS / f"{selected.map}.toml").read_text("utf-8")
         download_all(selected.files, folder, retries, texts=texts, unpack=selected.unpack)
-    except OSError as error:
-        raise OutputError(f"{place} cannot be written: {error.strerror or error}") from None
     return place
 
 

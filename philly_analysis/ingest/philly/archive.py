@@ -5,7 +5,7 @@ import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
 
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, file_errors
 from philly_analysis.ingest.downloads.catalogue import published
 from philly_analysis.ingest.raw_file import gzip_errors
 
@@ -47,13 +47,11 @@ def find_files(folder: Path) -> dict[str, Path]:
         hint = f" Did you mean {inner.parent}?" if inner else ""
         raise InputError(f"{folder} has no cluster_job_log, which is required.{hint}")
     for path in found.values():
-        try:
-            with path.open("rb") as file:
-                first = file.read(64)
-        except OSError as error:
-            raise InputError(
-                f"{path} cannot be read: {error.strerror}. Check its permissions."
-            ) from None
+        with (
+            file_errors(InputError, f"{path} cannot be read", ". Check its permissions."),
+            path.open("rb") as file,
+        ):
+            first = file.read(64)
         if not first:
             raise InputError(f"{path} is empty. Fetch it again.")
     return found

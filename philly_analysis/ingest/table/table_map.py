@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.errors import InputError, UnknownNameError, file_errors
 from philly_analysis.ingest.table.map_keys import KEYS, ORIGINS, Kind, Parse, delimiter, text, texts
 from philly_analysis.study import END_REASONS, STATUSES
 from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, Column, Sample
@@ -114,9 +114,8 @@ def load_map(name: str | Path) -> TableMap:
         if path.parent != SHIPPED or not path.is_file():
             raise UnknownNameError("map", str(name), (p.stem for p in SHIPPED.glob("*.toml")))
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        with file_errors(InputError, f"{path} cannot be read", "."):
+            raw = tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}.") from None
     root = _Section(path, "", raw)
