@@ -3,20 +3,17 @@
 import tomllib
 from pathlib import Path
 
-_TABLES = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text("utf-8"))
+_TABLES: dict[str, dict[str, tuple[str, float]]] = tomllib.loads(
+    Path(__file__).with_name("metrics.toml").read_text("utf-8")
+)
 
-
-def _measures(exporter: str) -> dict[str, tuple[str, float]]:
-    return {name: (measure, factor) for name, (measure, factor) in _TABLES[exporter].items()}
-
-
-METRICS = _measures("prometheus")
+METRICS = _TABLES["prometheus"]
 """Measure and factor of each metric of Prometheus' exporters."""
 
-DMON = _measures("dmon")
+DMON = _TABLES["dmon"]
 """Measure and factor by the short names of ``dcgmi dmon``."""
 
-NVIDIA_SMI = _measures("nvidia_smi")
+NVIDIA_SMI = _TABLES["nvidia_smi"]
 """Measure and factor by the fields of ``nvidia-smi``."""
 
 BLANK = 0x7FFFFFF0
