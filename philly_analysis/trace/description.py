@@ -36,22 +36,19 @@ def account_of_tables(manifest: Manifest, present: Iterable[str]) -> "pd.DataFra
     """
     import pandas as pd
 
-    accounts = {account.table: account for account in manifest.accounts}
-    tables = set(present)
-    rows = []
-    for name, table in TABLES.items():
-        account = accounts.get(name)
-        reasons = account.rejected.items() if account else ()
-        rows.append(
-            (
-                name,
-                manifest.rows.get(name) if name in tables else None,
-                account.read if account else None,
-                account.read - account.kept if account else None,
-                "; ".join(f"{n:,} {reason}" for reason, n in reasons),
-                table.row,
-            )
+    accounts = {
+        a.table: (
+            a.read,
+            a.read - a.kept,
+            "; ".join(f"{n:,} {why}" for why, n in a.rejected.items()),
         )
+        for a in manifest.accounts
+    }
+    kept = {name: manifest.rows.get(name) for name in present}
+    rows = [
+        (name, kept.get(name), *accounts.get(name, (None, None, "")), table.row)
+        for name, table in TABLES.items()
+    ]
     columns = ["table", "rows", "read", "rejected", "why", "one row is"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Int64"))
 
