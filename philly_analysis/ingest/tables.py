@@ -69,7 +69,7 @@ def _plan(source: Source) -> tuple[dict[str, str], dict[str, set[str]]]:
         reads = set() if stem == "macros" else set(tables_read(text))
         if stem in TABLES:
             # a row is kept only if the rows that it references were kept
-            reads |= {r.table for r in TABLES[stem].references}
+            reads.update(TABLES[stem].references)
         graph[stem] = reads
     known = sql.keys() | graph.keys()
     order = TopologicalSorter({stem: reads & known - {stem} for stem, reads in graph.items()})
@@ -116,11 +116,11 @@ def _fill_table(
     # a window over all columns is slow, and keys seldom repeat
     nth = f"row_number() over (partition by {key}, fault is null order by source_line)"
     missing = [
-        f"when not exists (from {r.table} as other where "
-        + " and ".join(f'other."{c}" = checked_rows."{c}"' for c in r.columns)
-        + f") then '({', '.join(r.columns)}) is not in {r.table}'"
-        for r in table.references
-        if r.table in builder.rows
+        f"when not exists (from {other} where "
+        + " and ".join(f'{other}."{c}" = checked_rows."{c}"' for c in TABLES[other].key)
+        + f") then '({', '.join(TABLES[other].key)}) is not in {other}'"
+        for other in table.references
+        if other in builder.rows
     ]
     unknown = f"case {' '.join(missing)} end" if missing else "null"
     con.execute(

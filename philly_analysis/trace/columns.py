@@ -61,19 +61,13 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """Columns of one table that refer to the key columns of the same names in another."""
-
-    table: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """One table of a trace: the meaning of a row, its columns, key and references.
 
     Attributes
     ----------
+    references
+        Names of the tables whose key columns it has, too: each row refers to one of theirs.
     streamed
         True for tables of samples, which may be larger than memory: they are written and read in
         batches, as a folder of Parquet files, and their keys are checked partition by partition.
@@ -83,7 +77,7 @@ class Table:
     row: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    references: tuple[Reference, ...] = ()
+    references: tuple[str, ...] = ()
     streamed: bool = False
 
     @property

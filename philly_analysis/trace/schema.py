@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from philly_analysis.study import END_REASONS, STATUSES
-from philly_analysis.trace.columns import Column, Reference, Table
+from philly_analysis.trace.columns import Column, Table
 
 VERSION = 3
 """Version of this schema, as a trace's manifest records it; a trace without a version has 1.
@@ -40,22 +40,19 @@ def _column(name: str, declared: dict[str, Any]) -> Column:
     return Column(name, declared["type"], meaning, check, declared.get("text", ""), nullable)
 
 
-def _tables() -> dict[str, Table]:
-    found: dict[str, Table] = {}
-    text = Path(__file__).with_name("tables.toml").read_text("utf-8")
-    for name, declared in tomllib.loads(text).items():
-        found[name] = Table(
-            name,
-            declared["row"],
-            tuple(_column(column, fields) for column, fields in declared["columns"].items()),
-            tuple(declared["key"]),
-            tuple(Reference(to, found[to].key) for to in declared.get("references", ())),
-            declared.get("streamed", False),
-        )
-    return found
+def _table(name: str, declared: dict[str, Any]) -> Table:
+    return Table(
+        name,
+        declared["row"],
+        tuple(_column(column, fields) for column, fields in declared["columns"].items()),
+        tuple(declared["key"]),
+        tuple(declared.get("references", ())),
+        declared.get("streamed", False),
+    )
 
 
-TABLES = _tables()
+_DECLARED = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
+TABLES = {name: _table(name, declared) for name, declared in _DECLARED.items()}
 """The tables of a trace; each table follows those that it refers to."""
 
 REJECTS = TABLES.pop("rejects")

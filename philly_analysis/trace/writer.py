@@ -238,13 +238,13 @@ def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
         f"(select count(*) as n from {table.name} group by {key} having count(*) > 1)",
     ]
     present = {name for (name,) in con.sql("select table_name from duckdb_tables()").fetchall()}
-    for reference in table.references:
-        columns = ", ".join(reference.columns)
+    for other in table.references:
+        columns = ", ".join(TABLES[other].key)
         queries.append(
-            f"select count(*), '({columns}) is not in {reference.table}' from {table.name} "
-            f"anti join {reference.table} using ({columns})"
-            if reference.table in present
-            else f"select count(*), '{reference.table} is absent' from {table.name}"
+            f"select count(*), '({columns}) is not in {other}' from {table.name} "
+            f"anti join {other} using ({columns})"
+            if other in present
+            else f"select count(*), '{other} is absent' from {table.name}"
         )
     found = [row for query in queries for row in con.sql(query).fetchall()]
     return [f"{rows:,} rows: {reason}" for rows, reason in found if rows]

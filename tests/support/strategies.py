@@ -75,25 +75,25 @@ def tables(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
     wanted = {"jobs", "attempts", *draw(st.sets(st.sampled_from(optional)) | st.just(optional))}
     found: dict[str, list[Row]] = {}
     for name, table in TABLES.items():
-        if name in wanted and all(r.table in found for r in table.references):
+        if name in wanted and all(other in found for other in table.references):
             found[name] = _valid(table, _rows(draw, table, found))
     return {name: _frame(TABLES[name], rows) for name, rows in found.items()}
 
 
 def _rows(draw: st.DrawFn, table: Table, found: dict[str, list[Row]]) -> list[Row]:
     """Draw rows with existing references and unique keys."""
-    parents = [found[r.table] for r in table.references]
+    parents = [found[other] for other in table.references]
     if not all(parents):
         return []
-    referring = {c for r in table.references for c in r.columns}
+    referring = {c for other in table.references for c in TABLES[other].key}
     free = {c.name: _values(c) for c in table.columns if c.name not in referring}
     rows: dict[tuple[Any, ...], Row] = {}
     most = _SIZES[table.name]
     for _ in range(draw(st.sampled_from((0, most // 2, most, most)))):
         row = draw(st.fixed_dictionaries(free))
-        for reference, parent in zip(table.references, parents, strict=True):
+        for other, parent in zip(table.references, parents, strict=True):
             chosen = draw(st.sampled_from(parent))
-            row |= {c: chosen[c] for c in reference.columns}
+            row |= {c: chosen[c] for c in TABLES[other].key}
         rows[tuple(row[c] for c in table.key)] = row
     return list(rows.values())
 
