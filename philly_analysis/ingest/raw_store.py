@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_scan, path_literal
+from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_scan
 from philly_analysis.trace import RAW, Account, Manifest, matches_any
 
 
@@ -98,10 +98,7 @@ class RawStore:
             select = f"({kept}) union all by name ({select})"
         file = self.folder / RAW / f"{relation}.parquet"
         file.parent.mkdir(exist_ok=True)
-        [(stored,)] = con.execute(
-            f"copy ({select}) to {path_literal(file)} (format parquet, compression zstd)"
-        ).fetchall()
-        [(read,)] = con.sql(f"select count(*) from {relation}_read").fetchall()
+        con.sql(select).write_parquet(str(file), compression="zstd")
+        read = len(con.table(f"{relation}_read"))
         con.execute(f"drop {kind} {relation}_read")
-        con.sql(f"from {parquet_scan([file])}").create_view(relation)
-        return int(stored - read)
+        return len(con.sql(f"from {parquet_scan([file])}").create_view(relation)) - read

@@ -25,14 +25,10 @@ def quoted(columns: Iterable[str]) -> str:
     return ", ".join(f'"{c}"' for c in columns)
 
 
-def path_literal(path: str | Path) -> str:
-    """Return a path as a SQL string."""
-    return "'" + str(path).replace("'", "''") + "'"
-
-
 def parquet_scan(files: Iterable[Path], options: str = "union_by_name = false") -> str:
     """Return the table function that reads Parquet files at any path."""
-    listed = ", ".join(path_literal(escape_glob(file)) for file in sorted(files))
+    paths = (escape_glob(file).replace("'", "''") for file in sorted(files))
+    listed = ", ".join(f"'{path}'" for path in paths)
     return f"read_parquet([{listed}], {options})"
 
 

@@ -13,7 +13,6 @@ from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import (
     create_empty_view,
     parquet_scan,
-    path_literal,
     quoted,
 )
 from philly_analysis.ingest.trace_builder import TraceBuilder
@@ -86,7 +85,7 @@ def _create_relation(builder: TraceBuilder, name: str, sql: str) -> None:
     """Create a relation of the source: a view, or a Parquet file if it is marked materialized."""
     if sql.split("\n", 1)[0].strip() == "-- materialized":
         file = builder.scratch / f"{name}.parquet"
-        builder.con.execute(f"copy ({sql}) to {path_literal(file)} (format parquet)")
+        builder.con.sql(sql).write_parquet(str(file))
         sql = f"from {parquet_scan([file])}"
     builder.con.execute(f"create view {name} as {sql}")
 
@@ -146,8 +145,7 @@ def _fill_table(
 def _copy_sample_rejects(builder: TraceBuilder, store: RawStore) -> None:
     """Copy the rejected rows of samples of earlier ingests; other tables are checked anew."""
     if files := store.files(REJECTS.name):
-        builder.con.execute(
-            f'copy (from {parquet_scan(files)} where "table" in $samples) '
-            f"to {path_literal(builder.rejects / 'before.parquet')} (format parquet)",
-            {"samples": [table.name for table in TABLES.values() if table.streamed]},
-        )
+        builder.con.sql(
+            f'from {parquet_scan(files)} where "table" in $samples',
+            params={"samples": [table.name for table in TABLES.values() if table.streamed]},
+        ).write_parquet(str(builder.rejects / "before.parquet"))

@@ -12,7 +12,6 @@ from philly_analysis.ingest.sql import (
     arrow_table,
     masked_raw,
     parquet_scan,
-    path_literal,
     quoted,
 )
 from philly_analysis.trace import REJECTS, Account, Table
@@ -62,14 +61,12 @@ class TraceBuilder:
         columns = table.typed_columns(self.con.sql(select).columns)
         file = self.folder / f"{table.name}.parquet"
         new = file.with_suffix(".new")
-        [(rows,)] = self.con.execute(
-            f"copy (select {columns} from ({select}) order by {quoted(table.key)}) "
-            f"to {path_literal(new)} (format parquet, compression zstd)"
-        ).fetchall()
+        rows = self.con.sql(f"select {columns} from ({select}) order by {quoted(table.key)}")
+        rows.write_parquet(str(new), compression="zstd")
         new.replace(file)
-        self.con.sql(f"from {parquet_scan([file])}").create_view(table.name, replace=True)
-        self.rows[table.name] = rows
-        return int(rows)
+        view = self.con.sql(f"from {parquet_scan([file])}").create_view(table.name, replace=True)
+        self.rows[table.name] = len(view)
+        return len(view)
 
     def add_account(
         self, table: Table, read: int, kept: int, rejected: Mapping[str, int] | None = None
@@ -86,10 +83,10 @@ class TraceBuilder:
         file = self.rejects / table.name / f"{name}.parquet"
         file.parent.mkdir(exist_ok=True)
         raw = f"if(length(raw) > {RAW_CHARS}, raw[:{RAW_CHARS}] || '…', raw)"
-        self.con.execute(
-            f"copy (select '{table.name}' as \"table\", source_file, source_line, reason, "
-            f"{raw} as raw from ({rows})) to {path_literal(file)} (format parquet)"
-        )
+        self.con.sql(
+            f"select '{table.name}' as \"table\", source_file, source_line, reason, "
+            f"{raw} as raw from ({rows})"
+        ).write_parquet(str(file))
 
     def count_rejects(self, table: Table) -> dict[str, int]:
         """Count a table's rejected rows by reason."""
@@ -106,8 +103,5 @@ class TraceBuilder:
         files = parquet_scan(self.rejects.rglob("*.parquet"))
         rows = f"select {REJECTS.typed_columns(REJECTS.column_names)} from {files}"
         rows = masked_raw(self.con, rows) if self.masked else rows
-        self.con.execute(
-            f"copy (from ({rows}) order by all) "
-            f"to {path_literal(self.folder / f'{REJECTS.name}.parquet')} "
-            "(format parquet, compression zstd)"
-        )
+        file = self.folder / f"{REJECTS.name}.parquet"
+        self.con.sql(f"from ({rows}) order by all").write_parquet(str(file), compression="zstd")

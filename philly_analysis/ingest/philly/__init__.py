@@ -23,7 +23,7 @@ from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan, path_literal
+from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan
 from philly_analysis.trace import RAW, escape_glob
 
 _PROBES = 64
@@ -119,12 +119,11 @@ def _read_job_log(con: duckdb.DuckDBPyConnection, path: Path | None, scratch: Pa
         )
     entries = scratch / "cluster_job_log.parquet"
     try:
-        con.execute(
-            "copy (select 'cluster_job_log' as source_file, row_number() over () as source_line, "
-            "json as entry from read_json_objects($path, format = 'array')) "
-            f"to {path_literal(entries)} (format parquet)",
-            {"path": escape_glob(path)},
-        )
+        con.sql(
+            "select 'cluster_job_log' as source_file, row_number() over () as source_line, "
+            "json as entry from read_json_objects($path, format = 'array')",
+            params={"path": escape_glob(path)},
+        ).write_parquet(str(entries))
     except (duckdb.Error, UnicodeDecodeError) as error:  # the latter in messages of the database
         first = str(error).split("\n")[0]
         raise InputError(
@@ -147,7 +146,7 @@ def _read_truth(con: duckdb.DuckDBPyConnection, path: Path | None, raw_store: Ra
     create_table(con, "truth", rows)
     if len(rows) or raw_store.files(f"{RAW}/truth"):
         raw_store.merge(con, "truth")
-    return int(con.sql("select count(*) from truth").fetchall()[0][0])
+    return len(con.table("truth"))
 
 
 def _count_records(con: duckdb.DuckDBPyConnection) -> dict[str, int]:

@@ -72,9 +72,7 @@ def fill_streamed(
         create_empty_view(builder.con, table)
         return
     scan = parquet_scan([*earlier, *target.glob("*.parquet")], "union_by_name = true")
-    builder.con.sql(f"from {scan}").create_view(table.name)
-    [(count,)] = builder.con.sql(f"select count(*) from {table.name}").fetchall()
-    builder.rows[table.name] = int(count)
+    builder.rows[table.name] = len(builder.con.sql(f"from {scan}").create_view(table.name))
 
 
 def _read(pool: ThreadPoolExecutor, parts: Sequence["Part"], hours: HourlyPartitions) -> None:

@@ -13,7 +13,6 @@ from philly_analysis.ingest.sql import (
     create_empty_view,
     create_table,
     parquet_scan,
-    path_literal,
 )
 from philly_analysis.ingest.telemetry import Telemetry, stage_files
 from philly_analysis.ingest.telemetry.staging import Stage
@@ -134,10 +133,8 @@ def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None
         _create(con, "checked_readings")
         _create(con, "sample_readings")
         columns = GPU_SAMPLES.typed_columns(GPU_SAMPLES.column_names)
-        con.execute(
-            f"copy (select {columns} from ({_select(GPU_SAMPLES.name)})) to "
-            f"{path_literal(target / f'{part:04}.parquet')} (format parquet, compression zstd)"
-        )
+        rows = con.sql(f"select {columns} from ({_select(GPU_SAMPLES.name)})")
+        rows.write_parquet(str(target / f"{part:04}.parquet"), compression="zstd")
         builder.write_rejects(GPU_SAMPLES, f"telemetry-{part:05}", _select("rejected_readings"))
         [(used, other)] = con.sql(
             "select (select count(*) from sample_readings "
@@ -150,13 +147,12 @@ def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None
     builder.add_account(GPU_SAMPLES, before.read + stage.read - unrelated, before.kept + kept)
     files = [*store.files(GPU_SAMPLES.name), *target.glob("*.parquet")]
     scan = parquet_scan(files, "union_by_name = true")
-    con.sql(f"from {scan}").create_view(GPU_SAMPLES.name, replace=True)
-    [(rows,)] = con.sql(f"select count(*) from {GPU_SAMPLES.name}").fetchall()
-    if not rows:
+    samples = con.sql(f"from {scan}").create_view(GPU_SAMPLES.name, replace=True)
+    if not len(samples):
         rejected = builder.accounts[GPU_SAMPLES.name].rejected
         reasons = "; ".join(f"{n:,} {why}" for why, n in rejected.items())
         raise InputError(f"the telemetry has no utilisation of a GPU: {reasons or 'it is empty'}.")
-    builder.rows[GPU_SAMPLES.name] = rows
+    builder.rows[GPU_SAMPLES.name] = len(samples)
 
 
 def _batches(con: duckdb.DuckDBPyConnection, stage: Stage) -> list[str]:
@@ -164,12 +160,11 @@ def _batches(con: duckdb.DuckDBPyConnection, stage: Stage) -> list[str]:
     if stage.read <= _BATCH_READINGS:
         return ["telemetry_readings"]
     folder = stage.folder / "by-machine"
-    con.execute(
-        "copy (select r.*, hash(d.machine_id) % $parts as part from telemetry_readings as r "
-        f"inner join series_devices as d using (series)) to {path_literal(folder)} "
-        "(format parquet, partition_by (part))",
-        {"parts": stage.read // _BATCH_READINGS + 1},
-    )
+    con.sql(
+        "select r.*, hash(d.machine_id) % $parts as part from telemetry_readings as r "
+        "inner join series_devices as d using (series)",
+        params={"parts": stage.read // _BATCH_READINGS + 1},
+    ).write_parquet(str(folder), partition_by=["part"])
     for part in stage.parts("readings"):
         part.unlink()
     return [parquet_scan(p.glob("*.parquet")) for p in sorted(folder.iterdir())]
