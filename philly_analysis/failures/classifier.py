@@ -306,9 +306,8 @@ def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
 
 def _completed(root: Evidence, first: int, text: Text) -> bool:
     """Whether the lines from the first after the evidence report completion or training."""
-    if any(of_later(first, text) for of_later in (_resumed, _restarted, _concluded)):
-        return True
-    if _reported(root, first, text):
+    regular = any(of_later(first, text) for of_later in (_resumed, _restarted, _concluded))
+    if regular or _reported(root, first, text):
         return True
     if root.rank <= RANKS["root"]:
         return False

@@ -44,19 +44,16 @@ def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) 
     then the log knew its details, and it had none.
     """
     jobs = workload.jobs.pl().select("job_id", "submitted_at", gang="gpus")
-    known_jobs = placed.select("job_id").unique().with_columns(placed=pl.lit(True))
+    is_placed = pl.col("job_id").is_in(placed["job_id"].unique().implode())
     first = pl.coalesce("started_at", "submitted_at")
     last = pl.concat([attempts["started_at"], attempts["ended_at"], jobs["submitted_at"]]).max()
     return (
-        attempts.join(
-            placed.select("job_id", "attempt").unique(), ["job_id", "attempt"], how="anti"
-        )
+        attempts.join(placed, ["job_id", "attempt"], how="anti")
         .join(jobs, on="job_id", how="left", maintain_order="left")
-        .join(known_jobs, on="job_id", how="left", maintain_order="left")
         .select(
             "job_id",
             "attempt",
-            gpus=pl.coalesce("gpus", pl.when(pl.col("placed").is_null()).then("gang")),
+            gpus=pl.coalesce("gpus", pl.when(~is_placed).then("gang")),
             started_at=first,
             ended_at=pl.max_horizontal(pl.coalesce("ended_at", pl.lit(last)), first),
         )

@@ -27,12 +27,9 @@ _HEADER = (
 _KB_PER_GB = 1 << 20
 
 
-def _numbers(names: pl.Series) -> pl.Expr:
+def _numbers(names: str) -> pl.Expr:
     """Return an expression that numbers names from 1 in alphabetical order; null stays null."""
-    known = names.drop_nulls().unique().sort()
-    return pl.col(names.name).replace_strict(
-        known, pl.int_range(1, known.len() + 1, eager=True), default=None
-    )
+    return pl.col(names).rank("dense").cast(pl.Int64)
 
 
 def _rounded(column: str) -> pl.Expr:
@@ -55,9 +52,9 @@ def _content(request: Request) -> Content:
         req_time=pl.coalesce("time_limit_s", request.estimated_s()).ceil().cast(pl.Int64).clip(1),
         req_mem=(pl.col("mem_gb") * _KB_PER_GB / pl.col("gpus")).round().cast(pl.Int64),
         status=pl.col("status").replace_strict(STATUS, default=None),
-        user=_numbers(jobs["user"]),
-        exe=_numbers(jobs["job_type"]),
-        queue=_numbers(jobs["vc"]),
+        user=_numbers("user"),
+        exe=_numbers("job_type"),
+        queue=_numbers("vc"),
         **dict.fromkeys(_UNKNOWN, pl.lit(-1)),
     ).with_columns(pl.all().fill_null(-1))
     vcs = plain_names(jobs["vc"].unique().sort())
