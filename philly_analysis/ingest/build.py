@@ -72,9 +72,7 @@ def build_trace(
         duckdb.connect(config={"threads": cores()}) as con,
         _plain_errors(raw, out),
     ):
-        builder = TraceBuilder(
-            con, store.folder, Path(scratch), masked=store.masked, executor=executor
-        )
+        builder = TraceBuilder(con, store, Path(scratch), executor=executor)
         with step("opening the raw files"):
             con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
             con.execute("set temp_directory = $folder", {"folder": str(builder.scratch / "spill")})
@@ -87,17 +85,17 @@ def build_trace(
             return unchanged if quotas is None else _add_quotas(unchanged, store, quotas)
         with ThreadPoolExecutor(1) as pool:
             digests = [pool.submit(input_of, path) for path in opened.files]
-            fill_tables(source, opened, builder, store)
+            fill_tables(source, opened, builder)
             _check_kept(builder, raw)
             if failures or store.files(FAILURES.name):
                 with step("reading failed output"):
-                    fill_failures(builder, store, failures)
+                    fill_failures(builder, failures)
             inputs = tuple(hashed.result() for hashed in digests)
             if telemetry or store.files(f"{RAW}/series"):
                 with step("reading telemetry"):
-                    fill_telemetry(builder, store, telemetry)
+                    fill_telemetry(builder, telemetry)
             inputs += tuple(map(input_of, telemetry.files if telemetry else ()))
-            _check_machines(builder, store)
+            _check_machines(builder)
             builder.merge_rejects()
     skipped = len(store.skipped)
     skip_note = (f"Files read before and passed over: {skipped:,}.",) if skipped else ()
@@ -178,7 +176,7 @@ def _check_kept(builder: TraceBuilder, raw: Path) -> None:
         raise InputError(f"nothing in {raw} can be kept: {listed}.")
 
 
-def _check_machines(builder: TraceBuilder, store: RawStore) -> None:
+def _check_machines(builder: TraceBuilder) -> None:
     """Refuse to append where machines of earlier samples would be named otherwise.
 
     Raises
@@ -188,14 +186,14 @@ def _check_machines(builder: TraceBuilder, store: RawStore) -> None:
         telemetry named.
     """
     for table in (t for t in TABLES.values() if t.streamed):
-        if files := store.files(table.name):
+        if files := builder.store.files(table.name):
             lost = builder.con.sql(
                 f"select distinct machine_id from {parquet_scan(files)} "
                 "anti join machines using (machine_id) order by all limit 3"
             ).fetchall()
             if lost:
                 raise TraceError(
-                    f"machines with samples in {store.trace} would be renamed: "
+                    f"machines with samples in {builder.store.trace} would be renamed: "
                     f"{', '.join(name for (name,) in lost)}. Ingest all raw files once more, with "
                     "lists of the servers."
                 )

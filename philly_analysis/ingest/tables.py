@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.samples.loading import fill_streamed
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import (
@@ -23,7 +22,7 @@ ALWAYS = ("jobs", "attempts")
 """Tables that a trace has even if they are empty; others are absent when no row was read."""
 
 
-def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder, store: RawStore) -> None:
+def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
     """Fill every table that the raw files allow, each after those that its SELECT reads.
 
     Streamed tables are filled one after the other, in a thread beside the rest.
@@ -31,7 +30,7 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder, store: Raw
     sql, relations = _plan(source)
     builder.con.execute(sql.get("macros", ""))
     builder.rejects.mkdir()
-    _copy_sample_rejects(builder, store)
+    _copy_sample_rejects(builder)
     with ThreadPoolExecutor(1) as beside:
         streaming: dict[str, Future[None]] = {}
         for name, read in relations.items():
@@ -44,7 +43,7 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder, store: Raw
                 streams = (s for s in source.streams if s.table == name and s.file in raw.csv)
                 files = {s: raw.csv[s.file] for s in streams}
                 cursor = replace(builder, con=builder.con.cursor())
-                streaming[name] = beside.submit(fill_streamed, cursor, store, table, files)
+                streaming[name] = beside.submit(fill_streamed, cursor, table, files)
             else:
                 with step(f"reading {name}", builder.con):
                     dropped = raw.dropped.get(name, {})
@@ -142,9 +141,9 @@ def _fill_table(
     con.execute("drop table checked_rows; drop table faulty_rows")
 
 
-def _copy_sample_rejects(builder: TraceBuilder, store: RawStore) -> None:
+def _copy_sample_rejects(builder: TraceBuilder) -> None:
     """Copy the rejected rows of samples of earlier ingests; other tables are checked anew."""
-    if files := store.files(REJECTS.name):
+    if files := builder.store.files(REJECTS.name):
         builder.con.sql(
             f'from {parquet_scan(files)} where "table" in $samples',
             params={"samples": [table.name for table in TABLES.values() if table.streamed]},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 
+from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.sql import (
     RAW_CHARS,
     arrow_table,
@@ -30,10 +31,10 @@ class TraceBuilder:
     ----------
     con
         Connection with the raw relations and a view of each finished table.
-    folder, scratch
-        Folder of the trace's files, and of temporary files.
-    masked
-        Mask secrets and personal data in the raw text of rejected rows.
+    store
+        Folder of the trace's files, and what it has of earlier ingests.
+    scratch
+        Folder of temporary files.
     accounts
         Rows read, kept and rejected, by table.
     rows
@@ -43,9 +44,8 @@ class TraceBuilder:
     """
 
     con: duckdb.DuckDBPyConnection
-    folder: Path
+    store: RawStore
     scratch: Path
-    masked: bool = True
     accounts: dict[str, Account] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class TraceBuilder:
     def write_table(self, table: Table, select: str) -> int:
         """Write the rows of a SELECT as a table, in the order of its key; return their number."""
         columns = table.typed_columns(self.con.sql(select).columns)
-        file = self.folder / f"{table.name}.parquet"
+        file = self.store.folder / f"{table.name}.parquet"
         new = file.with_suffix(".new")
         rows = self.con.sql(f"select {columns} from ({select}) order by {quoted(table.key)}")
         rows.write_parquet(str(new), compression="zstd")
@@ -102,6 +102,6 @@ class TraceBuilder:
         """Write all rejected rows as the table of rejects."""
         files = parquet_scan(self.rejects.rglob("*.parquet"))
         rows = f"select {REJECTS.typed_columns(REJECTS.column_names)} from {files}"
-        rows = masked_raw(self.con, rows) if self.masked else rows
-        file = self.folder / f"{REJECTS.name}.parquet"
+        rows = masked_raw(self.con, rows) if self.store.masked else rows
+        file = self.store.folder / f"{REJECTS.name}.parquet"
         self.con.sql(f"from ({rows}) order by all").write_parquet(str(file), compression="zstd")

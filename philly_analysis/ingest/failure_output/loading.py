@@ -26,7 +26,6 @@ from philly_analysis.ingest.failure_output.records import (
     is_kernel_log,
     list_files,
 )
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan
 from philly_analysis.ingest.trace_builder import Rejected, TraceBuilder
@@ -60,15 +59,14 @@ class FailureOutput:
     clock: tzinfo
 
 
-def fill_failures(builder: TraceBuilder, store: RawStore, output: FailureOutput | None) -> None:
+def fill_failures(builder: TraceBuilder, output: FailureOutput | None) -> None:
     """Classify failure output, and write the failures of attempts in the trace.
 
     Parameters
     ----------
     builder
-        The trace, with its jobs and attempts, and with placements if there are any.
-    store
-        Earlier failures, which stay if their attempts are still in the trace.
+        The trace, with its jobs and attempts, and with placements if there are any. Failures of
+        earlier ingests stay if their attempts are still in it.
     output
         The output; None: only failures of earlier ingests.
 
@@ -77,7 +75,7 @@ def fill_failures(builder: TraceBuilder, store: RawStore, output: FailureOutput 
     InputError
         There is nothing at the path, or a pattern is invalid.
     """
-    loader = _Loader(builder, store)
+    loader = _Loader(builder)
     if output:
         loader.add_events(output)
         loader.add_records(find_records(output.path, output.patterns))
@@ -127,7 +125,6 @@ class _Loader:
     """
 
     builder: TraceBuilder
-    store: RawStore
     read: int = 0
     seen: set[tuple[str, int | None]] = field(default_factory=set)
     last: dict[str, int] = field(default_factory=dict)
@@ -140,13 +137,13 @@ class _Loader:
 
     def __post_init__(self) -> None:
         """Load the attempts, and the rows of earlier ingests for their present numbers."""
-        con = self.builder.con
+        con, store = self.builder.con, self.builder.store
         found = con.sql(_select("attempt_outcomes")).fetchall()
         self.last = {job_id: attempt for job_id, attempt, _ in found}
         self.passed = {(job_id, attempt): passed for job_id, attempt, passed in found}
-        if self.store.files(FAILURES.name):
+        if store.files(FAILURES.name):
             for table in (FAILURES, ATTEMPTS, JOBS):
-                scan = parquet_scan(self.store.files(table.name))
+                scan = parquet_scan(store.files(table.name))
                 con.sql(f"from {scan}").create_view(f"earlier_{table.name}")
             rows = con.sql(_select("continued_failures")).fetchall()
             self.earlier = {row[:2]: row for row in rows if not self.passed[row[:2]]}
@@ -250,7 +247,7 @@ class _Loader:
         self.seen.add((source, entry))
 
     def _storable(self, text: str) -> str:
-        return mask(text) if self.store.masked else text
+        return mask(text) if self.builder.store.masked else text
 
     def _reject(self, source: str, entry: int | None, reason: str, raw: str) -> None:
         self._count(source, entry)
@@ -263,7 +260,7 @@ class _Loader:
         rows = (self.earlier | self.rows).values()
         builder.con.register("failure_rows", arrow_table(rows, FAILURES.arrow))
         kept = builder.write_table(FAILURES, "from failure_rows")
-        if files := self.store.files(REJECTS.name):
+        if files := builder.store.files(REJECTS.name):
             before = builder.con.sql(
                 "select source_file, source_line, reason, raw "
                 f"from {parquet_scan(files)} where \"table\" = '{FAILURES.name}'"

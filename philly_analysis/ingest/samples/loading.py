@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import CsvFile
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.samples.hourly_partitions import HourlyPartitions
 from philly_analysis.ingest.samples.staging import (
     MACHINE,
@@ -35,17 +34,16 @@ _REJECTED_LINES = 100_000
 """Limit on the rejected lines in memory."""
 
 
-def fill_streamed(
-    builder: TraceBuilder, store: RawStore, table: Table, files: dict[Stream, CsvFile]
-) -> None:
+def fill_streamed(builder: TraceBuilder, table: Table, files: dict[Stream, CsvFile]) -> None:
     """Fill a streamed table from one raw file, or from several joined on its key.
 
     Its earlier files are not changed; a new row whose key is in them is a repeat. A relation such
     as ``gpu_samples_machines`` lists its machines: ``machine_id``, and ``values``, the length of
     the longest list.
     """
+    store = builder.store
     before, earlier = store.account(table.name), store.files(table.name)
-    target = builder.folder / table.name
+    target = store.folder / table.name
     for on_disk in (False, True):
         machines: dict[str, int] = {}
         parts = [

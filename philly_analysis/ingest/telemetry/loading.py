@@ -6,7 +6,6 @@ import duckdb
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.sql import (
     arrow_table,
@@ -28,7 +27,7 @@ _BATCH_READINGS = 8_000_000
 """Readings of some machines that are processed at once, in memory."""
 
 
-def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry | None) -> None:
+def fill_telemetry(builder: TraceBuilder, telemetry: Telemetry | None) -> None:
     """Write samples and devices, and what they add to placements and machines.
 
     In a trace that grows, earlier samples are not changed. Facts on series and hours are stored,
@@ -50,7 +49,7 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
     """
     if GPU_SAMPLES.name in builder.accounts:
         raise InputError("the raw logs have GPU samples themselves: omit the telemetry.")
-    con = builder.con
+    con, store = builder.con, builder.store
     stored_series = sum(pq.read_metadata(f).num_rows for f in store.files(f"{RAW}/series"))
     stage = Stage(builder.scratch / "telemetry", stored_series)
     stage.folder.mkdir()
@@ -59,13 +58,13 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
     stage.write()
     for table in (MACHINES, PLACEMENTS, GPU_SAMPLES):
         create_empty_view(con, table)
-    _open(con, stage, store)
+    _open(builder, stage)
     for name in _RELATIONS:
         _create(con, name)
         if name == "facts":
             store.merge(con, name)
-    _check_devices(con, store)
-    _write_samples(builder, stage, store)
+    _check_devices(builder)
+    _write_samples(builder, stage)
     builder.notes += [*stage.notes, *(note for (note,) in con.sql(_select("notes")).fetchall())]
     if stage.ignored:
         listed = ", ".join(f"{name} ({n:,})" for name, n in stage.ignored.most_common(5))
@@ -76,8 +75,9 @@ def fill_telemetry(builder: TraceBuilder, store: RawStore, telemetry: Telemetry 
     con.execute("drop table devices")  # it hides the view of the same name
 
 
-def _open(con: duckdb.DuckDBPyConnection, stage: Stage, store: RawStore) -> None:
+def _open(builder: TraceBuilder, stage: Stage) -> None:
     """Create the relations of staged readings, series and files, with the stored series."""
+    con, store = builder.con, builder.store
     create_table(con, "series", stage.series_table())
     store.merge(con, "series")
     create_table(con, "files", arrow_table(enumerate(stage.files), RAW_TABLES["files"]))
@@ -97,10 +97,10 @@ def _open(con: duckdb.DuckDBPyConnection, stage: Stage, store: RawStore) -> None
     )
 
 
-def _check_devices(con: duckdb.DuckDBPyConnection, store: RawStore) -> None:
+def _check_devices(builder: TraceBuilder) -> None:
     """Refuse to number the devices of a machine otherwise than its earlier samples."""
-    if files := store.files(DEVICES.name):
-        changed = con.sql(
+    if files := builder.store.files(DEVICES.name):
+        changed = builder.con.sql(
             f"select distinct machine_id from {parquet_scan(files)} as old "
             "inner join devices as new using (machine_id, gpu) "
             "where (old.of_gpu, old.mig_instance) is distinct from (new.of_gpu, new.mig_instance) "
@@ -121,9 +121,10 @@ def _select(name: str) -> str:
     return Path(__file__).with_name(f"{name}.sql").read_text("utf-8")
 
 
-def _write_samples(builder: TraceBuilder, stage: Stage, store: RawStore) -> None:
+def _write_samples(builder: TraceBuilder, stage: Stage) -> None:
     """Combine readings into samples, some machines at a time."""
-    con, target = builder.con, builder.folder / GPU_SAMPLES.name
+    con, store = builder.con, builder.store
+    target = store.folder / GPU_SAMPLES.name
     before = store.account(GPU_SAMPLES.name)
     kept = unrelated = 0
     if stage.series:

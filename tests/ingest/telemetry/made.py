@@ -70,20 +70,20 @@ def made(
         (folder / name).mkdir()
     con = duckdb.connect()
     con.execute(MACROS)
-    builder = TraceBuilder(con, folder / "trace", folder / "scratch")
+    builder = TraceBuilder(con, RawStore(folder / "trace"), folder / "scratch")
     builder.rejects.mkdir()
     for name in ("jobs", "machines", "attempts", "placements"):
         arrow = TABLES[name].arrow
         full = [{c: row.get(c) for c in arrow.names} for row in tables.get(name, ())]
         frame = pl.DataFrame(full, schema=pl.DataFrame(arrow.empty_table()).schema)
-        file = builder.folder / f"{name}.parquet"
+        file = builder.store.folder / f"{name}.parquet"
         frame.write_parquet(file)
         con.read_parquet(str(file)).create_view(name)
         builder.rows[name] = len(full)
         builder.accounts[name] = Account(name, len(full), len(full))
     given = find_telemetry(top, clock)
     assert given is not None
-    fill_telemetry(builder, RawStore(builder.folder), given)
+    fill_telemetry(builder, given)
     for name in ("machines", "placements", "devices", "gpu_samples"):
         if name in builder.rows:
             # violations looks for tables, not views
