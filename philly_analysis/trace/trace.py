@@ -90,7 +90,7 @@ class Trace(SuggestsNames):
         self._reads: dict[str, None] = {}
         self._remove: finalize[..., FolderHandle] | None = None
         try:
-            self._views = Views(self._con, self._folder, self._materializer)
+            self._views = Views(self._materializer)
         except (duckdb.Error, TraceError) as error:
             try:
                 self._folder.check(self.manifest.files)  # its message names the damaged file

@@ -8,7 +8,6 @@ import duckdb
 from philly_analysis.errors import MissingTableError, QueryError, UnknownNameError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.connection import SETTINGS, first_line, parse_run_policy, prepare
-from philly_analysis.trace.folder import TraceFolder
 from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.relations import Relation, relations, required_relations
 from philly_analysis.trace.schema import MACHINES, REJECTS, TABLES, VIRTUAL_CLUSTERS
@@ -40,9 +39,7 @@ class Views:
         Names of the tables that the trace has.
     """
 
-    def __init__(
-        self, con: duckdb.DuckDBPyConnection, folder: TraceFolder, materializer: Materializer
-    ) -> None:
+    def __init__(self, materializer: Materializer) -> None:
         """Create the views of all tables.
 
         Raises
@@ -50,13 +47,13 @@ class Views:
         duckdb.Error, TraceError
             A file is damaged, or lacks a required column.
         """
-        files = folder.manifest.files
-        self._folder, self._materializer = folder, materializer
+        self._folder, self._materializer = materializer.folder, materializer
+        files = self._folder.manifest.files
         self.tables: frozenset[str] = TableNames(TABLES.keys() & files.keys())
         present = {name for name in (*self.tables, REJECTS.name) if name in files}
         for name in present:
             materializer.table(name).create_view(name)
-        _create_optional(con, self.tables)
+        _create_optional(materializer.con, self.tables)
         self._created = present | {SETTINGS, *OPTIONAL}
 
     def can_create(self, name: str) -> bool:
