@@ -78,7 +78,7 @@ def build_trace(
             con.execute("set temp_directory = $folder", {"folder": str(builder.scratch / "spill")})
             silence(con)
             con.execute(MACROS)
-            opened = source.prepare(con, raw, builder.scratch, store)
+            opened = source.prepare(builder, raw)
         if before and not (opened.files or failures or (telemetry and telemetry.files)):
             note = f"Nothing new: {raw.name} was read before."
             unchanged = replace(before, notes=(*before.notes, note))

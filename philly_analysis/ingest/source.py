@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from philly_analysis.ingest.csv_file import CsvFile
-from philly_analysis.ingest.raw_store import RawStore
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import TABLES, Sample
 
 NO_TIME = np.iinfo(np.int64).min
@@ -116,16 +116,16 @@ class Source:
         one ``note`` per row for the manifest, ``macros.sql`` defines functions, and any other file
         is a relation that these may read.
     prepare
-        Opens the raw files: creates their relations on the connection. It may write to the
-        folder, which is removed at the end. Relations passed to :meth:`RawStore.merge` include
-        the records of earlier ingests. Raises InputError.
+        Opens the raw files: creates their relations on the connection of the trace under
+        construction. Relations passed to the ``merge`` of its store include the records of earlier
+        ingests. Raises InputError.
     streams
         How raw files fill streamed tables.
     """
 
     name: str
     folder: Path
-    prepare: Callable[[duckdb.DuckDBPyConnection, Path, Path, RawStore], RawFiles]
+    prepare: Callable[[TraceBuilder, Path], RawFiles]
     streams: tuple[Stream, ...] = ()
 
     @property

@@ -33,6 +33,7 @@ from philly_analysis.ingest.philly import (
     _read_machine_list,
 )
 from philly_analysis.ingest.philly.archive import unpack
+from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm import TABLES, _detect, _detect_bare
 from philly_analysis.ingest.slurm.accounting_json import read_json
@@ -46,6 +47,7 @@ from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import load_map
 from philly_analysis.ingest.telemetry import find_telemetry, stage_files
 from philly_analysis.ingest.telemetry.staging import Stage
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.trace.manifest import DUPLICATES, MANIFEST, Manifest
 from philly_analysis.trace.queries import query
@@ -316,7 +318,8 @@ def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
     layout = chosen.tables["jobs"]
     fields = {name: field for name, field in layout.fields.items() if field.column}
     with engine().cursor() as con:
-        rows = store(con, "jobs_rows", layout, fields, [path], folder)
+        builder = TraceBuilder(con, RawStore(folder), folder)
+        rows = store(builder, "jobs_rows", layout, fields, [path])
         [(wrong,)] = con.sql("select count(*) from jobs_rows where fault is not null").fetchall()
     return Outcome(rows - wrong, wrong)
 

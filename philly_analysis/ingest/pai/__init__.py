@@ -3,21 +3,17 @@
 import tomllib
 from pathlib import Path
 
-import duckdb
-
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.table.rows import store
 from philly_analysis.ingest.table.table_map import Field, Layout
+from philly_analysis.ingest.trace_builder import TraceBuilder
 
 COLUMNS = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 """Columns by table."""
 
 
-def prepare(
-    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, raw_store: RawStore
-) -> RawFiles:
+def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     """Open the folder of the tables; those of sensors and machines may be missing.
 
     Raises
@@ -28,13 +24,12 @@ def prepare(
     files = {name: sorted(raw.glob(f"pai_{name}.csv*")) for name in COLUMNS}
     if missing := [name for name in ("job_table", "task_table") if not files[name]]:
         raise InputError(f"{raw} has no pai_{missing[0]}.csv: give the folder of the tables.")
-    new = {name: raw_store.new_files(found) for name, found in files.items()}
+    new = {name: builder.store.new_files(found) for name, found in files.items()}
     rows = {}
     for name, header in COLUMNS.items():
         fields = {column: Field(column) for column in header}
         layout = Layout(header=tuple(header), nulls=("",), fields=fields)
-        rows[name] = store(con, name, layout, fields, new[name], scratch)
-        rows[name] += raw_store.merge(con, name)
+        rows[name] = store(builder, name, layout, fields, new[name])
     return RawFiles(
         files=tuple(file for found in new.values() for file in found),
         records={

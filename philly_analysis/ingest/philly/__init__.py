@@ -24,6 +24,7 @@ from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, parquet_scan
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import RAW, escape_glob
 
 _PROBES = 64
@@ -32,9 +33,7 @@ _TIMED_BYTES = 1 << 23
 """First bytes of a file from which the time between its readings is estimated."""
 
 
-def prepare(
-    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, raw_store: RawStore
-) -> RawFiles:
+def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     """Open the archive: its folder, or ``trace-data.tar.gz`` as published.
 
     Raises
@@ -42,11 +41,12 @@ def prepare(
     InputError
         There is no job log, or a file is damaged or of another kind.
     """
+    con, raw_store = builder.con, builder.store
     notes: list[str] = []
     folder = raw
     archive = raw_store.new_files([raw]) if raw.is_file() else []
     if archive:
-        folder = scratch / "archive"
+        folder = builder.scratch / "archive"
         notes += unpack(raw, folder)
     found = find_files(folder) if archive or not raw.is_file() else {}
     for name in sorted(OPTIONAL_FILES.keys() - found.keys()):
@@ -65,7 +65,7 @@ def prepare(
     create_table(con, "reading_lengths", arrow_table(lengths, RAW_TABLES["reading_lengths"]))
     with ThreadPoolExecutor(1) as beside:
         probe = beside.submit(_probe, con.cursor(), csv.get("cluster_gpu_util"))
-        _read_job_log(con, files.get("cluster_job_log"), scratch)
+        _read_job_log(con, files.get("cluster_job_log"), builder.scratch)
         raw_store.merge(con, "cluster_job_log")
         machines = _read_machine_list(con, files.get("cluster_machine_list"))
         machines += raw_store.merge(con, "cluster_machine_list")

@@ -6,13 +6,11 @@ The extract is converted to the archive's layout and then read as the archive.
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
-
 from philly_analysis.errors import InputError
 from philly_analysis.ingest import philly
 from philly_analysis.ingest.philly_multigpu.files import JOBS, UTILISATION
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import Sample
 
 SAMPLE = Sample(
@@ -23,9 +21,7 @@ SAMPLE = Sample(
 )
 
 
-def prepare(
-    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, raw_store: RawStore
-) -> RawFiles:
+def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     """Convert the extract to the archive's layout, and open that.
 
     Raises
@@ -38,15 +34,15 @@ def prepare(
     files = tuple(raw / name for name in (JOBS, *UTILISATION))
     if missing := [file.name for file in files if not file.is_file()]:
         raise InputError(f"{raw} has no {missing[0]}: give the folder of the extract.")
-    new = tuple(raw_store.new_files(files))
+    new = tuple(builder.store.new_files(files))
     if not new:
         return RawFiles(files=())
-    archive = scratch / "archive"
+    archive = builder.scratch / "archive"
     try:
         convert(raw, archive)
     except ERRORS as error:
         raise InputError(f"{raw} is not the published extract: {error}.") from None
-    opened = philly.prepare(con, archive, scratch, raw_store)
+    opened = philly.prepare(builder, archive)
     return replace(opened, files=new, sample=SAMPLE)
 
 

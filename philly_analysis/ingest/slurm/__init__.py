@@ -31,6 +31,7 @@ from philly_analysis.ingest.slurm.rejoin import Header
 from philly_analysis.ingest.slurm.running import read_running
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import DUPLICATES, RAW
 
 REFUSED = "a file that is no output of sacct"
@@ -40,9 +41,7 @@ TABLES = ("sacct", "inventory", "running")
 """Tables that files are read into."""
 
 
-def prepare(
-    con: duckdb.DuckDBPyConnection, raw: Path, scratch: Path, raw_store: RawStore
-) -> RawFiles:
+def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     """Open one file, or a folder of files, each detected by its content.
 
     Files of another kind and truncated files are excluded: each is one rejected row and a note.
@@ -52,6 +51,7 @@ def prepare(
     InputError
         There is no such file, or none is output of sacct with the required fields.
     """
+    con, raw_store = builder.con, builder.store
     new = raw_store.new_files(_files(raw))
     for name in TABLES:
         create_table(con, name, RAW_TABLES[name].empty_table())

@@ -8,16 +8,15 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import create_table
 from philly_analysis.ingest.table.map_keys import KEYS, Kind
 from philly_analysis.ingest.table.rows import open_text, raw_fields, store
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Layout, TableMap, load_map
+from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import JOBS
 
 _MAP = "map.toml"
@@ -27,13 +26,7 @@ _CONVERSIONS: dict[Kind, str] = {"text": "meaning", "number": "quantity", "time"
 """Macros that convert texts, by kind."""
 
 
-def prepare(
-    con: duckdb.DuckDBPyConnection,
-    raw: Path,
-    scratch: Path,
-    raw_store: RawStore,
-    table_map: str | Path | None = None,
-) -> RawFiles:
+def prepare(builder: TraceBuilder, raw: Path, table_map: str | Path | None = None) -> RawFiles:
     """Open the files of a map: a folder of them, or the one with the jobs.
 
     Raises
@@ -44,6 +37,7 @@ def prepare(
         There are no such files, they lack a column, or the map is not valid, or not that of the
         trace to append to.
     """
+    con, raw_store = builder.con, builder.store
     chosen = load_map(table_map or _default_map(raw))
     if raw_store.before and not raw_store.was_read(chosen.path):
         raise InputError(
@@ -73,9 +67,7 @@ def prepare(
     for table in FIELDS:
         layout = chosen.tables.get(table, Layout())
         fields = raw_fields(table, layout)
-        records[table] = store(
-            con, f"{table}_rows", layout, fields, new.get(table, []), scratch
-        ) + raw_store.merge(con, f"{table}_rows")
+        records[table] = store(builder, f"{table}_rows", layout, fields, new.get(table, []))
         con.execute(f"create view {table}_fields as {_interpreted(table)}")
     lost = [t for t in files if not files[t] and not records[t]]
     read = tuple(file for found in new.values() for file in found)

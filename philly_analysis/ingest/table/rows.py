@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,6 +18,7 @@ from philly_analysis.ingest.raw_file import gzip_errors, open_bytes
 from philly_analysis.ingest.sql import parquet_scan
 from philly_analysis.ingest.table.map_keys import WHITESPACE
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Field, Layout
+from philly_analysis.ingest.trace_builder import TraceBuilder
 
 _BATCH_ROWS = 50_000
 _LINE_CHARS = 1 << 20
@@ -27,19 +27,18 @@ _PLACE = ("source_file", "source_line", "raw", "fault")
 
 
 def store(
-    con: duckdb.DuckDBPyConnection,
+    builder: TraceBuilder,
     name: str,
     layout: Layout,
     fields: dict[str, Field],
     files: Sequence[Path],
-    scratch: Path,
 ) -> int:
     """Create a relation of rows: source_file, source_line, raw, ``fault`` and the fields as text.
 
     Returns
     -------
     int
-        Number of rows in the files.
+        Number of rows in the files, and of those kept from earlier ingests.
 
     Raises
     ------
@@ -47,12 +46,12 @@ def store(
         A file cannot be read, or lacks a column of the fields.
     """
     reader = _Reader(layout, fields)
-    file = scratch / f"{name}.parquet"
+    file = builder.scratch / f"{name}.parquet"
     with pq.ParquetWriter(file, reader.schema) as writer:
         for batch in itertools.chain.from_iterable(map(reader.batches, files)):
             writer.write_batch(batch)
-    con.sql(f"from {parquet_scan([file])}").create_view(name)
-    return reader.rows
+    builder.con.sql(f"from {parquet_scan([file])}").create_view(name)
+    return reader.rows + builder.store.merge(builder.con, name)
 
 
 def raw_fields(table: str, layout: Layout) -> dict[str, Field]:
