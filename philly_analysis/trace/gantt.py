@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import duckdb
 import numpy as np
 import pandas as pd
+from duckdb import ColumnExpression, ConstantExpression
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from philly_analysis.errors import QueryError, TraceError
 from philly_analysis.results import UNNAMED, figures, gang_label, share
 from philly_analysis.study import GANGS, gang_class
-from philly_analysis.trace.rows import Rows
 
 By = Literal["gang", "vc"]
 
@@ -58,9 +58,8 @@ class DayShares(NamedTuple):
 def gantt(
     day: str | date | None,
     by: By,
-    *,
     answer: Callable[[str], duckdb.DuckDBPyRelation],
-    sql: Callable[..., Rows],
+    *,
     name: str,
     synthetic: bool,
 ) -> Figure:
@@ -68,8 +67,8 @@ def gantt(
 
     Parameters
     ----------
-    answer, sql
-        Return a relation by name, and the rows of a query.
+    answer
+        Returns a relation by name.
     name
         Name of the trace.
     synthetic
@@ -78,14 +77,11 @@ def gantt(
     if by not in ("gang", "vc"):
         raise QueryError(f"by={by!r}: colours are by 'gang' or by 'vc'.")
     begin = _busiest(answer) if day is None else _midnight(day)
-    rows = sql(
-        "select machine_id, vc, gpus, held_gpus, started_at, until_at from server_runs "
-        "where started_at < $until and until_at > $since",
-        since=begin,
-        until=begin + timedelta(days=1),
-    ).df()
+    since, until = (ConstantExpression(begin + timedelta(days=n)) for n in (0, 1))
+    in_day = (ColumnExpression("started_at") < until) & (ColumnExpression("until_at") > since)
+    rows = answer("server_runs").filter(in_day).df()
     if rows.empty:
-        [(first, last)] = sql("select began_at, ended_at from snapshot").fetchall()
+        [(first, last)] = answer("snapshot").project("began_at, ended_at").fetchall()
         raise TraceError(
             f"no job held GPUs of a known server on {begin:%Y-%m-%d}; the log has {first} to "
             f"{last}."

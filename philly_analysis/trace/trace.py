@@ -310,13 +310,7 @@ class Trace(SuggestsNames):
         """
         from philly_analysis.trace.gantt import gantt
 
-        return gantt(
-            *(day, by),
-            answer=self.answer,
-            sql=self.sql,
-            name=self.name,
-            synthetic=self.manifest.synthetic,
-        )
+        return gantt(day, by, self.answer, name=self.name, synthetic=self.manifest.synthetic)
 
     @property
     def relations(self) -> "pd.DataFrame":
