@@ -62,9 +62,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
             f"delete from {table} where source_file in $refused",
             {"refused": [file.name for file in refused]},
         )
-    [(records, listed)] = con.sql(
-        "select (select count(*) from sacct), (select count(*) from inventory)"
-    ).fetchall()
+    records, listed = len(con.table("sacct")), len(con.table("inventory"))
     if refused and not records and not (raw_store.before and listed):
         raise kind_error(refused, "output of sacct")
     if not records and not raw_store.before:
@@ -84,7 +82,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
     read_summaries(con)
-    [(unnumbered,)] = con.sql("select count(*) from sacct where source_line is null").fetchall()
+    unnumbered = len(con.table("sacct").filter("source_line is null"))
     before = raw_store.account("attempts").read
     dropped = before - stored
     return RawFiles(
