@@ -145,19 +145,6 @@ def reading_length_s(times: pa.StringArray) -> float | None:
     return None if usual_s == _MINUTE_S else usual_s
 
 
-def _timed(
-    open_parser: Callable[[duckdb.DuckDBPyConnection], Parser], file: str
-) -> Callable[[duckdb.DuckDBPyConnection], Parser]:
-    """Add the length of a file's readings to a parser's rows."""
-
-    def opened(con: duckdb.DuckDBPyConnection) -> Parser:
-        found = con.execute("select seconds from reading_lengths where file = ?", [file])
-        [(seconds,)] = found.fetchall()
-        return partial(_with_length, open_parser(con), seconds)
-
-    return opened
-
-
 def _with_length(parse: Parser, seconds: float | None, lines: pa.Table) -> ParsedRows:
     rows = parse(lines)
     rows.columns["seconds"] = pa.repeat(pa.scalar(seconds, pa.float64()), len(lines))
@@ -171,8 +158,15 @@ def _stream(
     open_parser: Callable[[duckdb.DuckDBPyConnection], Parser],
     *relations: str,
 ) -> Stream:
+    """Return how a file fills a table; the length of its readings is added to a parser's rows."""
+
+    def opened(con: duckdb.DuckDBPyConnection) -> Parser:
+        found = con.execute("select seconds from reading_lengths where file = ?", [file])
+        [(seconds,)] = found.fetchall()
+        return partial(_with_length, open_parser(con), seconds)
+
     error = "time is not like 2017-10-03 00:00:00 PDT"
-    return Stream(file, table, (*columns, "seconds"), _timed(open_parser, file), error, relations)
+    return Stream(file, table, (*columns, "seconds"), opened, error, relations)
 
 
 STREAMS = (
