@@ -92,9 +92,7 @@ class Layout:
 
     def read(self, path: Path) -> pl.DataFrame:
         """Return the fields of each line as text; lines with too few fields end in nulls."""
-        blocks = list(_blocks(path))
-        lines = pl.concat(blocks) if blocks else pl.Series(dtype=pl.String)
-        records = self._records(lines)
+        records = self._records(pl.concat([pl.Series(dtype=pl.String), *_blocks(path)]))
         return self._split(records.slice(1) if self.header else records)
 
     def validate(self, path: Path) -> list[str]:
