@@ -37,11 +37,9 @@ def find_files(folder: Path) -> dict[str, Path]:
             f"{folder} is neither a folder nor a file. Give the folder that holds "
             "cluster_job_log, or trace-data.tar.gz."
         )
-    found: dict[str, Path] = {}
-    for name in FILES:
-        for path in (folder / name, folder / f"{name}.gz"):
-            if path.is_file():
-                found.setdefault(name, path)
+    # of a file that is there twice, the unpacked one is read
+    paths = [folder / f"{name}{ending}" for name in FILES for ending in (".gz", "")]
+    found = {path.name.removesuffix(".gz"): path for path in paths if path.is_file()}
     if "cluster_job_log" not in found:
         inner = next(folder.glob("*/cluster_job_log*"), None)
         hint = f" Did you mean {inner.parent}?" if inner else ""
