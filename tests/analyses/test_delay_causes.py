@@ -14,7 +14,7 @@ from philly_analysis.simulator.simulation import simulate
 from philly_analysis.trace.manifest import Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
-from tests.analyses.clusters import frame, random_tables, trace_of
+from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
 from tests.support.facts import number
 from tests.support.simulated import simulated_causes
 
@@ -86,8 +86,7 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
 
 
 def test_shares_by_estimated_quotas_are_those_of_their_rows(tmp_path: Path) -> None:
-    tables = random_tables(11, 400, tidy=True)
-    path = trace_of(tmp_path / "t", tables.pop("jobs"), tables.pop("attempts"), **tables)
+    path = write_tables(tmp_path / "t", random_tables(11, 400, tidy=True))
     with Trace(path) as trace:
         result = delay_causes.compute(trace)
         causes = trace.sql("select * from wait_causes").df()
