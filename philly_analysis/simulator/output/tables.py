@@ -11,21 +11,12 @@ from philly_analysis.study import FAILED, STATUS_AFTER
 from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows
 
 
-def timed(frame: pl.DataFrame, origin_at: datetime, **columns: str) -> pl.DataFrame:
-    """Return a frame with columns of seconds converted to times, under new names."""
-    return frame.with_columns(
-        (pl.lit(origin_at, pl.Datetime("us")) + pl.duration(microseconds=_us(old))).alias(old)
-        for old in columns
-    ).rename(columns)
-
-
 def with_interval(frame: pl.DataFrame, origin_at: datetime) -> pl.DataFrame:
     """Return a frame with start_s and end_s converted to started_at and ended_at."""
-    return timed(frame, origin_at, start_s="started_at", end_s="ended_at")
-
-
-def _us(column: str) -> pl.Expr:
-    return (pl.col(column) * 1e6).round().cast(pl.Int64)
+    since_us = (pl.col("start_s", "end_s") * 1e6).round().cast(pl.Int64)
+    times = pl.lit(origin_at, pl.Datetime("us")) + pl.duration(microseconds=since_us)
+    renamed = {"start_s": "started_at", "end_s": "ended_at"}
+    return frame.with_columns(times.name.keep()).rename(renamed)
 
 
 def tables(
