@@ -1,6 +1,6 @@
 """Use recorded placements: mark guests, and divide the placements' slowdown out of run times."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -129,21 +129,13 @@ def _mean_speeds(
             found |= residents[machine]
         return found
 
-    def accumulate(jobs: Iterable[Job], now_s: float) -> None:
-        for job in jobs:
-            work_s[job] += (now_s - since_s[job]) * job.speed
-            since_s[job] = now_s
-
     for now_s, begins, _, job in moments:
-        near = neighbours(job)
+        near = neighbours(job) | {job: None}
         if begins:
             since_s[job] = now_s
-            accumulate(near, now_s)
-            near[job] = None
-        else:
-            near[job] = None
-            accumulate(near, now_s)
-            del near[job]
+        for each in near:
+            work_s[each] += (now_s - since_s[each]) * each.speed
+            since_s[each] = now_s
         for machine, _ in job.allocated.shares:
             if begins:
                 residents[machine][job] = None
