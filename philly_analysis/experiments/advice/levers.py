@@ -87,19 +87,16 @@ def _other_servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | No
 
 def _end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
     """End jobs after their first idle period of so many hours."""
-    ends: dict[str, float] = {}
-    losers = set()
-    for job_id, periods in known.idle.items():
-        for begun_s, lasted_s, resumed in periods:
-            if lasted_s > assumed.idle_h * _H:
-                ends[job_id] = begun_s + assumed.idle_h * _H
-                if resumed:
-                    losers.add(job_id)
-                break
+    most_s = assumed.idle_h * _H
+    ends = {
+        job_id: (begun_s + most_s, resumed)
+        for job_id, periods in known.idle.items()
+        for begun_s, _, resumed in [period for period in periods if period[1] > most_s][:1]
+    }
     if not ends:
         return None
-    ended = now.with_jobs(lambda s: _cut(s, ends[s.job_id]) if s.job_id in ends else s)
-    return Change(ended, frozenset(losers))
+    ended = now.with_jobs(lambda s: _cut(s, ends[s.job_id][0]) if s.job_id in ends else s)
+    return Change(ended, frozenset(job_id for job_id, (_, resumed) in ends.items() if resumed))
 
 
 def _retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
@@ -293,10 +290,11 @@ LEVERS = (
 
 def combined(
     levers: Sequence[Lever], scenario: Scenario, known: Known, assumed: Assumptions
-) -> Change:
-    """Apply several levers, one after another."""
-    losers: frozenset[str] = frozenset()
+) -> Change | None:
+    """Apply levers, one after another; None: none of them applies."""
+    found = None
     for lever in levers:
-        if (change := lever.apply(scenario, known, assumed)) is not None:
-            scenario, losers = change.scenario, losers | change.losers
-    return Change(scenario, losers)
+        before = found or Change(scenario)
+        if (change := lever.apply(before.scenario, known, assumed)) is not None:
+            found = Change(change.scenario, before.losers | change.losers)
+    return found

@@ -110,31 +110,28 @@ class Pricing:
 
     def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
         """Return levers with intervals over drawn months."""
-        drawn = [drawn_month(self.scenario, self.known, seed) for seed in range(months)]
-        changes = [
-            [
-                _BY_NAME[each.name].apply(month, known, self.assumed) or Change(month)
-                for each in best
-            ]
-            for month, known in drawn
-        ]
+        drawn: list[list[Change]] = []
+        for seed in range(months):
+            month, known = drawn_month(self.scenario, self.known, seed)
+            found = (_BY_NAME[each.name].apply(month, known, self.assumed) for each in best)
+            drawn.append([Change(month), *(change or Change(month) for change in found)])
+        names = ["", *(each.name for each in best)]
         of_text = {
-            f"{self._text(lever, self.assumed)} in month {seed}": scenario
-            for seed, ((month, _), of_month) in enumerate(zip(drawn, changes, strict=True))
-            for lever, scenario in (
-                ("", month),
-                *((p.name, c.scenario) for p, c in zip(best, of_month, strict=True)),
-            )
+            f"{self._text(name, self.assumed)} in month {seed}": change.scenario
+            for seed, changes in enumerate(drawn)
+            for name, change in zip(names, changes, strict=True)
         }
         replays = iter(replay_all(of_text, self.executor, self.cache))
-        gains: dict[str, list[Gain]] = {}
-        for (month, _), of_month in zip(drawn, changes, strict=True):
+        gains: list[list[Gain]] = [[] for _ in best]
+        for unchanged, *changes in drawn:
             before = next(replays)
-            for each, change in zip(best, of_month, strict=True):
-                after = next(replays)
-                gain = gain_of(month, change, (before, after), self.assumed.wait_weight)
-                gains.setdefault(each.name, []).append(gain)
-        return [replace(each, gain=over_drawn(each.gain, gains[each.name])) for each in best]
+            for own, change in zip(gains, changes, strict=True):
+                waits = before, next(replays)
+                own.append(gain_of(unchanged.scenario, change, waits, self.assumed.wait_weight))
+        return [
+            replace(each, gain=over_drawn(each.gain, own))
+            for each, own in zip(best, gains, strict=True)
+        ]
 
     def together(self, best: Sequence[Priced]) -> list[Priced]:
         """Price the best two and three levers, of each kind that excludes others the best."""
@@ -158,17 +155,16 @@ class Pricing:
         return self._price(tasks)
 
     def _price(self, tasks: Sequence[tuple[tuple[Lever, ...], Assumptions, str]]) -> list[Priced]:
-        changes = [
-            (levers, assumed, moved, self._change(levers, assumed))
+        found = [
+            (levers, assumed, moved, change)
             for levers, assumed, moved in tasks
+            if (change := combined(levers, self.scenario, self.known, assumed)) is not None
         ]
-        found = [each for each in changes if each[3] is not None]
         after: Sequence[pl.DataFrame | None] = [None] * len(found)
         if self.replayed is not None:
             of_text = {
                 self._text(_named(levers), assumed): change.scenario
                 for levers, assumed, _, change in found
-                if change is not None
             }
             after = replay_all(of_text, self.executor, self.cache)
         return [
@@ -185,14 +181,8 @@ class Pricing:
                 assumes=" ".join(lever.assumes for lever in levers),
             )
             for (levers, assumed, moved, change), then in zip(found, after, strict=True)
-            if change is not None
         ]
 
     def _text(self, levers: str, assumed: Assumptions) -> str:
         """Return what determines the scenario after levers, for one trace; none: before."""
         return f"{self.scenario.rules} {levers} {assumed if levers else ''}"
-
-    def _change(self, levers: tuple[Lever, ...], assumed: Assumptions) -> Change | None:
-        if len(levers) == 1:
-            return levers[0].apply(self.scenario, self.known, assumed)
-        return combined(levers, self.scenario, self.known, assumed)
