@@ -21,7 +21,7 @@ def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, 
     days = max(int((end_s - begin_s) // _DAY_S), 1)
     rng = np.random.default_rng([seed, *b"months"])
     drawn = rng.integers(days, size=min(days, int(MONTH_D)))
-    idle, broken, spread = {}, {}, set()
+    log_id: dict[str, str] = {}
 
     def copies(jobs: tuple[JobSpec, ...]) -> tuple[JobSpec, ...]:
         of_day: dict[int, list[JobSpec]] = {}
@@ -33,14 +33,13 @@ def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, 
                 name = f"{spec.job_id} on day {day}"
                 at_s = spec.submit_s + (day - source) * _DAY_S
                 made.append(replace(spec, job_id=name, submit_s=at_s))
-                if spec.job_id in known.idle:
-                    idle[name] = known.idle[spec.job_id]
-                if spec.job_id in known.broken:
-                    broken[name] = known.broken[spec.job_id]
-                if spec.job_id in known.spread:
-                    spread.add(name)
+                log_id[name] = spec.job_id
         return tuple(made)
 
     pools = tuple(replace(pool, jobs=copies(pool.jobs)) for pool in scenario.pools)
     month = replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))
-    return month, Known(idle, frozenset(spread), broken)
+    return month, Known(
+        idle={name: known.idle[job] for name, job in log_id.items() if job in known.idle},
+        spread=frozenset(name for name, job in log_id.items() if job in known.spread),
+        broken={name: known.broken[job] for name, job in log_id.items() if job in known.broken},
+    )
