@@ -19,7 +19,13 @@ from philly_analysis.experiments.advice.candidates import (
     Candidate,
     without_limits,
 )
-from philly_analysis.experiments.advice.scenario import Jobs, Scenario, jobs_in_period, replay_all
+from philly_analysis.experiments.advice.scenario import (
+    Jobs,
+    Scenario,
+    jobs_in_period,
+    of_jobs,
+    replay_all,
+)
 from philly_analysis.results import number
 from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
@@ -216,10 +222,7 @@ def fit_baseline(
     replays = replay_all({s.rules: s for s in scenarios}, executor, cache)
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
     recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
-    waits = []
-    for replay in replays:
-        of_job = dict(replay.select("job_id", "first_wait_s").iter_rows())
-        waits.append(np.array([of_job[spec.job_id] for spec in jobs]))
+    waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
 
     def on(place: int, kept: NDArray[np.intp]) -> Distance:
         specs = [jobs[i] for i in kept]

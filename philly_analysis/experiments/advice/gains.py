@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from philly_analysis.distributions import Floats
 from philly_analysis.experiments.advice.lever import Change
-from philly_analysis.experiments.advice.scenario import Scenario, jobs_in_period
+from philly_analysis.experiments.advice.scenario import Scenario, jobs_in_period, of_jobs
 from philly_analysis.results import time_blocks
 from philly_analysis.study import GANGS, gang_class
 
@@ -153,29 +153,25 @@ def gain_of(
     wait_weight
         GPU hours that an hour of waiting for one GPU counts as.
     """
-    jobs = before.jobs
     after_of = {spec.job_id: spec for spec in change.scenario.jobs}
-    pairs = [(spec, after_of[spec.job_id]) for spec in jobs_in_period(jobs)]
-    submit_s = np.array([spec.submit_s for spec, _ in pairs])
+    specs = jobs_in_period(before.jobs)
+    pairs = [(spec, after_of[spec.job_id]) for spec in specs]
+    submit_s = np.array([spec.submit_s for spec in specs])
     freed_h = np.array([(a.gpu_s - b.gpu_s) / 3600 for a, b in pairs])
-    gpus = np.array([spec.gpus * spec.gpu_frac for spec, _ in pairs])
+    gpus = np.array([spec.gpus * spec.gpu_frac for spec in specs])
     changed = np.array([a != b for a, b in pairs])
     longer_s = np.array([b.run_s - a.run_s for a, b in pairs])
-    saved_h = np.zeros(len(pairs))
+    saved_h = np.zeros(len(specs))
     by_gang = pd.DataFrame()
     if waits is not None:
-        ids = pl.DataFrame({"job_id": [spec.job_id for spec, _ in pairs]})
-        was, then = (
-            ids.join(w, on="job_id", how="left", maintain_order="left")["wait_s"].to_numpy()
-            for w in waits
-        )
+        was, then = (of_jobs(outcomes, "wait_s", specs) for outcomes in waits)
         saved_h = (was - then) / 3600
         longer_s = longer_s + then - was
-        by_gang = _by_gang(np.array([spec.gpus for spec, _ in pairs]), was, then)
+        by_gang = _by_gang(np.array([spec.gpus for spec in specs]), was, then)
     added = change.scenario.gpus - before.gpus
     capacity_h = added * 24 * MONTH_D
-    users = np.array([spec.user for spec, _ in pairs])
-    lost = np.array([spec.job_id in change.losers for spec, _ in pairs])
+    users = np.array([spec.user for spec in specs])
+    lost = np.array([spec.job_id in change.losers for spec in specs])
     later = (longer_s > LATER_S) | lost
     gpu_h, value_h = (
         Monthly(*(x - capacity_h for x in monthly(values, submit_s)))

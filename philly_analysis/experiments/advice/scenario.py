@@ -10,6 +10,7 @@ from typing import Self, cast
 import numpy as np
 import polars as pl
 
+from philly_analysis.distributions import Floats
 from philly_analysis.parallel import map_ordered
 from philly_analysis.simulator import (
     Estimates,
@@ -148,6 +149,12 @@ def outcome(scenario: Scenario) -> pl.DataFrame:
         # to the millisecond: the difference of a job that never waits is not exactly 0
         wait_s=(pl.col("end_s") - pl.col("submit_s") - pl.col("run_s")).clip(0).round(3),
     )
+
+
+def of_jobs(outcomes: pl.DataFrame, column: str, jobs: Jobs) -> Floats:
+    """Return a column of outcomes in the order of some jobs."""
+    ids = pl.DataFrame({"job_id": [spec.job_id for spec in jobs]})
+    return ids.join(outcomes, on="job_id", how="left", maintain_order="left")[column].to_numpy()
 
 
 def replay_all(
