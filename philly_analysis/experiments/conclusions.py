@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy import stats
 
+from philly_analysis.distributions import Floats
 from philly_analysis.experiments.experiment import CAVEATS, Row, trials
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, Headline, outcomes
 from philly_analysis.experiments.job_sources import JobSource
@@ -27,8 +27,6 @@ REFERENCE = "literature"
 
 MODELS = (REFERENCE, "philly", "itp-04", "itp-07")
 """Default sources of jobs: the generator, Philly, and two other clusters."""
-
-Floats = NDArray[np.float64]
 
 FEWEST_MONTHS = 3
 """Minimum number of months for an interval."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from itertools import product
+from itertools import product, starmap
 from math import inf
 from pathlib import Path
 
@@ -137,14 +137,6 @@ def changes(table: pd.DataFrame, measures: Sequence[str] = MEASURES) -> pd.DataF
     return together.assign(load=together["load"].where(together["load"] > 0))
 
 
-def _jct_changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the changes of the mean completion time, with an effect for each row."""
-    found = changes(table, ["mean_jct_s"])
-    effects_of = [Paired(*row) for row in found[[*_EFFECT]].itertuples(index=False)]
-    effect = pd.Series(effects_of, index=found.index, dtype=object)
-    return found.assign(effect=effect, load=found["load"].fillna(0.0))
-
-
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
     """Rank the policies by their mean completion time, for each workload and load.
 
@@ -156,11 +148,14 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
         measures on the page. Policies without a change, for want of positive times, are last.
     """
     base, *_ = table["arm"]
-    jct = _jct_changes(table).set_index(ARM[:-1])["effect"].to_dict()
+    jct = changes(table, ["mean_jct_s"])
+    changed = jct[ARM[:-1]].fillna({"load": 0.0}).itertuples(index=False, name=None)
+    effects_of = starmap(Paired, jct[[*_EFFECT]].itertuples(index=False))
+    change_of = dict(zip(changed, effects_of, strict=True))
     numbers = table.assign(load=table["load"].fillna(0.0)).astype(dict.fromkeys(_SHOWN, float))
     means = numbers.groupby(ARM[:-1], sort=False)[[*_SHOWN]].mean().reset_index()
     keys = list(means[ARM[:-1]].itertuples(index=False, name=None))
-    found = [None if key[-1] == base else jct.get(key) for key in keys]
+    found = [change_of.get(key) for key in keys]
     against = [
         (0.0 if arm == base else inf) if change is None else change.effect
         for (*_, arm), change in zip(keys, found, strict=True)
