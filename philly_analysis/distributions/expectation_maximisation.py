@@ -1,6 +1,6 @@
 """Fit mixtures of exponentials and of log-normals to right-censored samples by EM."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 import scipy.special as special
@@ -54,12 +54,9 @@ def fit_lognormals(x: Lifetimes, components: int, start: Floats | None = None) -
         sigma = np.sqrt(np.maximum(variance, _MIN_SIGMA**2))
         return log_likelihood, (mass / mass.sum(), mu, sigma)
 
-    if start is not None:
-        return _iterate(step, start.reshape(-1, 3).T.copy(), warm=True)
-    spread = max(float(y.std()), _MIN_SIGMA)
     mu = np.quantile(y, (np.arange(components) + 0.5) / components)
-    sigma = np.full(components, max(spread / components, _MIN_SIGMA))
-    return _iterate(step, (np.full(components, 1 / components), mu, sigma), warm=False)
+    sigma = np.full(components, max(float(y.std()) / components, _MIN_SIGMA))
+    return _iterate(step, start, mu, sigma)
 
 
 def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
@@ -82,11 +79,8 @@ def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None)
         scale = np.maximum(np.vecdot(share, t + late * mean) / mass, 1e-9)
         return log_likelihood, (mass / mass.sum(), scale)
 
-    if start is not None:
-        return _iterate(step, start.reshape(-1, 2).T.copy(), warm=True)
     scale = np.maximum(np.quantile(t, (np.arange(components) + 0.5) / components), 1e-9)
-    scale *= np.geomspace(0.5, 2.0, components)
-    return _iterate(step, (np.full(components, 1 / components), scale), warm=False)
+    return _iterate(step, start, scale * np.geomspace(0.5, 2.0, components))
 
 
 def _responsibilities(log_p: Floats) -> tuple[float, Floats, Floats]:
@@ -106,15 +100,18 @@ def _responsibilities(log_p: Floats) -> tuple[float, Floats, Floats]:
 
 def _iterate(
     step: Callable[..., tuple[float, tuple[Floats, ...]]],
-    start: Iterable[Floats],
-    *,
-    warm: bool,
+    start: Floats | None,
+    *default: Floats,
 ) -> Floats:
-    """Repeat a step until the log-likelihood converges; sort components by the second parameter."""
-    rounds, tolerance = (
-        (_ROUNDS_FROM_START, _TOLERANCE_FROM_START) if warm else (_ROUNDS, _TOLERANCE)
-    )
-    parameters, last = tuple(start), -np.inf
+    """Repeat a step until the log-likelihood converges; sort components by the second parameter.
+
+    Without a start, weights are equal and the other parameters the default ones.
+    """
+    parameters = (np.full(default[0].size, 1 / default[0].size), *default)
+    rounds, tolerance, last = _ROUNDS, _TOLERANCE, -np.inf
+    if start is not None:
+        parameters = tuple(start.reshape(-1, len(parameters)).T.copy())
+        rounds, tolerance = _ROUNDS_FROM_START, _TOLERANCE_FROM_START
     for _ in range(rounds):
         log_likelihood, parameters = step(*parameters)
         if log_likelihood - last < tolerance:
