@@ -87,14 +87,9 @@ class Effects:
         condition
             The same in words.
         """
-        variance = self.effects_variance
-        for effect in self.effects:
-            if effect.name == name:
-                signal = effect.effective_n * variance
-                weight = signal / max(signal + (1 - variance), 1e-12)
-                return (
-                    weight * effect.shift,
-                    weight * variance,
-                    Contribution(condition, effect.effective_n, round(weight, 3)),
-                )
-        return 0.0, 0.0, Contribution(condition, 0.0, 0.0)
+        unknown = Effect(name, 0.0, 0, 0.0)
+        effect = next((e for e in self.effects if e.name == name), unknown)
+        variance, n = self.effects_variance, effect.effective_n
+        weight = n * variance / max(n * variance + (1 - variance), 1e-12)
+        contribution = Contribution(condition, n, round(weight, 3))
+        return weight * effect.shift, weight * variance, contribution
