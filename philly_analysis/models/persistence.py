@@ -68,10 +68,8 @@ def _build(hint: Any, value: Any) -> Any:
             return None
         return _build(next(k for k in get_args(hint) if k is not types.NoneType), value)
     if get_origin(hint) is tuple:
-        inner = get_args(hint)
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return tuple(_build(inner[0], item) for item in value)
-        return tuple(_build(k, item) for k, item in zip(inner, value, strict=True))
+        inner, _ = get_args(hint)  # all tuples have any length
+        return tuple(_build(inner, item) for item in value)
     if hint is float:
         return float(value)
     if not isinstance(value, hint):
