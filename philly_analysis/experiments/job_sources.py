@@ -6,7 +6,7 @@ from typing import Protocol
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.models import PERIOD_D
-from philly_analysis.workload import Ensemble, JobSpec, Workload, at_load
+from philly_analysis.workload import Ensemble, JobSpec, Workload, at_load, use_by_vc
 
 DrawJobs = Callable[[int, int, int], Sequence[JobSpec]]
 """Function that returns jobs: arguments jobs, gpus and seed of a :class:`JobSource`."""
@@ -117,10 +117,6 @@ def quotas_by_use(specs: Sequence[JobSpec], gpus: int) -> dict[str, int]:
 
     A quota is at least the largest gang of its virtual cluster.
     """
-    gpu_s: dict[str, float] = {}
-    largest: dict[str, int] = {}
-    for spec in specs:
-        gpu_s[spec.vc] = gpu_s.get(spec.vc, 0.0) + spec.gpu_s
-        largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
+    gpu_s, largest = use_by_vc(specs)
     total = sum(gpu_s.values())
     return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in gpu_s.items()}

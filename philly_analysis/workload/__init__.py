@@ -21,7 +21,7 @@ from philly_analysis.workload.load import (
 )
 from philly_analysis.workload.machines import SERVER, Machine, default_servers, fleet, machine_rows
 from philly_analysis.workload.outcomes import CURVES, SCALARS, measures
-from philly_analysis.workload.quotas import quotas_of
+from philly_analysis.workload.quotas import quotas_of, use_by_vc
 from philly_analysis.workload.recorded_details import with_failure_reasons, with_gpu_use
 from philly_analysis.workload.target import Cluster, target_cluster
 from philly_analysis.workload.workload import Workload

@@ -1,11 +1,24 @@
 """Quotas of virtual clusters: the workload's own, else the estimates of `vc_quotas`."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
+from philly_analysis.workload.job import JobSpec
 from philly_analysis.workload.workload import Workload
 
 ESTIMATE = "p99"
 """Method of ``vc_quotas`` whose estimate replaces a missing quota."""
+
+
+def use_by_vc(specs: Iterable[JobSpec]) -> tuple[dict[str, float], dict[str, int]]:
+    """Return the requested GPU-seconds, and the largest gang, of each virtual cluster."""
+    gpu_s: dict[str, float] = {}
+    largest: dict[str, int] = {}
+    for spec in specs:
+        gpu_s[spec.vc] = gpu_s.get(spec.vc, 0.0) + spec.gpu_s
+        largest[spec.vc] = max(largest.get(spec.vc, 0), spec.gpus)
+    return gpu_s, largest
 
 
 def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:

@@ -1,10 +1,11 @@
 """Divide machines, jobs and quotas into pools, which are simulated separately."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from philly_analysis.results import count
-from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows
+from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows, use_by_vc
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,10 @@ def assign_to_pools(
     of_machine = _separated(
         dict(found["machine_pools"].select("machine_id", "pool").iter_rows()), machines
     )
-    members: dict[str, list[Machine]] = {}
-    for machine in machines:
-        members.setdefault(of_machine[machine.machine_id], []).append(machine)
-    pools = {name: Pool(name, tuple(own), ()) for name, own in sorted(members.items())}
+    pools = {
+        name: Pool(name, tuple(m for m in machines if of_machine[m.machine_id] == name), ())
+        for name in sorted(set(of_machine.values()))
+    }
     serving: dict[str, dict[str, Pool]] = {}
     for wanted, machine_id in found["pool_machines"].select("pool", "machine_id").iter_rows():
         serving.setdefault(wanted, {})[of_machine[machine_id]] = pools[of_machine[machine_id]]
@@ -81,17 +82,14 @@ def _separated(of_machine: dict[str, str], machines: Sequence[Machine]) -> dict[
 
     A gang runs on GPUs of one model, and a run time on one model does not apply to another.
     """
-    models: dict[str, set[str]] = {}
-    slices: dict[str, set[int | None]] = {}
-    for machine in machines:
-        pool = of_machine[machine.machine_id]
-        slices.setdefault(pool, set()).add(machine.slices)
-        if machine.gpu_model is not None:
-            models.setdefault(pool, set()).add(machine.gpu_model)
+    models, slices = defaultdict[str, set[str | None]](set), defaultdict[str, set[int | None]](set)
+    for m in machines:
+        models[of_machine[m.machine_id]].add(m.gpu_model)
+        slices[of_machine[m.machine_id]].add(m.slices)
     names = {}
     for m in machines:
         pool = name = of_machine[m.machine_id]
-        if len(models.get(pool, ())) > 1:
+        if len(models[pool] - {None}) > 1:
             name += f", {m.gpu_model or 'other'} GPUs"
         if len(slices[pool]) > 1:
             name += f", GPUs in {m.slices} slices" if m.slices else ", GPUs not in slices"
@@ -105,24 +103,14 @@ def divide_quotas(quotas: Mapping[str, int], pools: Sequence[Pool]) -> list[dict
     In each pool a quota is at least the virtual cluster's largest gang there. A virtual cluster
     with all its jobs in one pool keeps its quota.
     """
-    requested_gpu_s: dict[str, list[float]] = {}
-    largest: dict[str, list[int]] = {}
-    for i, pool in enumerate(pools):
-        for spec in pool.jobs:
-            requested_gpu_s.setdefault(spec.vc, [0.0] * len(pools))[i] += spec.gpu_s
-            gangs = largest.setdefault(spec.vc, [0] * len(pools))
-            gangs[i] = max(gangs[i], spec.gpus)
-    parts: list[dict[str, int]] = [{} for _ in pools]
+    uses = [use_by_vc(pool.jobs) for pool in pools]
+    parts = [dict(quotas) for _ in pools]
     for vc, gpus in quotas.items():
-        gangs = largest.get(vc, [])
-        if sum(map(bool, gangs)) < 2:
-            for part in parts:
-                part[vc] = gpus
-            continue
-        total_s = sum(requested_gpu_s[vc])
-        for part, own_s, gang in zip(parts, requested_gpu_s[vc], gangs, strict=True):
-            share = own_s / total_s if total_s else 1 / len(pools)
-            part[vc] = max(round(gpus * share), gang)
+        if sum(vc in largest for _, largest in uses) > 1:
+            total_s = sum(gpu_s.get(vc, 0.0) for gpu_s, _ in uses)
+            for part, (gpu_s, largest) in zip(parts, uses, strict=True):
+                share = gpu_s.get(vc, 0.0) / total_s if total_s else 1 / len(pools)
+                part[vc] = max(round(gpus * share), largest.get(vc, 0))
     return parts
 
 
