@@ -88,10 +88,8 @@ class WaitClocks:
     def open(self, job: Job, now_s: float) -> None:
         """Record that a job begins to wait."""
         self._advance(now_s)
-        own, size = self._clocks.setdefault(job.vc, {}), job.size
-        clock = own.get(size)
-        if clock is None:
-            clock = own[size] = _Clock()
+        size = job.size
+        clock = self._clocks.setdefault(job.vc, {}).setdefault(size, _Clock())
         clock.waiters += 1
         self._ticking.setdefault(job.vc, {})[size] = clock
         if size not in self._fits:
