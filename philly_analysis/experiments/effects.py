@@ -13,6 +13,9 @@ ARM = ["setting", "load", "arm", "seed"]
 USUAL = "as assumed"
 """Name of the setting from which all others differ in one assumption."""
 
+_EFFECT = ["effect_pct", "low_pct", "high_pct", "seeds"]
+"""Columns of an effect: the fields of :class:`Paired`."""
+
 WHAT = {
     "mean_jct_h": "mean completion time",
     "p99_jct_h": "99th percentile of completion times",
@@ -48,8 +51,7 @@ def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.Dat
             if (pair > 0).all(axis=None):
                 found = paired(pair[arm], pair[against], relative=True)
                 rows.append((setting, load, found.effect, found.low, found.high, found.pairs))
-    columns = ["setting", "load", "effect_pct", "low_pct", "high_pct", "seeds"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["setting", "load", *_EFFECT])
 
 
 def effect(
@@ -58,8 +60,7 @@ def effect(
     """Return one row of :func:`effects`; NaN if there is none."""
     group = table[(table["setting"] == setting) & ((table["load"] - load).abs() < 1e-9)]
     rows = effects(group, measure, arm, against)
-    columns = ["effect_pct", "low_pct", "high_pct", "seeds"]
-    return Paired(np.nan, np.nan, np.nan, 0) if rows.empty else Paired(*rows[columns].iloc[0])
+    return Paired(np.nan, np.nan, np.nan, 0) if rows.empty else Paired(*rows[_EFFECT].iloc[0])
 
 
 def contrasts(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
@@ -96,8 +97,7 @@ def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame
     tables = {}
     usual = found[found["setting"] == setting]
     for measure, rows in usual.groupby("measure", sort=False):
-        numbers = rows[["effect_pct", "low_pct", "high_pct", "seeds"]]
-        changes = [change_text(Paired(*row)) for row in numbers.itertuples(index=False)]
+        changes = [change_text(Paired(*row)) for row in rows[_EFFECT].itertuples(index=False)]
         named = rows.assign(change=changes, contrast=rows["arm"] + ", over " + rows["against"])
         wide = named.pivot_table(
             index="contrast", columns="load", values="change", aggfunc="first", sort=False

@@ -32,10 +32,6 @@ class Monthly(NamedTuple):
     low: float
     high: float
 
-    def __mul__(self, factor: float) -> "Monthly":  # type: ignore[override]
-        """Return it in another unit."""
-        return Monthly(*(factor * value for value in self))
-
 
 class Gain(NamedTuple):
     """The gain of a lever.

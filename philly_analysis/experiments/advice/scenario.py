@@ -1,6 +1,6 @@
 """Scenarios to replay: jobs, machines, a policy, and what is recorded of each job."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -253,8 +253,8 @@ def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple
         "order by job_id, attempt",
     ):
         placed.setdefault(job_id, []).append(frozenset(servers))
-    tried: dict[str, int] = {}
-    failed: dict[str, list[tuple[str, int]]] = {}
+    tried = Counter[str]()
+    failed = defaultdict[str, list[tuple[str, int]]](list)
     for spec in specs:
         where, runs = placed.get(spec.job_id, []), runs_of(spec)
         if len(where) != len(runs):
@@ -263,10 +263,9 @@ def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple
             ended = each.end_reason == "node_failure" or (
                 each.failure is not None and not is_user_error(each)
             )
-            for server in servers:
-                tried[server] = tried.get(server, 0) + 1
-                if ended:
-                    failed.setdefault(server, []).append((spec.job_id, nth))
+            tried.update(servers)
+            for server in servers if ended else ():
+                failed[server].append((spec.job_id, nth))
     total = sum(map(len, failed.values()))
     if not total:
         return {}, ()

@@ -206,15 +206,12 @@ class Cluster:
                 self.free_cpus[machine], self.free_mem_gb[machine] = cpus, mem_gb
                 self.changed_hosts.add(machine)
 
-    def _save(self, allocation: Allocation, before: dict[int, tuple[int, float, float]]) -> None:
-        """Save the state of an allocation's machines, for :meth:`roll_back`."""
-        for machine, _ in allocation.shares:
-            if machine not in before:
-                before[machine] = (
-                    self.free_gpus[machine],
-                    self.free_cpus[machine],
-                    self.free_mem_gb[machine],
-                )
+    def _save(self, allocation: Allocation) -> None:
+        """Save the state of an allocation's machines during a trial, for :meth:`roll_back`."""
+        if self._before_trial is not None:
+            for m, _ in allocation.shares:
+                state = self.free_gpus[m], self.free_cpus[m], self.free_mem_gb[m]
+                self._before_trial.setdefault(m, state)
 
     def allocate(self, allocation: Allocation) -> None:
         """Make an allocation.
@@ -224,8 +221,7 @@ class Cluster:
         SimulationError
             A GPU is allocated or out of service, or a machine lacks the CPUs or the memory.
         """
-        if self._before_trial is not None:
-            self._save(allocation, self._before_trial)
+        self._save(allocation)
         self._change_host(allocation, -1)
         if allocation.units < GPU_UNITS and not self.shared.add(
             allocation.shares[0], -allocation.units
@@ -250,8 +246,7 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Release an allocation."""
-        if self._before_trial is not None:
-            self._save(allocation, self._before_trial)
+        self._save(allocation)
         self._change_host(allocation, 1)
         if allocation.guest or (
             allocation.units < GPU_UNITS

@@ -239,12 +239,9 @@ class Execution:
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
         """Compute a job's speed from now on, and schedule the end of its run."""
         allocation = job.allocated
-        neighbours: dict[Job, None] = {}
-        if self._speed.neighbourly:
-            for machine, _ in allocation.shares:
-                neighbours |= self.view.residents[machine]
-            neighbours.pop(job, None)
-        speed = self._speed.of(job, allocation, tuple(neighbours))
+        near = self.view.jobs_near([allocation] if self._speed.neighbourly else ())
+        near.pop(job, None)
+        speed = self._speed.of(job, allocation, tuple(near))
         if anew or speed != job.speed:
             self.recorder.end_interval(job, now_s)
             job.change_speed(now_s, speed)
@@ -254,9 +251,5 @@ class Execution:
     def _update_neighbours(self, touched: Collection[Allocation], now_s: float) -> None:
         """Recompute the speeds of the jobs on machines with a changed allocation."""
         if self._speed.neighbourly:
-            near: dict[Job, None] = {}
-            for allocation in touched:
-                for machine, _ in allocation.shares:
-                    near |= self.view.residents[machine]
-            for job in near:
+            for job in self.view.jobs_near(touched):
                 self._set_speed(job, now_s)

@@ -74,20 +74,17 @@ class Failures:
         Failures occur at the total rate of all parts, and each hits a part of its kind with equal
         probability; one that hits a failed part is skipped.
         """
+        wholes: list[tuple[int, int | None]] = [(m, None) for m in range(len(machines))]
         gpus = [(m, gpu) for m, machine in enumerate(machines) for gpu in range(machine.gpus)]
-        rates = len(machines) / self.machine_s, len(gpus) / self.gpu_s
+        rates = len(wholes) / self.machine_s, len(gpus) / self.gpu_s
         back_s: dict[tuple[int, int | None], float] = {}
         now_s = 0.0
         while total := sum(rates):
             now_s += rng.exponential(1 / total)
-            machine: int
-            gpu: int | None
-            if rng.random() * total < rates[0]:
-                machine, gpu = int(rng.integers(len(machines))), None
-                until_s = now_s + rng.exponential(self.machine_repair_s)
-            else:
-                machine, gpu = gpus[rng.integers(len(gpus))]
-                until_s = now_s + rng.exponential(self.gpu_repair_s)
+            whole = rng.random() * total < rates[0]
+            parts = wholes if whole else gpus
+            machine, gpu = parts[rng.integers(len(parts))]
+            until_s = now_s + rng.exponential(self.machine_repair_s if whole else self.gpu_repair_s)
             if max(back_s.get((machine, None), 0.0), back_s.get((machine, gpu), 0.0)) <= now_s:
                 back_s[machine, gpu] = until_s
                 yield Outage(now_s, until_s, machines[machine].machine_id, gpu)

@@ -1,6 +1,6 @@
 """Provide the state that a policy sees, and plans that try allocations before they are decided."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, TypeVar
 
@@ -79,6 +79,11 @@ class View:
         if self._plan is not None:
             self._plan = None
             self.cluster.roll_back()
+
+    def jobs_near(self, allocations: Iterable[Allocation]) -> dict[Job, None]:
+        """Return the jobs that run on machines of some allocations."""
+        machines = (machine for allocation in allocations for machine, _ in allocation.shares)
+        return {job: None for machine in machines for job in self.residents[machine]}
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a value of the policy's state, made at the first call."""
