@@ -107,16 +107,14 @@ class Mixture(PositiveDistribution):
         """Return the quantiles at probabilities `q`."""
         p = np.asarray(q, dtype=float)
         inside = self._invert(self.cdf, p, *self._quantile_table)
-        x = np.where(p <= 0, 0.0, np.where(p >= 1, np.inf, inside))
-        return np.asarray(np.where(np.isnan(p), np.nan, x))
+        return np.asarray(np.where(p <= 0, 0.0, np.where(p >= 1, np.inf, inside)))
 
     def isf(self, q: ArrayLike) -> Floats:
         """Return the quantiles at probabilities 1 - `q`."""
         p = np.asarray(q, dtype=float)
         table = self._table(_INVERSION_GRID)
-        x = self._invert(lambda v: -self.sf(v), -p, table, -self.sf(table))
-        x = np.where(p <= 0, np.inf, np.where(p >= 1, 0.0, x))
-        return np.asarray(np.where(np.isnan(p), np.nan, x))
+        inside = self._invert(lambda v: -self.sf(v), -p, table, -self.sf(table))
+        return np.asarray(np.where(p <= 0, np.inf, np.where(p >= 1, 0.0, inside)))
 
     def _table(self, points: int) -> Floats:
         low = max(self.components.low, 1e-300)

@@ -94,8 +94,7 @@ class QuantileGrid(PositiveDistribution):
             excess = scipy.stats.genpareto.isf(
                 np.clip(above / max(1 - self.body, TIE_GAP), 0, 1), *self._tail
             )
-        x = np.where(below > self.body, self.knots[-1] + excess, inside)
-        return np.asarray(np.where(np.isnan(below), np.nan, x))
+        return np.asarray(np.where(below > self.body, self.knots[-1] + excess, inside))
 
     def moment(self, order: int) -> float:
         """Return a raw moment; infinite if shape times order is 1 or more."""
