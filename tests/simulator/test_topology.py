@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
 from philly_analysis.simulator.cluster.placement import pack_nearest, pack_within
 from philly_analysis.simulator.cluster.topology import POD, RACK, SERVER, Topology
-from philly_analysis.simulator.policies.relaxed_locality import RelaxedLocality
+from philly_analysis.simulator.policies.relaxed_locality import part_at_step
 from philly_analysis.workload import Machine, fleet
 
 
@@ -65,5 +65,5 @@ def test_a_gang_goes_where_it_is_nearest() -> None:
 def test_part_of_a_gang_goes_to_the_rack_with_most_free_gpus() -> None:
     cluster = Cluster(stood("a/0", "b/1"))
     cluster.allocate(Allocation(((1, 0b1),), 1))
-    part = RelaxedLocality((1.0, 2.0)).find_part(cluster, 8, 1)
+    part = part_at_step(cluster, 8, (1.0, 2.0), 1)
     assert part and (part.gpus, part.shares) == (4, ((0, 0b1111),))

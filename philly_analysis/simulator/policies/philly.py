@@ -13,7 +13,7 @@ from philly_analysis.simulator.policies.defragment import start_by_migration
 from philly_analysis.simulator.policies.gang_requests import GangRequests
 from philly_analysis.simulator.policies.knobs import PERIOD, WAIT, Bounds, check_at_most, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.relaxed_locality import RelaxedLocality
+from philly_analysis.simulator.policies.relaxed_locality import find_at_step, part_at_step
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 
 _EPS_S = 1e-6
@@ -90,10 +90,6 @@ class Philly(Policy):
     @cached_property
     def _requests(self) -> GangRequests:
         return GangRequests(self.hold_s, self.backoff_s, self.asks, len(self.relax))
-
-    @cached_property
-    def _locality(self) -> RelaxedLocality:
-        return RelaxedLocality(self.relax)
 
     def key(self, job: Job, now_s: float) -> float:
         """Return since when it waits."""
@@ -172,7 +168,7 @@ class Philly(Policy):
 
     def _start(self, plan: Plan, job: Job) -> bool:
         step = self._requests.step(job, plan.view.now_s)
-        if plan.assign(job, self._locality.find(plan.cluster, job, step)):
+        if plan.assign(job, find_at_step(plan.cluster, job, self.relax, step)):
             return True
         if self.migrate_after_s == FOREVER or job.size < GPU_UNITS or job.gpus > plan.cluster.free:
             return False
@@ -190,7 +186,7 @@ class Philly(Policy):
 
     def _hold(self, plan: Plan, job: Job) -> bool:
         step = self._requests.step(job, plan.view.now_s)
-        return plan.assign(job, self._locality.find_part(plan.cluster, job.gpus, step))
+        return plan.assign(job, part_at_step(plan.cluster, job.gpus, self.relax, step))
 
     def _candidates(self, plan: Plan) -> list[_Group]:
         """Return the groups that may start, hold or preempt: they fit, or are within quota.

@@ -1,7 +1,7 @@
 """Place gangs with relaxed locality: on the fewest servers of a rack, on more, then anywhere."""
 
+from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
 from philly_analysis.simulator.cluster.placement import (
@@ -15,35 +15,36 @@ from philly_analysis.simulator.cluster.topology import RACK
 from philly_analysis.simulator.jobs.job import Job
 
 
-class RelaxedLocality(NamedTuple):
-    """Steps of locality.
+def find_at_step(
+    cluster: Cluster, job: Job, multiples: Sequence[float], step: int
+) -> Allocation | None:
+    """Find GPUs for a job: for a gang those of a step, for one GPU by best fit.
 
-    Attributes
+    Parameters
     ----------
     multiples
         Servers of a rack at each step, in multiples of the fewest; after the last, any servers.
     """
+    if job.gpus == 1:
+        return allocate(cluster, job.size)
+    if step == len(multiples):
+        return pack_nearest(cluster, job.gpus, beyond=RACK)
+    servers = _servers(cluster, job.gpus, multiples[step])
+    if servers == 1:
+        return pack(cluster, job.gpus, servers=1)
+    return pack_within(cluster, job.gpus, RACK, servers=servers)
 
-    multiples: tuple[float, ...]
 
-    def find(self, cluster: Cluster, job: Job, step: int) -> Allocation | None:
-        """Find GPUs for a job: for a gang those of a step, for one GPU by best fit."""
-        if job.gpus == 1:
-            return allocate(cluster, job.size)
-        if step == len(self.multiples):
-            return pack_nearest(cluster, job.gpus, beyond=RACK)
-        servers = self._servers(cluster, job.gpus, step)
-        if servers == 1:
-            return pack(cluster, job.gpus, servers=1)
-        return pack_within(cluster, job.gpus, RACK, servers=servers)
+def part_at_step(
+    cluster: Cluster, gpus: int, multiples: Sequence[float], step: int
+) -> Allocation | None:
+    """Find free GPUs for a gang that does not fit: of the rack with the most, or anywhere."""
+    if step == len(multiples):
+        return partial_gang(cluster, gpus, servers=gpus)
+    servers, racks = _servers(cluster, gpus, multiples[step]), cluster.topology.domains(RACK)
+    parts = [partial_gang(cluster, gpus, servers=servers, among=rack) for rack in racks]
+    return max(filter(None, parts), key=lambda part: part.gpus, default=None)
 
-    def find_part(self, cluster: Cluster, gpus: int, step: int) -> Allocation | None:
-        """Find free GPUs for a gang that does not fit: of the rack with the most, or anywhere."""
-        if step == len(self.multiples):
-            return partial_gang(cluster, gpus, servers=gpus)
-        servers, racks = self._servers(cluster, gpus, step), cluster.topology.domains(RACK)
-        parts = [partial_gang(cluster, gpus, servers=servers, among=rack) for rack in racks]
-        return max(filter(None, parts), key=lambda part: part.gpus, default=None)
 
-    def _servers(self, cluster: Cluster, gpus: int, step: int) -> int:
-        return ceil(self.multiples[step] * cluster.fewest_servers(gpus))
+def _servers(cluster: Cluster, gpus: int, multiple: float) -> int:
+    return ceil(multiple * cluster.fewest_servers(gpus))
