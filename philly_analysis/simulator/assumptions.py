@@ -1,5 +1,6 @@
 """Report which inputs of a what-if were recorded, and which assumed or drawn."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from philly_analysis.results import count, number
@@ -16,32 +17,28 @@ def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...
     fractional
         Whether the policy allocates fractions of GPUs.
     """
-    exact = sliced = whole = 0
-    sliced_h = whole_h = 0.0
+    jobs: Counter[str] = Counter()
+    more_h = {"exact": 0.0, "slices": 0.0, "whole": 0.0}
     for pool in pools:
         slices = pool.machines[0].slices
         for spec in (spec for spec in pool.jobs if spec.gpu_frac < 1):
-            allocated = as_allocated(spec, slices if fractional else 1)
-            more_h = (allocated.gpu_s - spec.gpu_s) / 3600
+            gets = "exact" if slices is None else "slices"
             if not fractional or spec.gpus > 1:
-                whole, whole_h = whole + 1, whole_h + more_h
-            elif slices is not None:
-                sliced, sliced_h = sliced + 1, sliced_h + more_h
-            else:
-                exact += 1
-    notes = []
-    for jobs, text in (
-        (exact, "a GPU get no more of it."),
-        (
-            sliced,
-            "a GPU get the slices of the smallest instance that is large enough: "
-            f"{number(sliced_h)} GPU hours more than requested.",
-        ),
-        (whole, f"GPUs get whole GPUs: {number(whole_h)} GPU hours more than requested."),
-    ):
-        if jobs:
-            notes.append(f"{count(jobs, 'job')} that request a fraction of {text}")
-    return tuple(notes)
+                gets = "whole"
+            jobs[gets] += 1
+            allocated = as_allocated(spec, slices if fractional else 1)
+            more_h[gets] += (allocated.gpu_s - spec.gpu_s) / 3600
+    texts = {
+        "exact": "a GPU get no more of it.",
+        "slices": "a GPU get the slices of the smallest instance that is large enough: "
+        f"{number(more_h['slices'])} GPU hours more than requested.",
+        "whole": f"GPUs get whole GPUs: {number(more_h['whole'])} GPU hours more than requested.",
+    }
+    return tuple(
+        f"{count(jobs[gets], 'job')} that request a fraction of {text}"
+        for gets, text in texts.items()
+        if jobs[gets]
+    )
 
 
 _LABELS = {
