@@ -43,10 +43,6 @@ class Gandiva(PeriodicPolicy):
     quantum_s: float = knob(600.0, "length of a time slice", within=PERIOD)
     pack: bool = knob(True, "let single GPUs run beside others that leave them room")
 
-    def group(self, job: Job, now_s: float) -> int:
-        """Return the gang size."""
-        return job.gpus
-
     def key(self, job: Job, now_s: float) -> float:
         """Return since when it waits."""
         return job.queued_s
