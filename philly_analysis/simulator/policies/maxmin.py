@@ -56,7 +56,9 @@ class MaxMin(PeriodicPolicy):
         """Divide all GPUs anew."""
         if not view.queue.groups:
             return {}
-        chosen = self._divide(view, self._served(view))
+        # the group and the counted GPU-seconds of the jobs chosen last
+        held: dict[Job, tuple[_Group, float]] = view.state.get("held", {})
+        chosen = self._divide(view, held)
         plan = view.plan()
         stopped = [job for job in view.running if job not in chosen]
         for job in stopped:
@@ -67,32 +69,20 @@ class MaxMin(PeriodicPolicy):
         for job in stopped:  # a fraction of a GPU may fit on none
             if plan.restore(job):
                 chosen[job] = None
-        held = self._held(view)
         view.state["held"] = {
             job: held.get(job) or (self.group(job, view.now_s), job.attained_gpu_s(view.now_s))
             for job in chosen
         }
         return plan.decision
 
-    def _held(self, view: View) -> dict[Job, tuple[_Group, float]]:
-        """Return the group and the counted GPU-seconds of the jobs chosen last."""
-        held: dict[Job, tuple[_Group, float]] = view.state.get("held", {})
-        return held
-
-    def _served(self, view: View) -> dict[str, float]:
-        """Return the GPU-seconds of each owner so far."""
+    def _divide(self, view: View, held: dict[Job, tuple[_Group, float]]) -> dict[Job, None]:
+        """Count the GPU-seconds of each owner, and return the jobs to run."""
         served: dict[str, float] = view.state.setdefault("served", {})
-        held, now_s = self._held(view), view.now_s
         for job, (group, before) in held.items():
-            so_far = job.attained_gpu_s(now_s)
+            so_far = job.attained_gpu_s(view.now_s)
             served[group.owner] = served.get(group.owner, 0.0) + so_far - before
             held[job] = group, so_far
-        return served
-
-    def _divide(self, view: View, served: dict[str, float]) -> dict[Job, None]:
-        """Return the jobs to run."""
         running: dict[_Group, list[Entry]] = {}
-        held = self._held(view)
         for entry in view.running.entries():
             running.setdefault(held[entry.job][0], []).append(entry)
         waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
