@@ -35,8 +35,8 @@ from philly_analysis.simulator import (
     is_user_error,
     run,
     runs_of,
+    until_user_error,
     with_reasons,
-    without_retries,
 )
 from philly_analysis.simulator.policies import Philly
 from philly_analysis.workload import JobSpec, fleet
@@ -150,7 +150,8 @@ def _outcome(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> tuple[floa
         dedicated=arm.dedicated,
     )
     run_of = partial(arm.prerun.run, cluster=cluster) if arm.prerun else cluster
-    schedule = run_of(without_retries(specs)[0] if arm.by_reason else specs, fleet(FLEET))
+    kept = list(map(until_user_error, specs)) if arm.by_reason else specs
+    schedule = run_of(kept, fleet(FLEET))
     sound = [s.job_id for s in specs if not any(map(is_user_error, s.attempts))]
     # the pre-run has one GPU
     complete = schedule.attempts.join(schedule.jobs, on=["job_id", "gpus"], how="semi")

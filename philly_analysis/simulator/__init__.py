@@ -12,8 +12,8 @@ from philly_analysis.simulator.jobs.job import Job, runs_of
 from philly_analysis.simulator.jobs.run_failures import (
     fails,
     is_user_error,
+    until_user_error,
     with_reasons,
-    without_retries,
 )
 from philly_analysis.simulator.output.samples import Utilisation
 from philly_analysis.simulator.policies import POLICIES, Bounds, Policy, knob, policy_named

@@ -8,7 +8,7 @@ from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
 from philly_analysis.experiments.advice.scenario import Known, Scenario
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import count, duration
-from philly_analysis.simulator import Estimates, fails, is_user_error, without_retries
+from philly_analysis.simulator import Estimates, fails, is_user_error, until_user_error
 from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly, Qssf
 from philly_analysis.study import PASS
 from philly_analysis.workload import AttemptSpec, JobSpec
@@ -104,7 +104,7 @@ def _retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
     passed: set[str] = set()
 
     def once(spec: JobSpec) -> JobSpec:
-        [kept], _ = without_retries([spec])
+        kept = until_user_error(spec)
         if spec.status != PASS:
             return kept
         if len(kept.attempts) < len(spec.attempts):

@@ -87,28 +87,33 @@ def reason_notes(recorded: Sequence[JobSpec], specs: Sequence[JobSpec]) -> tuple
     )
 
 
-def without_retries(specs: Sequence[JobSpec]) -> tuple[list[JobSpec], tuple[str, ...]]:
-    """Remove the runs after a job's first user error; return the jobs and a sentence.
-
-    Such a job ends there, as failed, even if a later retry passed.
+def until_user_error(spec: JobSpec) -> JobSpec:
+    """Return a job without the runs after its first user error, where it then ends as failed.
 
     Parameters
     ----------
-    specs
-        Jobs as their runs, with reasons (:func:`with_reasons`).
+    spec
+        A job as its runs, with reasons (:func:`with_reasons`).
     """
-    done, saved_s, cut, lost = [], 0.0, 0, 0
-    for spec in specs:
-        first = next((k for k, run in enumerate(spec.attempts) if is_user_error(run)), None)
-        if first is None or first == len(spec.attempts) - 1:
-            done.append(spec)
-            continue
-        saved_s += spec.gpus * sum(run.run_s for run in spec.attempts[first + 1 :])
-        cut += 1
-        lost += spec.status == PASS
-        attempts = spec.attempts[: first + 1]
-        done.append(replace(spec, attempts=attempts, status=FAILED, censored=False))
+    runs = next((k for k, run in enumerate(spec.attempts, 1) if is_user_error(run)), None)
+    if runs is None or runs == len(spec.attempts):
+        return spec
+    return replace(spec, attempts=spec.attempts[:runs], status=FAILED, censored=False)
+
+
+def without_retries(specs: Sequence[JobSpec]) -> tuple[list[JobSpec], tuple[str, ...]]:
+    """Remove the runs after each job's first user error; return the jobs and a sentence.
+
+    Such a job ends there, as failed, even if a later retry passed.
+    """
+    done = [until_user_error(spec) for spec in specs]
+    cut = [(spec, one) for spec, one in zip(specs, done, strict=True) if one is not spec]
+    saved_s = sum(
+        spec.gpus * sum(run.run_s for run in spec.attempts[len(one.attempts) :])
+        for spec, one in cut
+    )
     return done, (
-        f"User errors are not retried: {count(cut, 'job')} end earlier, which saves "
-        f"{saved_s / 3600:,.0f} GPU hours; {lost:,} of them passed in the end.",
+        f"User errors are not retried: {count(len(cut), 'job')} end earlier, which saves "
+        f"{saved_s / 3600:,.0f} GPU hours; {sum(spec.status == PASS for spec, _ in cut):,} of them "
+        "passed in the end.",
     )
