@@ -92,14 +92,6 @@ class SortedJobs:
         """The first entry; there must be one."""
         return self._blocks[0][0]
 
-    def nth_entry(self, nth: int) -> Entry | None:
-        """Return the entry at an index, or None."""
-        for block in self._blocks:
-            if nth < len(block):
-                return block[nth]
-            nth -= len(block)
-        return None
-
     def add(self, job: Job, key: Any) -> None:
         """Insert a job."""
         entry = self._entry_of[job] = Entry(key, job.index, job)

@@ -1,6 +1,6 @@
 """Provide the state that a policy sees, and plans that try allocations before they are decided."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, TypeVar
 
@@ -213,22 +213,21 @@ class Plan:
             Tries to plan a job's start. After False the rest of its group is skipped, after None
             all other jobs are.
         """
-        key, now_s, queue = self.view.key, self.view.now_s, self.view.queue
-        heap: list[tuple[Entry, SortedJobs | None, int]] = [
-            (head, jobs, 0) for head, jobs in zip(queue.heads(), queue.groups.values(), strict=True)
-        ]
+        key, now_s = self.view.key, self.view.now_s
+        entries = map(SortedJobs.entries, self.view.queue.groups.values())
+        heap = [(next(own), own) for own in entries]
         heapify(heap)
+        alone: Iterator[Entry] = iter(())
         while heap or self._returned:
             while self._returned:  # a released job is a group of its own
                 back = self._returned.pop()
-                heappush(heap, (Entry(key(back, now_s), back.index, back), None, 0))
-            entry, jobs, before = heap[0]
-            self.offered = entry
-            started = take(entry.job)
+                heappush(heap, (Entry(key(back, now_s), back.index, back), alone))
+            self.offered, behind = heap[0]
+            started = take(self.offered.job)
             if started is None:
                 return
-            if started and jobs is not None and (behind := jobs.nth_entry(before + 1)) is not None:
-                heapreplace(heap, (behind, jobs, before + 1))
+            if started and (following := next(behind, None)) is not None:
+                heapreplace(heap, (following, behind))
             else:
                 heappop(heap)
 
