@@ -325,13 +325,10 @@ class Duration(FittedDistribution):
             Shape (n,): the distribution of each, from :meth:`leaf_of`.
         """
         run_s = np.empty(u.size)
-        order = np.argsort(leaf, kind="stable")
         cells = (*self.leaves, *self.cells)
-        bounds = np.searchsorted(leaf[order], np.arange(len(cells) + 1))
-        for cell, first, last in zip(cells, bounds[:-1], bounds[1:], strict=True):
-            if first < last:
-                mine = order[first:last]
-                run_s[mine] = cell.distribution.ppf(u[mine])
+        for i in np.unique(leaf):
+            mine = leaf == i
+            run_s[mine] = cells[i].distribution.ppf(u[mine])
         return np.maximum(np.rint(run_s / self.resolution_s), 1) * self.resolution_s
 
     def leaf_of(self, gpus: Ints, vc: NDArray[np.str_], status: NDArray[np.str_]) -> Ints:
