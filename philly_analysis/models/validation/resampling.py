@@ -72,11 +72,10 @@ def _blocks(
 ) -> pd.DataFrame:
     """Draw as many blocks as there are; rename users if blocks are users."""
     order = np.argsort(block, kind="stable")
-    edges = np.searchsorted(block[order], np.arange(int(block.max()) + 2))
-    pick = rng.integers(0, edges.size - 1, edges.size - 1)
-    size = np.diff(edges)[pick]
-    offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-    drawn = jobs.take(order[np.repeat(edges[pick], size) + offset])
+    members = np.split(order, np.cumsum(np.bincount(block))[:-1])
+    pick = rng.integers(0, len(members), len(members))
+    taken = [members[i] for i in pick]
+    drawn = jobs.take(np.concatenate(taken))
     if not named:
         return drawn
-    return drawn.assign(user=np.repeat(np.arange(pick.size), size))
+    return drawn.assign(user=np.repeat(np.arange(pick.size), list(map(len, taken))))
