@@ -50,12 +50,7 @@ class Allocation(NamedTuple):
 
 def set_bits(mask: int) -> tuple[int, ...]:
     """Return the indices of the set bits, ascending."""
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return tuple(found)
+    return tuple(at for at in range(mask.bit_length()) if mask >> at & 1)
 
 
 def lowest_bits(mask: int, count: int) -> int:
