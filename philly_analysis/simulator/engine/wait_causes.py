@@ -161,11 +161,9 @@ class WaitClocks:
 
     def _most_free(self) -> int:
         """Return the free GPUs of the emptiest server."""
-        by_free = self._cluster.by_free
-        most = len(by_free) - 1
-        while most and not by_free[most]:
-            most -= 1
-        return most
+        return max(
+            (free for free, machines in enumerate(self._cluster.by_free) if machines), default=0
+        )
 
     def _fits_now(self, size: int, most: int) -> bool:
         """Whether a request fits on the fewest servers; the emptiest has `most` free GPUs."""
