@@ -48,10 +48,8 @@ def fit_empirical(x: Lifetimes) -> Distribution:
     excess, late = x.values[above] - grid[-1], x.censored[above]
     if not excess.size or late.all():
         scale = grid[-1] * 1e-6
-    elif late.any():  # as for an exponential distribution: total time over ends
+    else:  # as for an exponential distribution: total time over ends
         scale = float(excess.sum() / (~late).sum()) * (1 - shape)
-    else:
-        scale = float(excess.mean()) * (1 - shape)
     if shape < 0 and excess.size:  # the support must include the largest value
         scale = max(scale, -shape * float(excess.max()) * 1.001)
     scale = max(float(scale), grid[-1] * 1e-9)
