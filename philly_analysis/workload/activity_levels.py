@@ -4,13 +4,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from philly_analysis.distributions import Floats
 from philly_analysis.trace import Trace
 
 _INTERVALS = 96
-
-Floats = NDArray[np.float64]
 
 
 def activity(trace: Trace, begin: datetime, end: datetime) -> pd.DataFrame:
