@@ -191,14 +191,7 @@ def choice_table(
         moved = paired(wide[choice], wide[usual], relative=True)
         single = 100 * (wide[choice] / wide[usual] - 1)
         largest = single.iloc[int(single.abs().argmax())]
-        rows.append(
-            (
-                choice,
-                arm,
-                one.what,
-                change_text(moved),
-                change_text(Paired(largest, *(np.nan,) * 2, 1)),
-            )
-        )
+        on_one_draw = Paired(largest, np.nan, np.nan, 1)
+        rows.append((choice, arm, one.what, change_text(moved), change_text(on_one_draw)))
     columns = ["choice", "arm", "measure", "moves it by", "at most, on one draw"]
     return pd.DataFrame(rows, columns=columns)
