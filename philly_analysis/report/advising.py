@@ -4,11 +4,12 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from markupsafe import Markup
 
+from philly_analysis import experiments
+from philly_analysis.experiments import Advice, Assumptions, Priced
 from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
@@ -16,8 +17,7 @@ from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import Result
 from philly_analysis.trace import TraceLike, open_trace
 
-if TYPE_CHECKING:
-    from philly_analysis.experiments import Advice, Assumptions, Priced
+advice = experiments.advice
 
 _TYPED = 4
 """Settings on a card; the table at the end has all."""
@@ -38,16 +38,12 @@ def advice_page(
     trace: TraceLike,
     out: Path | None,
     *,
-    assumed: "Assumptions",
+    assumed: Assumptions,
     months: int,
     workers: int,
     cluster: str | None,
 ) -> Result:
     """Advise a cluster, with a page if a folder is given: see :func:`philly_analysis.advise`."""
-    from philly_analysis import experiments
-
-    advice = experiments.advice
-
     with (
         open_trace(trace) as source,
         executor_of(workers, cluster) as executor,
@@ -62,11 +58,7 @@ def advice_page(
     return result
 
 
-def _write(found: "Advice", assumed: "Assumptions", result: Result, folder: Path) -> Path:
-    from philly_analysis import experiments
-
-    advice = experiments.advice
-
+def _write(found: Advice, assumed: Assumptions, result: Result, folder: Path) -> Path:
     nothing = section("none", result.question, result, result.plot())
     every = replace(result, sentences=(advice.recommendation(found),))
     levers = section("levers", "What would each lever change?", every, result.plot())
@@ -112,12 +104,8 @@ def _code(text: str) -> Markup:
     return Markup("<code>{}</code>").format(Markup("").join(parts))
 
 
-def _card(found: "Advice", priced: "Priced", assumed: "Assumptions", result: Result) -> Card:
+def _card(found: Advice, priced: Priced, assumed: Assumptions, result: Result) -> Card:
     """Return the card of a lever: its gain, what to type, the waits, and what is assumed."""
-    from philly_analysis import experiments
-
-    advice = experiments.advice
-
     typed = advice.settings(found, priced, assumed)
     first, *others = advice.parts(found, priced)
     rows = zip(typed["where"][:_TYPED], typed["type"], strict=False)

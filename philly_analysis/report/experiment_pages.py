@@ -1,16 +1,27 @@
-"""Run experiments and sweeps, and write their pages.
-
-Functions import the package of experiments, and with it the simulator: other pages need neither.
-"""
+"""Run experiments and sweeps, and write their pages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from philly_analysis import experiments
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.experiments import (
+    ACROSS,
+    EXPERIMENTS,
+    EnsembleJobs,
+    Experiment,
+    JobSource,
+    ModelJobs,
+    Run,
+    TraceJobs,
+    choice_table,
+    contrast_tables,
+    contrasts,
+)
 from philly_analysis.models import Work, model_of
 from philly_analysis.parallel import workers as executor_of
 from philly_analysis.progress import step
@@ -18,11 +29,10 @@ from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, Section, section
 from philly_analysis.results import Result, Results, count, save_table
 from philly_analysis.study import published_figures
+from philly_analysis.trace import TraceLike
 from philly_analysis.workload import Ensemble, Workload
 
-if TYPE_CHECKING:
-    from philly_analysis.experiments import Experiment, JobSource, Run
-    from philly_analysis.trace import TraceLike
+conclusions, sweeps = experiments.conclusions, experiments.sweeps
 
 ALL = "seeds"
 """Folder of the page of all experiments."""
@@ -38,8 +48,6 @@ def experiment_page(
     cluster: str | None,
 ) -> Results:
     """Run experiments, with a page if a folder is given: see :func:`philly_analysis.experiment`."""
-    from philly_analysis.experiments import ACROSS, EXPERIMENTS
-
     chosen = list(dict.fromkeys(names))
     for name in chosen:
         if name not in EXPERIMENTS and name not in ACROSS:
@@ -71,8 +79,6 @@ def _decompositions(
     cluster: str | None,
 ) -> Results:
     """Run experiments on each model: a Result of each, and the page of all."""
-    from philly_analysis.experiments import EXPERIMENTS
-
     workloads = [_workload(model, seeds) for model in models or ("literature", "philly")]
     printed = published_figures()
     titles = {system.lower(): system for system in printed["system"]}
@@ -106,10 +112,8 @@ def _decompositions(
     return results
 
 
-def _contrasts(experiment: "Experiment", result: Result, model: str, at: float) -> Section:
+def _contrasts(experiment: Experiment, result: Result, model: str, at: float) -> Section:
     """Return the section that explains an answer: contrasts of one mechanism, free choices."""
-    from philly_analysis.experiments import choice_table, contrast_tables, contrasts
-
     found = contrasts(result.table, experiment.shown)
     choices = choice_table(
         experiment.increments, result.table, experiment.usual, experiment.choices, at
@@ -128,9 +132,7 @@ def _contrasts(experiment: "Experiment", result: Result, model: str, at: float) 
 
 
 def _jobs_of(model: str) -> str:
-    from philly_analysis import experiments
-
-    reference = model == experiments.conclusions.REFERENCE
+    reference = model == conclusions.REFERENCE
     return "the papers' generator of jobs" if reference else f"the jobs of “{model}”"
 
 
@@ -138,9 +140,6 @@ def _conclusions(
     models: Sequence[Work], seeds: int | None, processes: int, cluster: str | None
 ) -> Results:
     """Compare published gains under several workloads."""
-    from philly_analysis import experiments
-
-    conclusions = experiments.conclusions
     sources = {}
     for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
         name, source, seeds_of = _workload(model, seeds)
@@ -176,10 +175,8 @@ def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
     return sweep if seeds is None else replace(sweep, seeds=seeds)
 
 
-def _workload(given: Work, seeds: int | None) -> tuple[str, "JobSource", tuple[int, ...] | None]:
+def _workload(given: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
     """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
-    from philly_analysis.experiments import EnsembleJobs, ModelJobs, TraceJobs
-
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(given, Ensemble):
         return given.name, EnsembleJobs(given), given.seeds[:seeds]
@@ -192,7 +189,7 @@ def _workload(given: Work, seeds: int | None) -> tuple[str, "JobSource", tuple[i
 
 
 def sweep_page(
-    runs: "Sequence[Run]",
+    runs: Sequence[Run],
     out: str | Path | None,
     *,
     sized: bool,
@@ -206,9 +203,6 @@ def sweep_page(
     sized
         Whether the size of the cluster was given; otherwise a note has the size that is assumed.
     """
-    from philly_analysis import experiments
-
-    sweeps = experiments.sweeps
     scratch = scratch_folder()  # removes what an interrupted sweep left, also without runs to do
     folder = scratch if out is None else Path(out)
     with executor_of(workers, cluster) as executor, step(f"{len(runs):,} runs"):
@@ -232,9 +226,6 @@ def sweep_page(
 
 def _write_sweep(result: Result, folder: Path) -> Path:
     """Write the page and tables of a sweep."""
-    from philly_analysis import experiments
-
-    sweeps = experiments.sweeps
     cards = []
     for i, rows in enumerate(sweeps.by_workload(result.table)):
         answer = replace(sweeps.result_of(rows), caveats=result.caveats)
