@@ -17,8 +17,7 @@ select
   count(*) as waits,
   sum(w.wait_s) as wait_s
 from wait_causes as w
-inner join known_causes as k
-  on w.job_id = k.job_id and w.attempt = k.attempt
+inner join known_causes as k using (job_id, attempt)
 where w.wait_s > 0
 group by all
 order by all

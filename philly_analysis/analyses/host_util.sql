@@ -38,6 +38,5 @@ select
   curves.percentile,
   curves.util_pct
 from groups
-inner join bin_percentiles(bins) as curves
-  on groups.key = curves.key
+inner join bin_percentiles(bins) as curves using (key)
 order by all

@@ -43,8 +43,7 @@ weighed as (
     runs.run_s * runs.gpus * jobs.gpu_frac as weight
   from trusted_waits as w
   inner join gpu_jobs as jobs using (job_id)
-  left join attempt_runs as runs
-    on w.job_id = runs.job_id and w.attempt = runs.attempt
+  left join attempt_runs as runs using (job_id, attempt)
 ),
 
 waited as (

@@ -15,8 +15,7 @@ select
   sum(used.minutes * w.part) / 60 as sampled_gpu_h,
   sum(used.idle_min * w.part) / 60 as idle_gpu_h
 from attempt_weeks as w
-inner join attempt_use as used
-  on w.job_id = used.job_id and w.attempt = used.attempt
+inner join attempt_use as used using (job_id, attempt)
 where used.minutes > 0
 group by all
 order by all

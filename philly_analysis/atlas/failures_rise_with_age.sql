@@ -11,8 +11,7 @@ with runs as (
     runs.run_s * runs.gpus / 31557600 as gpu_years,
     attempts.end_reason
   from attempt_runs as runs
-  inner join attempts
-    on runs.job_id = attempts.job_id and runs.attempt = attempts.attempt
+  inner join attempts using (job_id, attempt)
   where runs.flag is null and runs.gpus > 0 and runs.until_at is not null
 ),
 

@@ -8,10 +8,8 @@ select
   readings.bin,
   sum(readings.minutes) as minutes
 from gpu_use_bins as readings
-inner join placed_gpus as placed
-  on readings.placement = placed.placement
-inner join jobs
-  on placed.job_id = jobs.job_id
+inner join placed_gpus as placed using (placement)
+inner join jobs using (job_id)
 where readings.bin is not null and placed.attribution = 'gpu_exact'
 group by all
 order by all

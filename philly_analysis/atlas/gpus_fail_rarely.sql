@@ -12,10 +12,8 @@ select
   sum(runs.run_s * runs.gpus) / 31557600 as gpu_years,
   count(*) filter (where attempts.end_reason = 'node_failure') as failures
 from attempt_runs as runs
-inner join attempts
-  on runs.job_id = attempts.job_id and runs.attempt = attempts.attempt
-inner join jobs
-  on runs.job_id = jobs.job_id
+inner join attempts using (job_id, attempt)
+inner join jobs using (job_id)
 where runs.flag is null and runs.gpus > 0 and runs.run_s is not null
 group by all
 order by all

@@ -10,8 +10,7 @@ select
   count(*) as attempts,
   count(*) filter (where placed.spread) as spread
 from attempt_servers as placed
-inner join jobs
-  on placed.job_id = jobs.job_id
+inner join jobs using (job_id)
 where placed.gpus > 1
 group by all
 order by all

@@ -23,12 +23,9 @@ with attempts_placed as (
     bool_and(coalesce(p.gpus >= machines.gpus, false)) as whole,
     max(p.attribution) = 'node_shared' as co_tenants
   from placed_servers as p
-  inner join machines
-    on p.machine_id = machines.machine_id
-  inner join attempts
-    on p.job_id = attempts.job_id and p.attempt = attempts.attempt
-  inner join job_pools
-    on p.job_id = job_pools.job_id
+  inner join machines using (machine_id)
+  inner join attempts using (job_id, attempt)
+  inner join job_pools using (job_id)
   group by p.job_id, p.attempt
 ),
 
@@ -53,5 +50,4 @@ select
   a.whole,
   a.co_tenants
 from attempts_placed as a
-left join fewest
-  on a.pool = fewest.pool and a.gpus = fewest.gpus
+left join fewest using (pool, gpus)

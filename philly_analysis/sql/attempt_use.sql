@@ -57,9 +57,6 @@ select
   u.minutes / nullif(u.expected_min, 0) as coverage,
   coalesce(a.flag, jobs.flag) as flag
 from used as u
-inner join jobs
-  on u.job_id = jobs.job_id
-inner join attempts as a
-  on u.job_id = a.job_id and u.attempt = a.attempt
-inner join attempt_servers as s
-  on u.job_id = s.job_id and u.attempt = s.attempt
+inner join jobs using (job_id)
+inner join attempts as a using (job_id, attempt)
+inner join attempt_servers as s using (job_id, attempt)

@@ -13,8 +13,7 @@ with held as (
     r.started_at,
     r.until_at
   from placements as p
-  inner join attempt_runs as r
-    on p.job_id = r.job_id and p.attempt = r.attempt
+  inner join attempt_runs as r using (job_id, attempt)
   where p.gpu is not null and r.until_at > r.started_at
 ),
 

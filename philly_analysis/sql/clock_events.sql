@@ -39,8 +39,7 @@ drawn as (
     g.machine_id,
     g.gpu
   from events as e
-  inner join first_gpus as g
-    on e.job_id = g.job_id and e.attempt = g.attempt
+  inner join first_gpus as g using (job_id, attempt)
   qualify
     row_number() over (
       partition by e.week, e.event

@@ -41,7 +41,5 @@ select
 from failures
 inner join gpu_jobs as jobs using (job_id)
 inner join spans using (job_id)
-inner join attempts as made
-  on failures.job_id = made.job_id and failures.attempt = made.attempt
-left join attempt_runs as runs
-  on failures.job_id = runs.job_id and failures.attempt = runs.attempt
+inner join attempts as made using (job_id, attempt)
+left join attempt_runs as runs using (job_id, attempt)

@@ -70,8 +70,7 @@ having_free as (
     + sum(totals.change) over (partition by totals.pool, totals.k order by totals.moment)
       as machines
   from totals
-  inner join all_empty
-    on totals.pool = all_empty.pool and totals.k = all_empty.k
+  inner join all_empty using (pool, k)
 ),
 
 -- the n largest of the free counts add up to the sum over k of min(n, machines with k and more)
@@ -84,8 +83,7 @@ gains as (
       least(wanted.machines, h.machines) - least(wanted.machines, h.machines - h.change)
     ) as gain
   from having_free as h
-  inner join wanted
-    on h.pool = wanted.pool
+  inner join wanted using (pool)
   group by all
   having gain <> 0
   union all by name
@@ -95,8 +93,7 @@ gains as (
     0 as moment,
     sum(least(wanted.machines, all_empty.machines)) as gain
   from all_empty
-  inner join wanted
-    on all_empty.pool = wanted.pool
+  inner join wanted using (pool)
   group by all
 )
 

@@ -23,6 +23,5 @@ select
   count(large.machines) as servers,
   coalesce(max(large.gpus) < sizes.gpus, true) as too_large
 from sizes
-left join largest_machines as large
-  on sizes.pool = large.pool
+left join largest_machines as large using (pool)
 group by sizes.pool, sizes.gpus

@@ -37,5 +37,4 @@ select
   used.sum_pct / used.minutes as mean_pct,
   coalesce(used.minutes, 0) / nullif(p.expected_min, 0) as coverage
 from placed_gpus as p
-left join used
-  on p.placement = used.placement
+left join used using (placement)

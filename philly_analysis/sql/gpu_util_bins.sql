@@ -18,9 +18,7 @@ select
   sum(b.minutes) as minutes,
   sum(b.sum_pct) as sum_pct
 from gpu_use_bins as b
-inner join placed_gpus as p
-  on b.placement = p.placement
-inner join sampled_attempts as a
-  on p.job_id = a.job_id and p.attempt = a.attempt
+inner join placed_gpus as p using (placement)
+inner join sampled_attempts as a using (job_id, attempt)
 where b.bin is not null and p.attribution = 'gpu_exact'
 group by all

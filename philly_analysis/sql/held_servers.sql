@@ -16,6 +16,5 @@ select
   runs.started_at,
   runs.until_at
 from placed_servers as p
-inner join attempt_runs as runs
-  on p.job_id = runs.job_id and p.attempt = runs.attempt
+inner join attempt_runs as runs using (job_id, attempt)
 where runs.until_at >= runs.started_at and runs.flag is null

@@ -12,8 +12,7 @@ with long_idle as (
     u.attempt,
     a.started_at
   from attempt_use as u
-  inner join attempts as a
-    on u.job_id = a.job_id and u.attempt = a.attempt
+  inner join attempts as a using (job_id, attempt)
   where u.idle_min >= 60 * u.gpus and u.flag is null
 ),
 
@@ -27,8 +26,7 @@ held as (
     any_value(p.until_at) as until_at,
     list(p.gpu) as gpus
   from placed_gpus as p
-  inner join long_idle
-    on p.job_id = long_idle.job_id and p.attempt = long_idle.attempt
+  inner join long_idle using (job_id, attempt)
   where p.attribution = 'gpu_exact'
   group by p.job_id, p.attempt, p.machine_id
 ),

@@ -19,6 +19,5 @@ select
   p.machine_id,
   unnest(range(p.gpus))::integer as gpu
 from placements as p
-inner join machines as m
-  on p.machine_id = m.machine_id
+inner join machines as m using (machine_id)
 where p.gpu is null and p.gpus = m.gpus and m.gpus = m.gpus_listed

@@ -16,6 +16,5 @@ select
   placed.servers / placed.fewest_servers as stretch,
   placed.spread
 from trusted_waits as w
-left join attempt_servers as placed
-  on w.job_id = placed.job_id and w.attempt = placed.attempt
+left join attempt_servers as placed using (job_id, attempt)
 where w.first and is_large(w.gpus)

@@ -26,8 +26,7 @@ select
   greatest(jobs.time_limit_s - runs.run_s, 0) * runs.gpus * jobs.gpu_frac / 3600 as unused_gpu_h
 from attempt_runs as runs
 inner join gpu_jobs as jobs using (job_id)
-inner join attempts
-  on runs.job_id = attempts.job_id and runs.attempt = attempts.attempt
+inner join attempts using (job_id, attempt)
 where
   jobs.time_limit_s is not null
   and runs.gpus > 0

@@ -12,8 +12,7 @@ select
   runs.until_at as ended_at,
   runs.run_s * runs.gpus / 3600 as gpu_h
 from attempts
-inner join attempt_runs as runs
-  on attempts.job_id = runs.job_id and attempts.attempt = runs.attempt
+inner join attempt_runs as runs using (job_id, attempt)
 where
   attempts.end_reason = 'node_failure'
   and runs.gpus > 0

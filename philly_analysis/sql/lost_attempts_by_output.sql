@@ -23,8 +23,7 @@ select
   runs.until_at as ended_at,
   runs.run_s * runs.gpus / 3600 as gpu_h
 from by_output
-inner join attempt_runs as runs
-  on by_output.job_id = runs.job_id and by_output.attempt = runs.attempt
+inner join attempt_runs as runs using (job_id, attempt)
 where runs.gpus > 0 and runs.until_at is not null and runs.flag is null
 union
 select

@@ -15,8 +15,7 @@ with shares as (
     -- where it is not known how many, the attempt's GPUs are taken as spread evenly
     coalesce(p.gpus, r.gpus / count(*) over (partition by p.job_id, p.attempt)) as gpus
   from placements as p
-  inner join attempt_runs as r
-    on p.job_id = r.job_id and p.attempt = r.attempt
+  inner join attempt_runs as r using (job_id, attempt)
   where p.gpu is null and r.until_at > r.started_at
 ),
 
@@ -72,5 +71,4 @@ select
   greatest(machines.gpus - (counts.in_use - counts.change), 0)::integer as free_before,
   greatest(machines.gpus - counts.in_use, 0)::integer as free_after
 from counts
-inner join machines
-  on counts.machine_id = machines.machine_id
+inner join machines using (machine_id)

@@ -43,5 +43,4 @@ select
   curves.percentile,
   curves.util_pct
 from groups
-inner join bin_percentiles(bins) as curves
-  on groups.key = curves.key
+inner join bin_percentiles(bins) as curves using (key)

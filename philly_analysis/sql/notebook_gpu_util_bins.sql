@@ -27,8 +27,7 @@ first_attempts as (
     p.job_id,
     count(*) as gpus
   from placements as p
-  inner join firsts
-    on p.job_id = firsts.job_id and p.attempt = firsts.attempt
+  inner join firsts using (job_id, attempt)
   group by p.job_id
 ),
 
@@ -51,14 +50,10 @@ held as (
     date_trunc('minute', a.started_at) as from_at,
     minute_end(a.ended_at) as until_at
   from attempts as a
-  inner join jobs
-    on a.job_id = jobs.job_id
-  inner join first_attempts as f
-    on a.job_id = f.job_id
-  inner join entries
-    on a.job_id = entries.job_id and a.attempt = entries.attempt
-  inner join placements as p
-    on a.job_id = p.job_id and a.attempt = p.attempt
+  inner join jobs using (job_id)
+  inner join first_attempts as f using (job_id)
+  inner join entries using (job_id, attempt)
+  inner join placements as p using (job_id, attempt)
   where
     f.gpus in (1, 4, 8, 16)
     and p.gpu is not null

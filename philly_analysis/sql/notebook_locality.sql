@@ -21,8 +21,7 @@ sizes as (
     first.started_at,
     sum(coalesce(p.gpus, 1))::bigint as gpus
   from placements as p
-  inner join first_attempts as first
-    on p.job_id = first.job_id and p.attempt = first.attempt
+  inner join first_attempts as first using (job_id, attempt)
   group by all
 ),
 
@@ -34,8 +33,7 @@ placed as (
     count(distinct row(p.machine_id, p.container)) as entries,
     count(distinct p.machine_id) as servers
   from placements as p
-  inner join sizes
-    on p.job_id = sizes.job_id and p.attempt = sizes.attempt
+  inner join sizes using (job_id, attempt)
   where is_large(sizes.gpus)
   group by all
 )
@@ -47,5 +45,4 @@ select
   placed.servers,
   seconds_between(jobs.submitted_at, placed.started_at) as wait_s
 from placed
-inner join jobs
-  on placed.job_id = jobs.job_id
+inner join jobs using (job_id)

@@ -24,8 +24,7 @@ with ordered as (
       a.started_at
     ) as own_wait_s
   from attempts as a
-  inner join jobs
-    on a.job_id = jobs.job_id
+  inner join jobs using (job_id)
   window in_order as (partition by jobs.job_id order by a.attempt)
 ),
 

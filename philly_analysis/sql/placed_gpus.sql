@@ -20,8 +20,7 @@ with held as (
     a.started_at,
     a.ended_at
   from indexed_gpus as p
-  inner join attempts as a
-    on p.job_id = a.job_id and p.attempt = a.attempt
+  inner join attempts as a using (job_id, attempt)
   where a.started_at is not null and a.ended_at is not null
 ),
 
@@ -63,9 +62,4 @@ select
   (seconds_between(from_at, until_at) / 60)::integer as expected_min,
   case when coalesce(met.shared, false) then 'gpu_shared' else 'gpu_exact' end as attribution
 from held as h
-left join met
-  on
-    h.job_id = met.job_id
-    and h.attempt = met.attempt
-    and h.machine_id = met.machine_id
-    and h.gpu = met.gpu
+left join met using (job_id, attempt, machine_id, gpu)

@@ -23,8 +23,7 @@ with held as (
     a.ended_at,
     held_gpus(p.gpu, p.gpus) as gpus
   from placements as p
-  inner join attempts as a
-    on p.job_id = a.job_id and p.attempt = a.attempt
+  inner join attempts as a using (job_id, attempt)
   group by all
 ),
 

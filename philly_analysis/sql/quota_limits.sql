@@ -31,8 +31,7 @@ limits as (
     gangs.gpus,
     vc_quotas.gpus - gangs.gpus as most
   from vc_quotas
-  inner join gangs
-    on vc_quotas.vc = gangs.vc
+  inner join gangs using (vc)
 ),
 
 flips as (

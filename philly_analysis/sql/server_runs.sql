@@ -18,7 +18,6 @@ select
   runs.started_at,
   runs.until_at
 from attempt_runs as runs
-inner join placements as p
-  on runs.job_id = p.job_id and runs.attempt = p.attempt
+inner join placements as p using (job_id, attempt)
 where runs.until_at > runs.started_at
 group by all

@@ -21,8 +21,7 @@ with in_order as (
     runs.gpus
   from attempts
   inner join gpu_jobs as jobs using (job_id)
-  left join attempt_runs as runs
-    on attempts.job_id = runs.job_id and attempts.attempt = runs.attempt
+  left join attempt_runs as runs using (job_id, attempt)
 )
 
 select

@@ -27,10 +27,8 @@ select
   m.mean_pct,
   coalesce(a.gpus, jobs.gpus) * coalesce(m.seconds, runs.run_s) / 3600 as gpu_h
 from means as m
-inner join attempts as a
-  on m.job_id = a.job_id and m.attempt = a.attempt
-inner join jobs
-  on m.job_id = jobs.job_id
+inner join attempts as a using (job_id, attempt)
+inner join jobs using (job_id)
 left join attempt_runs as runs
   on m.job_id = runs.job_id and m.attempt = runs.attempt and not runs.running
 where coalesce(a.gpus, jobs.gpus) > 0

@@ -70,5 +70,4 @@ select
   used.vc,
   greatest(used.gpus, largest.gpus)::bigint as gpus
 from used
-inner join largest
-  on used.vc = largest.vc
+inner join largest using (vc)

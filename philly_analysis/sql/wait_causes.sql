@@ -31,8 +31,7 @@ with parts as (
     end as start_up_s,
     p.unexplained_s - start_up_s as unknown_s
   from wait_parts as p
-  left join start_up_limits as l
-    on p.method = l.method
+  left join start_up_limits as l using (method)
 )
 
 select

@@ -113,5 +113,4 @@ select
   e.wait_s - e.held_s - coalesce(spans.fair_share_s + spans.fragmentation_s, 0) as unexplained_s
 from episodes as e
 cross join methods
-left join spans
-  on methods.method = spans.method and e.episode = spans.episode
+left join spans using (method, episode)

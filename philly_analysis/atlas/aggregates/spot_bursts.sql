@@ -17,8 +17,7 @@ hours as (
     coalesce(published.jobs, 0)
     - lag(coalesce(published.jobs, 0)) over (order by spans.submit_hour) as change
   from spans
-  left join published
-    on spans.submit_hour = published.submit_hour
+  left join published using (submit_hour)
 )
 
 select
