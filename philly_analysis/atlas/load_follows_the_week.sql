@@ -7,7 +7,7 @@ select
   submitted_at::date as day,
   dayofweek(submitted_at) as weekday,
   count(*) as jobs
-from jobs
-where flag is null and coalesce(gpus, 1) > 0
+from gpu_jobs
+where flag is null
 group by all
 order by all

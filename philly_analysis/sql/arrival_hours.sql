@@ -3,23 +3,18 @@
 -- flag are left out: they may be the survivors of arrivals that the log lacks.
 --   hour  hour, UTC
 --   jobs  jobs submitted
-with hours as (
-  select unnest(
-    generate_series(
-      date_trunc('hour', min(submitted_at)), max(submitted_at), interval 1 hour
-    )
-  ) as hour
-  from gpu_jobs
-  where flag is null
-),
-
-submitted as (
+with submitted as (
   select
     date_trunc('hour', submitted_at) as hour,
     count(*) as jobs
   from gpu_jobs
   where flag is null
   group by all
+),
+
+hours as (
+  select unnest(generate_series(min(hour), max(hour), interval 1 hour)) as hour
+  from submitted
 )
 
 select
