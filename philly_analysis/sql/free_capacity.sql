@@ -8,14 +8,9 @@
 --   moment    as in machine_use; the first row of each n stands for all time before
 --   free_gpus  GPUs free from then on, on the n machines with most free
 with wanted as (
-  select
+  select distinct
     pool,
-    machines
-  from gang_needs
-  union
-  select
-    pool,
-    servers as machines
+    unnest([machines, servers]) as machines
   from gang_needs
 ),
 

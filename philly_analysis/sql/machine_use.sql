@@ -7,7 +7,14 @@
 --   gpus         GPUs it has
 --   free_before  GPUs free before; 0 where more are allocated than it has
 --   free_after   GPUs free from then on
-with shares as (
+with held as (
+  select
+    machine_id,
+    started_at,
+    until_at,
+    1 as gpus
+  from busy_gpus
+  union all by name
   select
     p.machine_id,
     r.started_at,
@@ -19,33 +26,13 @@ with shares as (
   where p.gpu is null and r.until_at > r.started_at
 ),
 
-unindexed as (
+changes as (
   select
     machine_id,
     2 * epoch_us(unnest([started_at, until_at])) + unnest([1, 0]) as moment,
     unnest([gpus, -gpus]) as change
-  from shares
+  from held
   where gpus is not null
-),
-
-changes as (
-  select
-    machine_id,
-    2 * epoch_us(started_at) + 1 as moment,
-    1 as change
-  from busy_gpus
-  union all by name
-  select
-    machine_id,
-    2 * epoch_us(until_at) as moment,
-    -1 as change
-  from busy_gpus
-  union all by name
-  select
-    machine_id,
-    moment,
-    change
-  from unindexed
 ),
 
 moments as (

@@ -7,15 +7,8 @@
 with changes as (
   select
     vc,
-    2 * epoch_us(started_at) + 1 as moment,
-    gpus as change
-  from attempt_runs
-  where vc is not null and gpus > 0 and not guest and until_at > started_at
-  union all by name
-  select
-    vc,
-    2 * epoch_us(until_at) as moment,
-    -gpus as change
+    2 * epoch_us(unnest([started_at, until_at])) + unnest([1, 0]) as moment,
+    unnest([gpus, -gpus]) as change
   from attempt_runs
   where vc is not null and gpus > 0 and not guest and until_at > started_at
 ),
