@@ -8,29 +8,17 @@ with reasons as (
   select
     'attempt' as what,
     'start or end not known' as reason,
-    count(*) as n
-  from (
-    select distinct
-      p.job_id,
-      p.attempt
-    from placements as p
-    inner join attempts as a
-      on p.job_id = a.job_id and p.attempt = a.attempt
-    where a.started_at is null or a.ended_at is null
-  ) as untimed
+    count(distinct row(job_id, attempt)) as n
+  from placements
+  inner join attempts using (job_id, attempt)
+  where started_at is null or ended_at is null
   union all
   select
     'attempt' as what,
     'not known which GPUs of a shared server it held' as reason,
-    count(*) as n
-  from (
-    select distinct
-      p.job_id,
-      p.attempt
-    from placements as p
-    anti join indexed_gpus as g
-      on p.job_id = g.job_id and p.attempt = g.attempt and p.machine_id = g.machine_id
-  ) as unindexed
+    count(distinct row(job_id, attempt)) as n
+  from placements
+  anti join indexed_gpus using (job_id, attempt, machine_id)
   union all
   select
     'attempt' as what,
@@ -61,24 +49,16 @@ with reasons as (
   select
     'server' as what,
     'sampled, but its GPUs were never allocated' as reason,
-    count(*) as n
-  from (
-    select distinct s.machine_id
-    from gpu_samples as s
-    anti join placements as p
-      on s.machine_id = p.machine_id
-  ) as unplaced
+    count(distinct machine_id) as n
+  from gpu_samples
+  anti join placements using (machine_id)
   union all
   select
     'server' as what,
     'allocated, but never sampled' as reason,
-    count(*) as n
-  from (
-    select distinct p.machine_id
-    from placements as p
-    anti join gpu_samples as s
-      on p.machine_id = s.machine_id
-  ) as unsampled
+    count(distinct machine_id) as n
+  from placements
+  anti join gpu_samples using (machine_id)
 )
 
 select
