@@ -6,20 +6,14 @@
 --   percentile  0 to 100
 --   run_s       run time in seconds that this share of jobs does not exceed (see run_survival);
 --               null: the log ends too early to tell
-with sizes as (
+with grid as (
   select
     gang,
     count(*) as jobs,
-    count(*) filter (where censored) as censored
-  from trusted_runs
-  group by all
-),
-
-grid as (
-  select
-    *,
+    count(*) filter (where censored) as censored,
     unnest(range(101)) as percentile
-  from sizes
+  from trusted_runs
+  group by gang
 ),
 
 -- steps of the curve: times at which a job ended

@@ -6,24 +6,14 @@
 --   gpu_h       GPU hours until they failed
 --   percentile  0 to 100
 --   run_s       seconds from start to failure
-with rows as (
-  select
-    coalesce(reason, 'all') as reason,
-    coalesce(demand, 'all') as demand,
-    count(*) as trials,
-    sum(gpu_h) as gpu_h,
-    percentiles(run_s) as grid
-  from timed_failures
-  group by grouping sets ((reason, demand), (reason), (demand), ())
-  having count(*) > 0
-)
-
 select
-  reason,
-  demand,
-  trials,
-  gpu_h,
+  coalesce(reason, 'all') as reason,
+  coalesce(demand, 'all') as demand,
+  count(*) as trials,
+  sum(gpu_h) as gpu_h,
   unnest(range(101)) as percentile,
-  unnest(grid) as run_s
-from rows
+  unnest(percentiles(run_s)) as run_s
+from timed_failures
+group by grouping sets ((reason, demand), (reason), (demand), ())
+having count(*) > 0
 order by all

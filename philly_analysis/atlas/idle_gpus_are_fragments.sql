@@ -3,17 +3,9 @@
 --   day      Monday of the week
 --   servers  of the idle GPUs: partly used or empty
 --   gpu_h    GPU hours without an attempt
-with weeks as (
-  select
-    week as day,
-    unnest(['partly used', 'empty']) as servers,
-    unnest([partly_gpu_h, idle_gpu_h - partly_gpu_h]) as gpu_h
-  from idle_gpus
-)
-
 select
-  day,
-  servers,
-  gpu_h
-from weeks
+  week as day,
+  unnest(['partly used', 'empty']) as servers,
+  unnest([partly_gpu_h, idle_gpu_h - partly_gpu_h]) as gpu_h
+from idle_gpus
 order by all

@@ -31,11 +31,7 @@ events as (
 
 drawn as (
   select
-    e.job_id,
-    e.attempt,
-    e.week,
-    e.event,
-    e.event_at,
+    e.*,
     g.machine_id,
     g.gpu
   from events as e

@@ -8,7 +8,12 @@
 --   gpus      GPUs allocated to it
 --   ended_at  when it ended
 --   gpu_h     GPU hours allocated to it until then
-with by_output as (
+with lost as (
+  select
+    job_id,
+    attempt
+  from lost_attempts
+  union
   select
     job_id,
     attempt
@@ -22,14 +27,6 @@ select
   runs.gpus,
   runs.until_at as ended_at,
   runs.run_s * runs.gpus / 3600 as gpu_h
-from by_output
+from lost
 inner join attempt_runs as runs using (job_id, attempt)
 where runs.gpus > 0 and runs.until_at is not null and runs.flag is null
-union
-select
-  job_id,
-  attempt,
-  gpus,
-  ended_at,
-  gpu_h
-from lost_attempts

@@ -14,27 +14,15 @@ with first_attempts as (
   group by job_id
 ),
 
-sizes as (
-  select
-    p.job_id,
-    p.attempt,
-    first.started_at,
-    sum(coalesce(p.gpus, 1))::bigint as gpus
-  from placements as p
-  inner join first_attempts as first using (job_id, attempt)
-  group by all
-),
-
 placed as (
   select
-    sizes.job_id,
-    sizes.started_at,
-    sizes.gpus,
+    p.job_id,
+    first.started_at,
+    sum(coalesce(p.gpus, 1))::bigint as gpus,
     count(distinct row(p.machine_id, p.container)) as entries,
     count(distinct p.machine_id) as servers
   from placements as p
-  inner join sizes using (job_id, attempt)
-  where is_large(sizes.gpus)
+  inner join first_attempts as first using (job_id, attempt)
   group by all
 )
 
@@ -46,3 +34,4 @@ select
   seconds_between(jobs.submitted_at, placed.started_at) as wait_s
 from placed
 inner join jobs using (job_id)
+where is_large(placed.gpus)

@@ -24,7 +24,7 @@ with arrivals as (
 ),
 
 -- an attempt heads the queue once every earlier arrival has started, until it starts itself
-heads as (
+queue_heads as (
   select
     *,
     greatest(
@@ -36,12 +36,7 @@ heads as (
       )
     ) as heads_from
   from arrivals
-),
-
-queue_heads as (
-  select *
-  from heads
-  where heads_from < started_at
+  qualify heads_from < started_at
 )
 
 select

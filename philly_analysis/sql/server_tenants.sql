@@ -20,23 +20,14 @@ moments as (
     sum(change) as change
   from changes
   group by machine_id, moment
-),
-
-stretches as (
-  select
-    machine_id,
-    moment as from_at,
-    lead(moment) over (partition by machine_id order by moment) as until_at,
-    sum(change) over (
-      partition by machine_id order by moment rows unbounded preceding
-    )::integer as attempts
-  from moments
 )
 
 select
   machine_id,
-  from_at,
-  until_at,
-  attempts
-from stretches
-where attempts > 0
+  moment as from_at,
+  lead(moment) over (partition by machine_id order by moment) as until_at,
+  sum(change) over (
+    partition by machine_id order by moment rows unbounded preceding
+  )::integer as attempts
+from moments
+qualify attempts > 0
