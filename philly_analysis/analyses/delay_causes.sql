@@ -8,30 +8,17 @@
 --   waits   attempts whose wait has this cause
 --   time_s  seconds that passed for this cause, in waits of whatever cause
 --   full_s  of the seconds of fragmentation, those with fewer GPUs free than the gang at all
-with counts as (
+with parts as (
   select
     method,
     coalesce(vc, '(none)') as vc,
     gang_bucket(gpus) as gang,
     first,
     cause,
-    count(*) as waits,
-    sum(held_s) as held_s,
-    sum(fair_share_s) as fair_share_s,
-    sum(fragmentation_s) as fragmentation_s,
-    sum(full_s) as full_s,
-    sum(start_up_s) as start_up_s,
-    sum(unknown_s) as unknown_s
-  from wait_causes
-  group by all
-),
-
-parts as (
-  select
-    *,
+    full_s,
     unnest(['none', 'held', 'fair_share', 'fragmentation', 'start_up', 'unknown']) as part,
     unnest([0, held_s, fair_share_s, fragmentation_s, start_up_s, unknown_s]) as part_s
-  from counts
+  from wait_causes
 )
 
 select
@@ -40,7 +27,7 @@ select
   gang,
   first,
   part as cause,
-  coalesce(sum(waits) filter (where cause = part), 0)::bigint as waits,
+  count(*) filter (where cause = part) as waits,
   sum(part_s) as time_s,
   sum(full_s) filter (where part = 'fragmentation') as full_s
 from parts

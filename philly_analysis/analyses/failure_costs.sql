@@ -30,13 +30,13 @@ stops as (
 
 later as (
   select
-    stops.reason,
+    coalesce(stops.reason, 'all') as reason,
     sum(runs.run_s * runs.gpus) / 3600 as gpu_h
   from stops
   inner join attempt_runs as runs
     on stops.job_id = runs.job_id and stops.attempt < runs.attempt
   where runs.flag is null
-  group by stops.reason
+  group by grouping sets ((stops.reason), ())
 ),
 
 helped as (
@@ -45,14 +45,6 @@ helped as (
     sum(retried)::bigint as retried,
     sum(passed)::bigint as passed
   from retry_help
-  group by grouping sets ((reason), ())
-),
-
-spared as (
-  select
-    coalesce(reason, 'all') as reason,
-    sum(gpu_h) as gpu_h
-  from later
   group by grouping sets ((reason), ())
 ),
 
@@ -87,9 +79,9 @@ select
   helped.retried,
   helped.passed,
   hopeless.never_helped as retry_never_helped,
-  coalesce(spared.gpu_h, 0) as retry_saved_gpu_h
+  coalesce(later.gpu_h, 0) as retry_saved_gpu_h
 from costs
 left join helped using (reason)
 left join hopeless using (reason)
-left join spared using (reason)
+left join later using (reason)
 order by all

@@ -7,24 +7,15 @@
 --   percentile   0 to 100
 --   run_s        seconds, over all jobs
 --   retried_run_s  seconds, over jobs with more than one attempt
-with known as (
+with by_policy as (
   select
-    span_s,
-    sum_s,
-    last_s,
+    unnest(['span', 'sum', 'last']) as policy,
+    unnest([span_s, sum_s, last_s]) as run_s,
     attempts > 1 as retried
   from job_runs
   where
     flag is null and gpus is not null and not censored
     and span_s is not null and sum_s is not null and last_s is not null
-),
-
-by_policy as (
-  select
-    unnest(['span', 'sum', 'last']) as policy,
-    unnest([span_s, sum_s, last_s]) as run_s,
-    retried
-  from known
 )
 
 select

@@ -8,27 +8,20 @@
 with runs as (
   select
     runs.until_at::date as day,
+    day - min(day) over () > max(day) over () - day as late,
     runs.run_s * runs.gpus / 31557600 as gpu_years,
     attempts.end_reason
   from attempt_runs as runs
   inner join attempts using (job_id, attempt)
   where runs.flag is null and runs.gpus > 0 and runs.until_at is not null
-),
-
-span as (
-  select
-    min(day) as first_day,
-    max(day) as last_day
-  from runs
 )
 
 select
-  runs.day,
-  runs.day - span.first_day > span.last_day - runs.day as late,
+  day,
+  late,
   count(*) as attempts,
-  sum(runs.gpu_years) as gpu_years,
-  count(*) filter (where runs.end_reason = 'node_failure') as failures
+  sum(gpu_years) as gpu_years,
+  count(*) filter (where end_reason = 'node_failure') as failures
 from runs
-cross join span
 group by all
 order by all
