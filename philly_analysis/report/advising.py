@@ -59,18 +59,19 @@ def advice_page(
 
 
 def _write(found: Advice, assumed: Assumptions, result: Result, folder: Path) -> Path:
-    nothing = section("none", result.question, result, result.plot())
+    nothing = section("none", result.question, result)
     every = replace(result, sentences=(advice.recommendation(found),))
-    levers = section("levers", "What would each lever change?", every, result.plot())
     tables = {
         "the best levers together": advice.brief(found, found.combined),
         "the best levers under other assumptions": advice.brief(found, found.moved),
     }
     folded = {"No clear gain": advice.without_clear_gain(found)}
-    chapters = [Chapter("All levers", (replace(levers, tables=tables, folded=folded),))]
+    question = "What would each lever change?"
+    levers = section("levers", question, every, tables=tables, folded=folded)
+    chapters = [Chapter("All levers", (levers,))]
     if found.baseline is not None:
         fitted = advice.baseline_result(found.baseline, synthetic=result.synthetic)
-        part = section("baseline", fitted.question, fitted, fitted.plot())
+        part = section("baseline", fitted.question, fitted)
         chapters.append(Chapter("How near is the replay?", (part,)))
     typed = [advice.settings(found, p, assumed).assign(lever=p.title) for p in found.best]
     return results_page(
@@ -128,7 +129,7 @@ def _card(found: Advice, priced: Priced, assumed: Assumptions, result: Result) -
         synthetic=result.synthetic,
         draw=advice.waits_figure,
     )
-    return Card(own.name, priced.title, section(own.name, priced.title, own, own.plot()))
+    return Card(own.name, priced.title, section(own.name, priced.title, own))
 
 
 def _sentence(phrase: str) -> str:

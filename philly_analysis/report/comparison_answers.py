@@ -18,7 +18,7 @@ from philly_analysis.report.comparison_groups import user_table
 from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
 from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
-from philly_analysis.report.sections import Card, Chapter, Section, section
+from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import NOT_KNOWN, Result
 from philly_analysis.simulator import POLICIES
 from philly_analysis.trace import TABLES, TraceLike, open_trace
@@ -74,7 +74,7 @@ def _cards(result: Result) -> list[Card]:
     cards = []
     for name, question, sentences, draw in answers:
         answer = replace(result, sentences=tuple(sentences), facts=(), caveats=(), draw=draw)
-        part = section(name, question, answer, answer.plot())
+        part = section(name, question, answer)
         if part.svg or answer.sentences:
             cards.append(Card(name, question, part))
     return cards
@@ -87,7 +87,7 @@ def _measures(result: Result) -> Chapter:
         "All measures": in_words(result),
         "Users who gain and lose the most hours in all": user_table(result.table),
     }
-    part = Section("measures", "What each trace measures", numbers, "", tables=tables)
+    part = section("measures", "What each trace measures", numbers, tables=tables)
     return Chapter("In numbers", (part,))
 
 
@@ -98,7 +98,7 @@ def _finding_chapter(results: Sequence[Result], names: Sequence[str], finding: s
     rows = [[text, *(v.get(name, NOT_KNOWN) for v in values)] for name, text in meanings.items()]
     shown = pd.DataFrame(rows, columns=["fact", *names])
     sections = [
-        section(f"{finding}-{i + 1}", name, result, result.plot(), shown=None if i else shown)
+        section(f"{finding}-{i + 1}", name, result, shown=None if i else shown)
         for i, (name, result) in enumerate(zip(names, results, strict=True))
     ]
     return Chapter(results[0].question, tuple(sections))

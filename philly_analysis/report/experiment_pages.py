@@ -96,7 +96,7 @@ def _decompositions(
                     result = experiment.compute(source, model, sweep, executor=executor)
                 results[f"{name}-{model}"] = result
                 question = f"{system} on {_jobs_of(model)}"
-                answer = section(f"{name}-{model}", question, result, result.plot())
+                answer = section(f"{name}-{model}", question, result)
                 cards.append(Card(answer.name, question, answer))
                 sections.append(_contrasts(experiment, result, model, sweep.at))
             chapters.append(Chapter(f"{system}: {experiment.question}", tuple(sections)))
@@ -118,12 +118,18 @@ def _contrasts(experiment: Experiment, result: Result, model: str, at: float) ->
     choices = choice_table(
         experiment.increments, result.table, experiment.usual, experiment.choices, at
     )
-    explained = replace(result, table=found, sentences=(), facts=(), caveats=())
+    explained = replace(
+        result,
+        table=found,
+        sentences=(),
+        facts=(),
+        caveats=(),
+        draw=lambda _: experiment.plot(result),
+    )
     return section(
         f"{experiment.name}-{model}-contrasts",
         f"On {_jobs_of(model)}: one mechanism at a time",
         explained,
-        experiment.plot(result),
         tables={
             f"Choices that the paper leaves open, at a load of {at:g}": choices,
             **contrast_tables(found, experiment.usual),
@@ -147,9 +153,10 @@ def _conclusions(
     with executor_of(processes, cluster) as executor, step(f"conclusions on {', '.join(sources)}"):
         result = conclusions.compute(sources, executor=executor)
     verdicts = conclusions.verdicts(result.table)
+    result = replace(result, draw=conclusions.plot)
     counted = replace(result, sentences=result.sentences[:1])  # the others are in the table
-    part = section("conclusions", result.question, counted, conclusions.plot(result))
-    results = Results(conclusions=replace(result, draw=conclusions.plot))
+    part = section("conclusions", result.question, counted)
+    results = Results(conclusions=result)
 
     def write(folder: Path) -> Path:
         page = results_page(
@@ -230,11 +237,11 @@ def _write_sweep(result: Result, folder: Path) -> Path:
     for i, rows in enumerate(sweeps.by_workload(result.table)):
         answer = replace(sweeps.result_of(rows), caveats=result.caveats)
         question = f"{answer.question} On “{rows['setting'].iloc[0]}”"
-        part = section(f"sweep-{i + 1}", question, answer, answer.plot())
+        part = section(f"sweep-{i + 1}", question, answer)
         cards.append(Card(part.name, question, part))
     tables = {"Policies by mean completion time": sweeps.policy_table(result.table)}
     numbers = replace(result, sentences=(), draw=None)
-    part = Section("sweep", "Every policy at each load", numbers, "", tables=tables)
+    part = section("sweep", "Every policy at each load", numbers, tables=tables)
     page = results_page(
         "A sweep of what-ifs",
         "Every policy runs the same jobs at each load and seed, so that differences are its own.",

@@ -16,9 +16,7 @@ def model_page(model: WorkloadModel, out: Path) -> Page:
     cards = []
     for answer in month_outlook(model):
         part = replace(answer, synthetic=synthetic)
-        cards.append(
-            Card(part.name, part.question, section(part.name, part.question, part, part.plot()))
-        )
+        cards.append(Card(part.name, part.question, section(part.name, part.question, part)))
     fit = Result(
         "fit",
         model.summary(),
@@ -37,7 +35,7 @@ def model_page(model: WorkloadModel, out: Path) -> Page:
     page = results_page(
         f"{model.name}: another month",
         lede,
-        [Chapter("The fitted model", (section("fit", question, fit, fit.plot()),))],
+        [Chapter("The fitted model", (section("fit", question, fit),))],
         out / model.name,
         cards=cards,
     )

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from philly_analysis.results import Result, Verdict, figures
 from philly_analysis.trace import Relation, with_dependencies
@@ -149,19 +148,13 @@ def section(
     name: str,
     question: str,
     result: Result,
-    drawn: Figure,
     *,
     shown: pd.DataFrame | None = None,
     tables: Mapping[str, pd.DataFrame] | None = None,
+    folded: Mapping[str, pd.DataFrame] | None = None,
 ) -> Section:
-    """Make a section of a page from a result and its figure; see :class:`Section`."""
-    return Section(
-        name=name,
-        question=question,
-        result=result,
-        svg=""
-        if figures.is_empty(drawn)
-        else figures.svg(figures.mark_synthetic(drawn, synthetic=result.synthetic)),
-        shown=shown,
-        tables=tables or {},
-    )
+    """Draw a result, and make a section of a page of it; see :class:`Section`."""
+    svg = ""
+    if result.draw and not figures.is_empty(drawn := result.plot()):
+        svg = figures.svg(figures.mark_synthetic(drawn, synthetic=result.synthetic))
+    return Section(name, question, result, svg, shown, tables or {}, folded or {})

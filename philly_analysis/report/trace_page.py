@@ -34,7 +34,7 @@ def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | 
     """Compute every finding on a trace, and those of a user, and write them to a folder."""
     chapters, gaps = _findings(trace, executor)
     if own := [compute_own(trace, one) for one in also]:
-        chapters.insert(1, Chapter(OWN, tuple(_own_section(result) for result in own)))
+        chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in own)))
     write_page(folder, chapters, _render(trace, chapters, gaps))
 
 
@@ -57,12 +57,6 @@ def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], l
             chapters.append(Chapter(title, sections))
     gaps = [Gap(wanted[name].QUESTION, missing) for name, missing in lacks.items() if missing]
     return chapters, gaps
-
-
-def _own_section(result: Result) -> Section:
-    if result.draw is None:
-        return Section(result.name, result.question, result, "")
-    return section_of(result.name, result.question, result, result.plot())
 
 
 def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:

@@ -321,7 +321,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return library.Result(name, table, sentences=["It ran."], draw=lambda _: canvas()[0])
 
     def contrasts(experiment: Any, result: library.Result, model: str, at: float) -> Section:
-        return section(f"{experiment.name}-{model}-contrasts", "", result, result.plot())
+        return section(f"{experiment.name}-{model}-contrasts", "", result)
 
     monkeypatch.setattr(experiment_pages, "_contrasts", contrasts)
     for name, experiment in list(EXPERIMENTS.items()):

@@ -175,8 +175,9 @@ def test_a_figure_is_described_without_markup(tmp_path: Path) -> None:
     fig, [ax] = figures.canvas()
     ax.plot([0, 1])
     said = Markup('Type <code>sbatch <span class="option">--gres</span></code>, "now".')
-    own = Result("one", pd.DataFrame({"x": [1]}), sentences=(said, "It is <b> 1."))
-    cards = [Card("one", "What to do?", section("one", "What to do?", own, fig))]
+    sentences = (said, "It is <b> 1.")
+    own = Result("one", pd.DataFrame({"x": [1]}), sentences=sentences, draw=lambda _: fig)
+    cards = [Card("one", "What to do?", section("one", "What to do?", own))]
     written = results_page("t", "l", [], tmp_path / "page", cards=cards).read_text("utf-8")
     [label] = re.findall(r'<figure role="img" aria-label="([^"]*)"><div', written)
     assert unescape(label) == 'Type sbatch --gres, "now". It is <b> 1.'
@@ -185,7 +186,7 @@ def test_a_figure_is_described_without_markup(tmp_path: Path) -> None:
 def test_differences_from_published_numbers_have_a_sign(tmp_path: Path) -> None:
     rows = [Comparison("jobs", 3, measured, "", "here", "why") for measured in (5.5, 1, None)]
     own = Result("one", pd.DataFrame({"x": [1]}), comparisons=rows)
-    chapter = Chapter("Numbers", (section("one", "How many?", own, figures.canvas()[0]),))
+    chapter = Chapter("Numbers", (section("one", "How many?", own),))
     written = results_page("t", "l", [chapter], tmp_path / "page", cards=[]).read_text("utf-8")
     shown = re.findall(r'<td class="num">([^<]*)</td><td></td><td>here</td>', written)
     assert shown == ["+2.50", "-2", "–"]
