@@ -18,6 +18,11 @@ from philly_analysis.progress import step
 from philly_analysis.results import Result, count, unique_names
 from philly_analysis.trace import Trace
 
+_COLUMNS = [
+    *("claim", "cluster", "verdict", "evidence", "effect", "low", "high", "unit", "holds"),
+    *("absent", "n", "blocks", "block", "agree", "source", "why", "notes", "shipped"),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -80,38 +85,22 @@ class Atlas:
     @property
     def table(self) -> pd.DataFrame:
         """One row per claim and cluster with its strongest answer, claims in the page's order."""
-        found = [
-            (claim, self.strongest(claim.name, cluster.name), cluster.shipped)
-            for claim in CLAIMS.values()
-            for cluster in self.clusters
-        ]
-        return pd.DataFrame(
-            {
-                "claim": [claim.name for claim, _, _ in found],
-                "cluster": [f.cluster for _, f, _ in found],
-                "verdict": [str(f.verdict) for _, f, _ in found],
-                "evidence": [str(f.evidence) if not f.brief else "" for _, f, _ in found],
-                "effect": [f.effect.value for _, f, _ in found],
-                "low": [f.effect.low for _, f, _ in found],
-                "high": [f.effect.high for _, f, _ in found],
-                "unit": [claim.measure.unit for claim, _, _ in found],
-                "holds": [claim.rule for claim, _, _ in found],
-                "absent": [claim.absence for claim, _, _ in found],
-                "n": [min(f.counts.values(), default=0) for _, f, _ in found],
-                "blocks": [f.blocks for _, f, _ in found],
-                "block": [f.kind for _, f, _ in found],
-                "agree": [agreement(self.evidence[f.claim, f.cluster]) for _, f, _ in found],
-                "source": [f.source for _, f, _ in found],
-                "why": [f.why for _, f, _ in found],
-                "notes": [" ".join(f.notes) for _, f, _ in found],
-                "shipped": [shipped for _, _, shipped in found],
-            }
-        )
+        found = [self.strongest(claim, c.name) for claim in CLAIMS for c in self.clusters]
+        claims = [CLAIMS[f.claim] for f in found]
+        return answers_table(found).assign(
+            evidence=["" if f.brief else str(f.evidence) for f in found],
+            unit=[claim.measure.unit for claim in claims],
+            holds=[claim.rule for claim in claims],
+            absent=[claim.absence for claim in claims],
+            agree=[agreement(self.evidence[f.claim, f.cluster]) for f in found],
+            shipped=[c.shipped for _ in CLAIMS for c in self.clusters],
+        )[_COLUMNS]
 
     @property
     def all_answers(self) -> pd.DataFrame:
         """One row per answer with an effect, whatever it rests on."""
-        return answers_table(f for some in self.evidence.values() for f in some)
+        cells = self.evidence.values()
+        return answers_table(f for some in cells for f in some if f.effect.value == f.effect.value)
 
     @property
     def panels(self) -> pd.DataFrame:

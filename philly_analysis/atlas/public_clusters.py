@@ -87,7 +87,7 @@ COLUMNS = (
 
 
 def answers_table(findings: Iterable[Finding]) -> pd.DataFrame:
-    """Return one row per finding with an effect."""
+    """Return one row per finding."""
     rows = [
         {
             "claim": f.claim,
@@ -105,7 +105,6 @@ def answers_table(findings: Iterable[Finding]) -> pd.DataFrame:
             "notes": " ".join(f.notes),
         }
         for f in findings
-        if not np.isnan(f.effect.value)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
