@@ -1,8 +1,7 @@
 """Compare traces by the jobs that they have in common."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from philly_analysis.report.comparison_figures import plot, single_numbers
 from philly_analysis.report.comparison_groups import (
     COLUMNS,
     KEY,
-    UserCount,
+    GroupChange,
     change_of,
     group_changes,
     group_table,
@@ -46,14 +45,6 @@ _BLOCKS = (
     "Intervals are of a bootstrap of blocks: the time of submissions is divided into 30 blocks of "
     "equal length, which are resampled whole."
 )
-
-
-class Change(NamedTuple):
-    """What a trace changes against the first: mean completion time and wait; counts of users."""
-
-    jct: Paired
-    wait: Paired
-    users: UserCount | None
 
 
 def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result:
@@ -113,19 +104,19 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 for p, v in zip(_GRID, at, strict=True)
             ]
     base, *others = completions
-    found = {
-        name: Change(
-            change_of(base, ended, "jct_s", same=same),
-            change_of(base, ended, "wait_s", same=same),
-            user_count(base, ended) if same else None,
-        )
-        for name, ended in zip(names[1:], others, strict=True)
-    }
-    groups = [
-        change
-        for name, ended in zip(names[1:], others, strict=True)
-        for change in group_changes(name, base, ended, same=same)
-    ]
+    found: dict[str, Paired] = {}
+    changes: list[Fact] = []
+    groups: list[GroupChange] = []
+    for name, ended in zip(names[1:], others, strict=True):
+        found[name], wait = (change_of(base, ended, curve, same=same) for curve in CURVES)
+        changes += _change_facts(name, names[0], found[name], wait)
+        if same:
+            longer, users = user_count(base, ended)
+            changes += [
+                Fact(f"{name}_users", users, f"{name}: users of the common jobs"),
+                Fact(f"{name}_users_longer", longer, f"{name}: of them, those who take longer"),
+            ]
+        groups += group_changes(name, base, ended, same=same)
     all_jobs = pd.DataFrame(rows, columns=COLUMNS)
     tables = [all_jobs, group_table(groups, names[0]), *parts]
     table = pd.concat([t for t in tables if len(t)], ignore_index=True)
@@ -140,9 +131,9 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 for n, k in excluded.items()
             ),
             *_facts(table, names),
-            *_change_facts(found, names[0]),
+            *changes,
         ),
-        sentences=(*verdicts(table, names, {n: c.jct for n, c in found.items()}), which),
+        sentences=(*verdicts(table, names, found), which),
         caveats=(_OF_ALL_JOBS if same and any(excluded.values()) else "", _BLOCKS),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
@@ -200,18 +191,10 @@ def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
                 yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
 
 
-def _change_facts(found: Mapping[str, Change], base: str) -> Iterator[Fact]:
-    for name, change in found.items():
-        for measure, what, of in (
-            ("jct", "completion time", change.jct),
-            ("wait", "queueing delay", change.wait),
-        ):
-            yield from interval_facts(
-                f"{name}_mean_{measure}_change{{}}_pct",
-                (of.effect, of.low, of.high),
-                f"{name}: change of the mean {what} against {base}",
-            )
-        if change.users:
-            longer, users = change.users
-            yield Fact(f"{name}_users", users, f"{name}: users of the common jobs")
-            yield Fact(f"{name}_users_longer", longer, f"{name}: of them, those who take longer")
+def _change_facts(name: str, base: str, jct: Paired, wait: Paired) -> Iterator[Fact]:
+    for measure, what, of in (("jct", "completion time", jct), ("wait", "queueing delay", wait)):
+        yield from interval_facts(
+            f"{name}_mean_{measure}_change{{}}_pct",
+            (of.effect, of.low, of.high),
+            f"{name}: change of the mean {what} against {base}",
+        )

@@ -37,13 +37,6 @@ _CHANGE = ("change_pct", "change_low_pct", "change_high_pct", "blocks")
 """Measures of a group: the fields of its change."""
 
 
-class UserCount(NamedTuple):
-    """Users of the common jobs, and those whose mean completion time is longer."""
-
-    longer: int
-    users: int
-
-
 def with_groups(ended: pd.DataFrame) -> pd.DataFrame:
     """Add the gang bucket, the block of time and names for unknown users and clusters."""
     return ended.assign(
@@ -128,10 +121,13 @@ def user_table(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def user_count(before: pd.DataFrame, after: pd.DataFrame) -> UserCount:
-    """Count the users whose mean completion time is longer; the jobs are the same."""
+def user_count(before: pd.DataFrame, after: pd.DataFrame) -> tuple[int, int]:
+    """Return the number of users whose mean completion time is longer, and of all users.
+
+    The jobs are the same.
+    """
     longer = (after["jct_s"] - before["jct_s"]).groupby(before["user"]).sum() > 0
-    return UserCount(int(longer.sum()), len(longer))
+    return int(longer.sum()), len(longer)
 
 
 def _largest(jobs: pd.DataFrame, by: str) -> Sequence[str]:
