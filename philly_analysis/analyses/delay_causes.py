@@ -39,6 +39,17 @@ COLORS = {
 """Colour of each cause, by its label."""
 _LABELS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 _ESTIMATES = ("p95", "p99", "peak")
+_SHARES = (
+    ("fair_share", "waits", "", _DECIDED, "fair-share delay among waits of known cause"),
+    ("unknown", "waits", "", CAUSES, "waits of unknown cause"),
+    (
+        *("fragmentation", "time_s", "_time", _DECIDED),
+        "fragmentation delay in the waiting time of known cause",
+    ),
+    ("unknown", "time_s", "_time", CAUSES, "waiting time of unknown cause"),
+    ("start_up", "waits", "", CAUSES, "waits for start-up"),
+    ("start_up", "time_s", "_time", CAUSES, "start-up in all waiting time"),
+)
 
 
 def compute(trace: Trace) -> Result:
@@ -67,27 +78,15 @@ def compute(trace: Trace) -> Result:
     }
     not_waited = int(ours.loc[ours["cause"] == "none", "waits"].sum())
     full_pct = 100 * full_s / fragmentation_s if fragmentation_s else None
-    fair_pct = _pct(waited, "waits", "fair_share")
-    unknown_pct = _pct(waited, "waits", "unknown", CAUSES)
-    time_pct = _pct(waited, "time_s", "fragmentation")
-    unknown_time_pct = _pct(waited, "time_s", "unknown", CAUSES)
-    start_up_pct = _pct(waited, "waits", "start_up", CAUSES)
-    start_up_time_pct = _pct(waited, "time_s", "start_up", CAUSES)
     limits = trace.answer("start_up_limits").df().set_index("method")["longest_s"]
     facts = [
         Fact("quota_method", method, "source of the quotas (see caveats)"),
         Fact("waits", int(waited["waits"].sum()), "attempts that waited"),
         Fact("no_wait", not_waited, "other attempts"),
-        Fact("fair_share_pct", fair_pct, "fair-share delay among waits of known cause"),
-        Fact("unknown_pct", unknown_pct, "waits of unknown cause"),
-        Fact(
-            "fragmentation_time_pct",
-            time_pct,
-            "fragmentation delay in the waiting time of known cause",
+        *(
+            Fact(f"{cause}{of}_pct", _pct(waited, column, cause, among), meaning)
+            for cause, column, of, among, meaning in _SHARES
         ),
-        Fact("unknown_time_pct", unknown_time_pct, "waiting time of unknown cause"),
-        Fact("start_up_pct", start_up_pct, "waits for start-up"),
-        Fact("start_up_time_pct", start_up_time_pct, "start-up in all waiting time"),
         Fact("start_up_longest_s", limits.get(method), "longest wait that counts as start-up"),
         Fact("full_time_pct", full_pct, "fragmentation delay with fewer free GPUs than the gang"),
     ]
