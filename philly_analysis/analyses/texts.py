@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 
-def _texts(file: str) -> dict[str, Any]:
+def texts(file: str) -> dict[str, Any]:
+    """Return the tables of a TOML file of this package."""
     return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
 
 
-TRENDS: dict[str, dict[str, str]] = _texts("trends.toml")
+TRENDS: dict[str, dict[str, str]] = texts("trends.toml")
 """Sentences by finding, and by the direction of the trend."""
 
-CAVEATS: dict[str, list[str]] = _texts("caveats.toml")
+CAVEATS: dict[str, list[str]] = texts("caveats.toml")
 """Caveats by finding."""

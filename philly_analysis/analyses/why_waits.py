@@ -5,14 +5,13 @@ is not explained, and may be the largest part. Estimated quotas, as for every pu
 time between the causes quota and free GPUs.
 """
 
-import tomllib
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.completeness import missing_jobs, preferred
+from philly_analysis.analyses.texts import texts
 from philly_analysis.results import (
     Fact,
     Result,
@@ -65,8 +64,7 @@ class Cause:
         return self.label[0].upper() + self.label[1:]
 
 
-_TEXTS = tomllib.loads(Path(__file__).with_name("why_waits.toml").read_text("utf-8"))
-CAUSES = {cause: Cause(**fields) for cause, fields in _TEXTS.items()}
+CAUSES = {cause: Cause(**fields) for cause, fields in texts("why_waits.toml").items()}
 _NOT_ASKED = replace(
     CAUSES["unknown"],
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",

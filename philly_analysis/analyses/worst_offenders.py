@@ -31,10 +31,12 @@ def compute(trace: Trace) -> Result:
     """Find the users and jobs of most idle GPU hours, and of most lost to failures."""
     no_rows = pd.DataFrame(columns=list(_TYPES)).astype(_TYPES)
     parts, facts, sentences = [no_rows], [], []
-    for kind, words in _WORDS.items():
-        jobs = lost_to_failures(trace) if kind == "failed" else _idle(trace)
-        if jobs is None:
-            continue
+    found: dict[str, pd.DataFrame] = {}
+    if trace.has_values("gpu_samples") and trace.has("worst_offenders_idle"):
+        found["idle"] = trace.answer("worst_offenders_idle").df()
+    found["failed"] = lost_to_failures(trace)
+    for kind, jobs in found.items():
+        words = _WORDS[kind]
         jobs = jobs.fillna({"user": UNNAMED})
         jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})
         lost_h = float(jobs["lost_gpu_h"].sum())
@@ -68,15 +70,6 @@ def lost_to_failures(trace: Trace) -> pd.DataFrame:
     relation = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
     lost: pd.DataFrame = trace.answer(relation).df()
     return lost
-
-
-def _idle(trace: Trace) -> pd.DataFrame | None:
-    """Return the idle GPU hours of each job; None: no sample shows them."""
-    relation = "worst_offenders_idle"
-    if not (trace.has_values("gpu_samples") and trace.has(relation)):
-        return None
-    found: pd.DataFrame = trace.answer(relation).df()
-    return found
 
 
 def plot(result: Result) -> Figure:

@@ -7,14 +7,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-HERE = ("yes", "in part", "no", "not checked")
-"""Whether a figure is reproduced."""
-
-
 def published_figures() -> "pd.DataFrame":
     """Return the figures of the papers.
 
-    Columns: system, figure, shows, here (see :data:`HERE`), why, known (how we know of it).
+    Columns: system, figure, shows, here (whether it is reproduced: yes, in part, no or not
+    checked), why, known (how we know of it).
     """
     import pandas as pd
 
