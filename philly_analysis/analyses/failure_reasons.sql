@@ -15,42 +15,24 @@
 --   gpus_over_4    trials on more than 4 GPUs
 --   gpu_h          run time to failure times GPUs
 --   gpu_h_share_pct  its share of all trials'
-with rows as (
-  select
-    coalesce(reason, 'all') as reason,
-    case when grouping(reason) = 0 then max(tier) else '' end as tier,
-    count(*) as trials,
-    count(distinct job_id) as jobs,
-    count(distinct "user") as users,
-    count(run_s) as timed,
-    quantile_cont(run_s, 0.5) as rtf_p50_s,
-    quantile_cont(run_s, 0.9) as rtf_p90_s,
-    quantile_cont(run_s, 0.95) as rtf_p95_s,
-    sum(run_s) as rtf_s,
-    count(*) filter (demand = '1') as gpus_1,
-    count(*) filter (demand = '2-4') as gpus_2_4,
-    count(*) filter (demand = '>4') as gpus_over_4,
-    sum(gpu_h) as gpu_h
-  from failed_attempts
-  group by grouping sets ((reason), ())
-  having count(*) > 0
-)
-
 select
-  reason,
-  tier,
-  trials,
-  jobs,
-  users,
-  timed,
-  rtf_p50_s,
-  rtf_p90_s,
-  rtf_p95_s,
-  100 * rtf_s / nullif(max(rtf_s) filter (reason = 'all') over (), 0) as rtf_share_pct,
-  gpus_1,
-  gpus_2_4,
-  gpus_over_4,
-  gpu_h,
-  100 * gpu_h / nullif(max(gpu_h) filter (reason = 'all') over (), 0) as gpu_h_share_pct
-from rows
+  coalesce(reason, 'all') as reason,
+  case when grouping(reason) = 0 then max(tier) else '' end as tier,
+  count(*) as trials,
+  count(distinct job_id) as jobs,
+  count(distinct "user") as users,
+  count(run_s) as timed,
+  quantile_cont(run_s, 0.5) as rtf_p50_s,
+  quantile_cont(run_s, 0.9) as rtf_p90_s,
+  quantile_cont(run_s, 0.95) as rtf_p95_s,
+  -- the largest sum is that of all reasons
+  100 * sum(run_s) / nullif(max(sum(run_s)) over (), 0) as rtf_share_pct,
+  count(*) filter (demand = '1') as gpus_1,
+  count(*) filter (demand = '2-4') as gpus_2_4,
+  count(*) filter (demand = '>4') as gpus_over_4,
+  sum(gpu_h) as gpu_h,
+  100 * sum(gpu_h) / nullif(max(sum(gpu_h)) over (), 0) as gpu_h_share_pct
+from failed_attempts
+group by grouping sets ((reason), ())
+having count(*) > 0
 order by all

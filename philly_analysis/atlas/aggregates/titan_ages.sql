@@ -5,21 +5,15 @@
 --   attempts   GPUs
 --   gpu_years  years in service
 --   failures   GPUs taken out after a double-bit error or off the bus
-with ages as (
+with parts as (
   select
     col || '-' || row as "user",
     time / 31557600 as age,
-    dead_dbe or dead_otb as failed
-  from published
-),
-
-parts as (
-  select
-    "user",
+    dead_dbe or dead_otb as dead,
     unnest([false, true]) as late,
     unnest([least(age, 2), greatest(age - 2, 0)]) as gpu_years,
-    unnest([failed and age <= 2, failed and age > 2]) as failed
-  from ages
+    unnest([dead and age <= 2, dead and age > 2]) as failed
+  from published
 )
 
 select
