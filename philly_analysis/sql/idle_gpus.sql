@@ -37,7 +37,7 @@ stretches as (
   window times as (order by at_us)
 ),
 
-weeks as (
+parts as (
   select
     *,
     unnest(
@@ -46,17 +46,11 @@ weeks as (
         date_trunc('week', make_timestamp(until_us - 1)),
         interval 7 days
       )
-    ) as week
+    ) as week,
+    -- whole microseconds, so that their sum does not hang on the order
+    least(until_us, epoch_us(week + interval 7 days)) - greatest(at_us, epoch_us(week)) as part_us
   from stretches
   where until_us is not null
-),
-
--- whole microseconds, so that their sum does not hang on the order
-parts as (
-  select
-    *,
-    least(until_us, epoch_us(week + interval 7 days)) - greatest(at_us, epoch_us(week)) as part_us
-  from weeks
 )
 
 select

@@ -26,15 +26,6 @@ with ordered as (
   from attempts as a
   inner join jobs using (job_id)
   window in_order as (partition by jobs.job_id order by a.attempt)
-),
-
-filled as (
-  select
-    *,
-    last_value(own_wait_s ignore nulls) over (
-      partition by job_id order by attempt rows unbounded preceding
-    ) as wait_s
-  from ordered
 )
 
 select
@@ -43,7 +34,10 @@ select
   vc,
   gpus,
   gang_bucket(gpus) as gang,
-  wait_s,
+  last_value(own_wait_s ignore nulls) over (
+    partition by job_id order by attempt rows unbounded preceding
+  ) as wait_s,
   own_wait_s is null as stale
-from filled
-where gpus > 0 and wait_s <> 0
+from ordered
+where gpus > 0
+qualify wait_s <> 0

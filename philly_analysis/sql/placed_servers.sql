@@ -25,30 +25,6 @@ with held as (
   from placements as p
   inner join attempts as a using (job_id, attempt)
   group by all
-),
-
-met as (
-  select
-    *,
-    case
-      -- an attempt of no length is compared with such ones only, and overlaps with none
-      when ended_at >= started_at
-        then
-          coalesce(max(ended_at) over before_it > started_at, false)
-          or coalesce(min(started_at) over after_it < ended_at, false)
-    end as shared
-  from held
-  window
-    before_it as (
-      partition by machine_id, ended_at > started_at
-      order by started_at, ended_at, job_id, attempt
-      rows between unbounded preceding and 1 preceding
-    ),
-    after_it as (
-      partition by machine_id, ended_at > started_at
-      order by started_at, ended_at, job_id, attempt
-      rows between 1 following and 1 following
-    )
 )
 
 select
@@ -60,5 +36,23 @@ select
   date_trunc('minute', started_at) as from_at,
   minute_end(ended_at) as until_at,
   (seconds_between(from_at, until_at) / 60)::integer as expected_min,
-  case shared when true then 'node_shared' when false then 'node_exclusive' end as attribution
-from met
+  -- an attempt of no length is compared with such ones only, and overlaps with none
+  case
+    when
+      ended_at >= started_at
+      and (max(ended_at) over before_it > started_at or min(started_at) over after_it < ended_at)
+      then 'node_shared'
+    when ended_at >= started_at then 'node_exclusive'
+  end as attribution
+from held
+window
+  before_it as (
+    partition by machine_id, ended_at > started_at
+    order by started_at, ended_at, job_id, attempt
+    rows between unbounded preceding and 1 preceding
+  ),
+  after_it as (
+    partition by machine_id, ended_at > started_at
+    order by started_at, ended_at, job_id, attempt
+    rows between 1 following and 1 following
+  )

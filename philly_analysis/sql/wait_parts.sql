@@ -57,17 +57,9 @@ short as (
     on ends.pool = s.pool and ends.gpus = s.gpus and ends.moment >= s.moment
 ),
 
-ends_by_method as (
-  select
-    short.*,
-    methods.method
-  from short
-  cross join methods
-),
-
 readings as (
   select
-    e.method,
+    methods.method,
     e.episode,
     e.sign,
     e.no_fit_us,
@@ -77,10 +69,11 @@ readings as (
       as over_no_fit_us,
     coalesce(q.over_total_us + case when q.over then e.total_us - q.total_us else 0 end, 0)
       as over_total_us
-  from ends_by_method as e
+  from short as e
+  cross join methods
   asof left join quota_limits as q
     on
-      e.method = q.method
+      methods.method = q.method
       and e.vc = q.vc
       and e.pool = q.pool
       and e.gpus = q.gpus

@@ -13,19 +13,7 @@
 --   wait_s      seconds from since_at to started_at; negative when attempts overlap
 --   held_s      the part of it before the job was eligible: dependencies, holds, a begin time
 --   flag        why the wait is not trusted: flag of the attempt or job, or negative wait
-with attempts_in_order as (
-  select
-    job_id,
-    attempt,
-    started_at,
-    eligible_at,
-    flag,
-    lag(ended_at) over (partition by job_id order by attempt) as previous_ended_at,
-    row_number() over (partition by job_id order by attempt) = 1 as first
-  from attempts
-),
-
-episodes as (
+with episodes as (
   select
     a.job_id,
     a.attempt,
@@ -33,12 +21,13 @@ episodes as (
     gpu_jobs.user,
     gpu_jobs.gpus,
     a.started_at,
-    a.first,
+    row_number() over in_order = 1 as first,
     coalesce(a.eligible_at, gpu_jobs.eligible_at) as eligible_at,
-    case when a.first then gpu_jobs.submitted_at else a.previous_ended_at end as since_at,
+    case when first then gpu_jobs.submitted_at else lag(a.ended_at) over in_order end as since_at,
     coalesce(a.flag, gpu_jobs.flag) as flag
-  from attempts_in_order as a
+  from attempts as a
   inner join gpu_jobs using (job_id)
+  window in_order as (partition by a.job_id order by a.attempt)
 )
 
 select
