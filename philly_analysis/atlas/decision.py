@@ -35,12 +35,13 @@ def evaluate_claim(trace: Trace, claim: Claim, profile: TraceProfile, cluster: s
     if missing := [LACKS.get(n, n) for n in claim.needs if not profile.known.get(n)]:
         brief = f"no {missing[0].partition(',')[0]}"
         return replace(undecided, why=f"Lacks {_listed(missing)}.", brief=brief)
-    criteria = profile.sample.by if profile.sample else ()
+    sample = profile.manifest.sample
+    criteria = sample.by if sample else ()
     if invalid := [SELECTION_CRITERIA[b] for b in criteria if b in claim.invalid_for]:
         return replace(undecided, why=f"A sample, selected by {_listed(invalid)}.", brief="sample")
     found = decide(undecided, claim, trace.answer(claim.relation).df())
-    if profile.sample and not found.brief and any(b in claim.biased_by for b in criteria):
-        return replace(found, notes=(profile.sample.how,))
+    if sample and not found.brief and any(b in claim.biased_by for b in criteria):
+        return replace(found, notes=(sample.how,))
     return found
 
 

@@ -138,7 +138,7 @@ class Atlas:
             sentences=sentences,
             question="Which findings of the study hold on which clusters?",
             draw=partial(plot, table),
-            synthetic=any(t.synthetic for c in self.clusters for t in c.traces),
+            synthetic=any(t.manifest.synthetic for c in self.clusters for t in c.traces),
             reads=tuple(dict.fromkeys(name for reads in self.reads.values() for name in reads)),
         )
 
@@ -212,21 +212,15 @@ def evaluate(
     return Atlas(tuple(columns), evidence, {name: tuple(asked) for name, asked in reads.items()})
 
 
-def _by_cell(found: Iterable[Finding]) -> dict[tuple[str, str], tuple[Finding, ...]]:
+def _by_cell(found: Sequence[Finding]) -> dict[tuple[str, str], tuple[Finding, ...]]:
     """Return the findings by claim and cluster, the strongest first, with a gap where none is."""
-    cells: dict[tuple[str, str], list[Finding]] = {}
-    names: dict[str, None] = {}
-    for finding in found:
-        cells.setdefault((finding.claim, finding.cluster), []).append(finding)
-        names[finding.cluster] = None
-    return {
-        (claim, cluster): tuple(sorted(cells.get((claim, cluster), ()), key=lambda f: f.strength))
-        or (_gap(claim, cluster),)
-        for claim in CLAIMS
-        for cluster in names
-    }
-
-
-def _gap(claim: str, cluster: str) -> Finding:
     why = "No publisher released data that answer it."
-    return Finding(claim, cluster, Verdict.UNDECIDED, why=why, brief="no data")
+    clusters = dict.fromkeys(f.cluster for f in found)
+    cells: dict[tuple[str, str], list[Finding]] = {(c, n): [] for c in CLAIMS for n in clusters}
+    for finding in found:
+        cells[finding.claim, finding.cluster].append(finding)
+    return {
+        cell: tuple(sorted(some, key=lambda f: f.strength))
+        or (Finding(*cell, Verdict.UNDECIDED, why=why, brief="no data"),)
+        for cell, some in cells.items()
+    }

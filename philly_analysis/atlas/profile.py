@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from philly_analysis.atlas.claim import Claim
-from philly_analysis.trace import Sample, Trace
+from philly_analysis.trace import Manifest, Trace
 
 LACKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text("utf-8"))
 """Names of what a trace may lack: columns of ``known_columns``, and tables."""
@@ -22,6 +22,8 @@ class TraceProfile:
     ----------
     name
         Name of the trace, numbered if others have the same.
+    manifest
+        Its source, notes of the ingest, and how its rows were selected.
     began_at, ended_at
         First and last submission; None without jobs.
     known
@@ -29,33 +31,26 @@ class TraceProfile:
         clusters that fewer than half of the jobs have count as unknown.
     gpus
         GPUs of its machines; None where they are unknown.
-    sample
-        How its rows were selected; None for all rows of the source.
-    notes
-        Notes of the ingest.
     """
 
     name: str
-    source: str
-    synthetic: bool
+    manifest: Manifest
     began_at: pd.Timestamp | None
     ended_at: pd.Timestamp | None
     known: dict[str, int]
     gpus: int | None
-    sample: Sample | None
-    notes: tuple[str, ...]
 
     @property
     def kind(self) -> str:
         """Whether it is synthetic, a sample or complete."""
-        if self.synthetic:
+        if self.manifest.synthetic:
             return "synthetic"
-        return "sample" if self.sample else "all rows"
+        return "sample" if self.manifest.sample else "all rows"
 
     @property
     def about(self) -> tuple[str, ...]:
         """Description and limits from its map; empty without a map."""
-        return self.notes[:2] if self.source == "table" else ()
+        return self.manifest.notes[:2] if self.manifest.source == "table" else ()
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -74,7 +69,6 @@ def describe(trace: Trace, name: str) -> TraceProfile:
     """Describe a trace: its source, period, tables and known columns."""
     [row] = trace.answer("known_columns").df().to_dict("records")
     began_at, ended_at = row.pop("began_at"), row.pop("ended_at")
-    manifest = trace.manifest
     for group in ("users", "vcs"):  # of few jobs, they say little of the cluster
         row[group] *= 2 * row[group] >= row["jobs"]
     gpus = None
@@ -83,15 +77,12 @@ def describe(trace: Trace, name: str) -> TraceProfile:
         gpus = int(size)
     return TraceProfile(
         name=name,
-        source=manifest.source,
-        synthetic=manifest.synthetic,
+        manifest=trace.manifest,
         began_at=None if pd.isna(began_at) else began_at,
         ended_at=None if pd.isna(ended_at) else ended_at,
-        known={t: manifest.rows.get(t, 0) for t in trace.tables}
+        known={t: trace.manifest.rows.get(t, 0) for t in trace.tables}
         | {str(what): int(n) for what, n in row.items()},
         gpus=gpus,
-        sample=manifest.sample,
-        notes=manifest.notes,
     )
 
 
