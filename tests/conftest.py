@@ -1,18 +1,24 @@
-"""Hypothesis profiles, and fixtures for real data and report pages.
+"""Hypothesis profiles, and fixtures for small traces, real data and report pages.
 
 `pytest --hypothesis-profile=thorough` selects another profile.
 """
 
 import gc
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from philly_analysis import ingest
+from philly_analysis.trace.trace import Trace
+from tests.support.clusters import MakeTrace, trace_of
 from tests.support.report_pages import DATA, Pages
 
 _ROOT = Path(__file__).parent.parent
@@ -51,6 +57,19 @@ def sample_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
             quotas = DATA / "sample" / "quotas.csv"
             ingest("philly", DATA / "sample", folder / "sample", quotas=quotas)
     return folder / "sample"
+
+
+@pytest.fixture
+def make_trace(tmp_path: Path) -> Iterator[MakeTrace]:
+    """Return a function that writes a trace as `trace_of` does; it is open during the test."""
+    with ExitStack() as opened:
+        numbers = count()
+
+        def make(*tables: Any, **others: Any) -> Trace:
+            path = trace_of(tmp_path / f"trace{next(numbers)}", *tables, **others)
+            return opened.enter_context(Trace(path))
+
+        yield make
 
 
 @pytest.fixture(scope="session")

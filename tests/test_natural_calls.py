@@ -20,7 +20,7 @@ from philly_analysis.cli.console import as_typed
 from philly_analysis.report import trace_page
 from philly_analysis.report.findings import CHAPTERS, FRONT
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import random_tables, write_tables
+from tests.support.clusters import random_tables, write_tables
 
 
 class Session(SimpleNamespace):

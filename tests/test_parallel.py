@@ -25,10 +25,10 @@ from philly_analysis.ingest.samples import validate
 from philly_analysis.parallel import map_ordered, require_visible, workers
 from philly_analysis.trace import materialized
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import write_tables
 from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
 from tests.experiments.test_advice import convoys, trace_of
+from tests.support.clusters import write_tables
 from tests.support.command_line import run
 
 

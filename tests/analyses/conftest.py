@@ -8,9 +8,9 @@ from philly_analysis import analyze
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import Result
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import write_tables
 from tests.analyses.plain import Rows
 from tests.analyses.rich_trace import rich_tables
+from tests.support.clusters import write_tables
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """Samples for the tests of analyses: a random cluster with gaps, and one with known steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tests.analyses.clusters import random_tables
+from tests.support.clusters import random_tables, table_of
 
 MINUTE = timedelta(minutes=1)
 Tables = dict[str, pl.DataFrame]
@@ -16,18 +16,6 @@ Tables = dict[str, pl.DataFrame]
 def floor(moment: datetime) -> datetime:
     """The minute of a moment."""
     return moment.replace(second=0, microsecond=0)
-
-
-def gpu_frame(rows: Sequence[tuple[datetime, str, Sequence[float | None]]]) -> pl.DataFrame:
-    return pl.DataFrame(
-        rows,
-        schema={
-            "sampled_at": pl.Datetime("us"),
-            "machine_id": pl.String,
-            "util_pct": pl.List(pl.Float64),
-        },
-        orient="row",
-    )
 
 
 def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
@@ -71,7 +59,7 @@ def sampled_cluster(seed: int, *, tidy: bool = False) -> Tables:
             cpu = None if rng.random() < 0.1 else float(rng.random() * 100)
             mem = None if rng.random() < 0.1 else float(rng.random() * 64)
             host.append((at, machine, cpu, mem, 64.0))
-    tables["gpu_samples"] = gpu_frame(gpu)
+    tables["gpu_samples"] = table_of("gpu_samples", gpu)
     tables["host_samples"] = pl.DataFrame(
         host, schema=["sampled_at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"], orient="row"
     )

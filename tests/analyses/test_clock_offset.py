@@ -18,12 +18,10 @@ from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.clock_steps import clock_steps
 from philly_analysis.results import figures
 from philly_analysis.results.result import Result
-from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import ATTEMPTS, JOBS, frame
-from tests.analyses.samples import MINUTE, Tables, by_attempt, gpu_frame, minutes_of, resampled
+from tests.analyses.samples import MINUTE, Tables, by_attempt, minutes_of, resampled
 from tests.support import archives
+from tests.support.clusters import tables_of, write_tables
 from tests.support.facts import number
 from tests.support.small_traces import at
 
@@ -56,17 +54,16 @@ def workload() -> Tables:
         noise = rng.normal(0, 25, len(busy))
         for m, used in enumerate(busy):
             util = float(np.clip((60 if used else 5) + noise[m], 0, 100))
-            gpu.append((ORIGIN + m * MINUTE, f"m{machine}", [util]))
+            gpu.append((BEGIN_MIN + m, f"m{machine}", [util]))
             host.append((BEGIN_MIN + m, f"m{machine}", util / 4))
-    machines = [(f"m{machine}", 1) for machine in range(MACHINES)]
-    return {
-        "jobs": frame("jobs", JOBS, jobs),
-        "attempts": frame("attempts", ATTEMPTS, attempts),
-        "machines": frame("machines", ("machine_id", "gpus"), machines),
-        "placements": frame("placements", ("job_id", "attempt", "machine_id", "gpu"), placements),
-        "gpu_samples": gpu_frame(gpu),
-        "host_samples": frame("host_samples", ("sampled_at", "machine_id", "cpu_pct"), host),
-    }
+    return tables_of(
+        jobs=jobs,
+        attempts=attempts,
+        machines={f"m{machine}": 1 for machine in range(MACHINES)},
+        placements=placements,
+        gpu_samples=gpu,
+        host_samples=host,
+    )
 
 
 def shifted(minutes: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -89,7 +86,7 @@ def as_pacific_strings(samples: pl.DataFrame) -> pl.DataFrame:
 
 def with_samples(out: Path, tables: Tables, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Path:
     new = {k: change(v) if k.endswith("_samples") else v for k, v in tables.items()}
-    return write_trace(out, new, Manifest(name="t", source="test", synthetic=True))
+    return write_tables(out, new)
 
 
 @pytest.fixture(scope="module")

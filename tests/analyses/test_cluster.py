@@ -1,18 +1,14 @@
 """Check overtaking and locality on clusters with known answers."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from philly_analysis.analyses import locality_relaxation, out_of_order
-from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, trace_of
+from tests.support.clusters import MakeTrace, frame
 from tests.support.facts import number
 
 
-def test_two_jobs_that_swap_and_one_that_does_not(tmp_path: Path) -> None:
-    machines = frame("machines", ("machine_id", "gpus"), [("m0", 4)])
+def test_two_jobs_that_swap_and_one_that_does_not(make_trace: MakeTrace) -> None:
     jobs = [
         ("big", "v", "u", 4, 0, "Pass"),
         ("small", "v", "u", 1, 5, "Pass"),
@@ -30,19 +26,16 @@ def test_two_jobs_that_swap_and_one_that_does_not(tmp_path: Path) -> None:
     ]
     held = [("first", 1, "m0", 0), ("first", 1, "m0", 1), ("small", 1, "m0", 2)]
     held += [("other", 1, "m0", 3), *[("big", 1, "m0", g) for g in range(4)]]
-    placements = frame("placements", ("job_id", "attempt", "machine_id", "gpu"), held)
-    path = trace_of(tmp_path / "t", jobs, attempts, machines=machines, placements=placements)
-    with Trace(path) as trace:
-        result = out_of_order.compute(trace)
-        overtook = trace.sql("select job_id from overtakings where overtook").fetchall()
+    trace = make_trace(jobs, attempts, machines={"m0": 4}, placements=held)
+    result = out_of_order.compute(trace)
+    overtook = trace.sql("select job_id from overtakings where overtook").fetchall()
     assert overtook == [("small",)]
     assert result.fact("out_of_order_pct") == 20
     assert result.fact("harmless_2_4_pct") == 100
 
 
-def test_locality_counts_distinct_servers_and_tests_the_direction(tmp_path: Path) -> None:
+def test_locality_counts_distinct_servers_and_tests_the_direction(make_trace: MakeTrace) -> None:
     rng = np.random.default_rng(3)
-    machines = [(f"m{i}", 8) for i in range(4)]
     jobs, attempts, held = [], [], []
     for i in range(60):
         spread = i % 3 == 0
@@ -55,15 +48,10 @@ def test_locality_counts_distinct_servers_and_tests_the_direction(tmp_path: Path
     jobs += [(f"lost{i}", "v", "u", 8, 0, "Pass") for i in range(2)]
     attempts += [(f"lost{i}", 1, 20, 30) for i in range(2)]
     columns = ("job_id", "attempt", "machine_id", "gpu", "container")
-    path = trace_of(
-        tmp_path / "t",
-        jobs,
-        attempts,
-        placements=frame("placements", columns, held),
-        machines=frame("machines", ("machine_id", "gpus"), machines),
-    )
-    with Trace(path) as trace:
-        result = locality_relaxation.compute(trace)
+    placements = frame("placements", columns, held)
+    machines = {f"m{i}": 8 for i in range(4)}
+    trace = make_trace(jobs, attempts, placements=placements, machines=machines)
+    result = locality_relaxation.compute(trace)
     assert result.fact("spread_5_8_pct") == pytest.approx(100 / 3)
     assert 5 * 60 <= number(result, "median_wait_spread_5_8_s") <= 8 * 60
     assert "wider spread goes with shorter waits" in result.sentences[1]

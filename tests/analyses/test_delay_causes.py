@@ -1,6 +1,5 @@
 """Compare causes of delay with a hand-drawn cluster and the simulator."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -14,15 +13,13 @@ from philly_analysis.simulator.simulation import simulate
 from philly_analysis.trace.manifest import Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
-from tests.analyses.clusters import frame, random_tables, trace_of, write_tables
+from tests.support.clusters import MakeTrace, random_tables, trace_of
 from tests.support.facts import number
 from tests.support.simulated import simulated_causes
 
-_HELD = ("job_id", "attempt", "machine_id", "gpu")
-
 
 @pytest.fixture
-def hand_drawn(tmp_path: Path) -> Iterator[Trace]:
+def hand_drawn(make_trace: MakeTrace) -> Trace:
     """Three servers of 4 GPUs; VC x may use 8 GPUs, VC y 4. Minutes.
 
     ::
@@ -61,17 +58,13 @@ def hand_drawn(tmp_path: Path) -> Iterator[Trace]:
     held = {"a": "m0", "b": "m1", "c": "m2", "d": "m2", "f": "m0", "g": "m1", "h": "m0"}
     gpus = {job: n for job, _, _, n, _, _ in jobs}
     rows = [(j, a, held[j], g) for j, a, *_ in attempts if j != "e" for g in range(gpus[j])]
-    placements = frame("placements", _HELD, [*rows, ("e", 1, "m1", 2)])
-    path = trace_of(
-        tmp_path / "t",
+    return make_trace(
         jobs,
         attempts,
-        placements=placements,
-        machines=frame("machines", ("machine_id", "gpus"), [(m, 4) for m in ("m0", "m1", "m2")]),
-        virtual_clusters=frame("virtual_clusters", ("vc", "gpus"), [("x", 8), ("y", 4)]),
+        placements=[*rows, ("e", 1, "m1", 2)],
+        machines={"m0": 4, "m1": 4, "m2": 4},
+        virtual_clusters={"x": 8, "y": 4},
     )
-    with Trace(path) as trace:
-        yield trace
 
 
 def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
@@ -85,11 +78,10 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
     assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
 
 
-def test_shares_by_estimated_quotas_are_those_of_their_rows(tmp_path: Path) -> None:
-    path = write_tables(tmp_path / "t", random_tables(11, 400, tidy=True))
-    with Trace(path) as trace:
-        result = delay_causes.compute(trace)
-        causes = trace.sql("select * from wait_causes").df()
+def test_shares_by_estimated_quotas_are_those_of_their_rows(make_trace: MakeTrace) -> None:
+    trace = make_trace(**random_tables(11, 400, tidy=True))
+    result = delay_causes.compute(trace)
+    causes = trace.sql("select * from wait_causes").df()
     shares = {}
     for method, rows in causes.groupby("method"):
         known = rows[rows["cause"].isin(["fair_share", "fragmentation"])]
@@ -113,15 +105,12 @@ def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> Non
         (f"j{i}", 1, float(submitted[i]), float(submitted[i] + rng.lognormal(4, 1.2)))
         for i in range(n)
     ]
-    machines = [(f"m{i}", 8) for i in range(6)]
     source = trace_of(
         tmp_path / "source",
         jobs,
         attempts,
-        machines=frame("machines", ("machine_id", "gpus"), machines),
-        virtual_clusters=frame(
-            "virtual_clusters", ("vc", "gpus"), [("v0", 12), ("v1", 16), ("v2", 20)]
-        ),
+        machines={f"m{i}": 8 for i in range(6)},
+        virtual_clusters={"v0": 12, "v1": 16, "v2": 20},
     )
     out = simulate(Workload.from_trace(source), policy, tmp_path / "out")
     known = simulated_causes(out)
@@ -144,17 +133,16 @@ def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> Non
     assert both["cause"].n_unique() == 3
 
 
-def start_ups(path: Path, waits_s: list[float], gpus: int = 8) -> Path:
+def start_ups(make_trace: MakeTrace, waits_s: list[float], gpus: int = 8) -> Trace:
     """A server of 8 GPUs; jobs of one GPU, a day apart, that wait although all are free."""
     jobs = [(f"j{i}", "v", "ann", 1, 1440 * i, "Pass") for i in range(len(waits_s))]
     starts = [1440 * i + wait_s / 60 for i, wait_s in enumerate(waits_s)]
-    return trace_of(
-        path,
+    return make_trace(
         jobs,
         [(f"j{i}", 1, at, at + 60) for i, at in enumerate(starts)],
-        placements=frame("placements", _HELD, [(f"j{i}", 1, "m0", 0) for i in range(len(jobs))]),
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", gpus), ("never", 8)]),
-        virtual_clusters=frame("virtual_clusters", ("vc", "gpus"), [("v", 8)]),
+        placements=[(f"j{i}", 1, "m0", 0) for i in range(len(jobs))],
+        machines={"m0": gpus, "never": 8},
+        virtual_clusters={"v": 8},
     )
 
 
@@ -177,22 +165,21 @@ SHORT_S = [10.0] * 8 + [20.0] * 6 + [40.0] * 8
     ],
 )
 def test_start_up_is_a_wait_with_room_as_short_as_most(
-    tmp_path: Path, waits_s: list[float], limit_s: float | None, found: list[str]
+    make_trace: MakeTrace, waits_s: list[float], limit_s: float | None, found: list[str]
 ) -> None:
-    with Trace(start_ups(tmp_path / "t", waits_s)) as trace:
-        limits = trace.sql("select longest_s from start_up_limits").fetchall()
-        causes = dict(trace.sql("select wait_s, cause from wait_causes").fetchall())
-        [answer, *_] = delay_causes.compute(trace).sentences
+    trace = start_ups(make_trace, waits_s)
+    limits = trace.sql("select longest_s from start_up_limits").fetchall()
+    causes = dict(trace.sql("select wait_s, cause from wait_causes").fetchall())
+    [answer, *_] = delay_causes.compute(trace).sentences
     assert limits == ([(pytest.approx(limit_s),)] if limit_s else [])
     assert [causes[w] for w in waits_s[-len(found) :]] == found
     # a little used server and waits that nothing explains: other jobs are missing
     assert ("cannot be determined" in answer) == (limit_s is None)
 
 
-def test_servers_that_never_ran_a_job_are_not_free(tmp_path: Path) -> None:
-    path = start_ups(tmp_path / "t", [60.0] * 30, gpus=1)
-    with Trace(path) as trace:
-        free = trace.sql("select distinct free_gpus from free_capacity").fetchall()
+def test_servers_that_never_ran_a_job_are_not_free(make_trace: MakeTrace) -> None:
+    trace = start_ups(make_trace, [60.0] * 30, gpus=1)
+    free = trace.sql("select distinct free_gpus from free_capacity").fetchall()
     assert sorted(free) == [(0,), (1,)]
 
 

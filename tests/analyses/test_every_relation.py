@@ -21,10 +21,10 @@ from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_rel
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.analyses import plain
-from tests.analyses.clusters import trace_of, write_tables
 from tests.analyses.plain import Rows, findings
 from tests.analyses.rich_trace import rich_tables
 from tests.analyses.test_every_finding import EMPTY
+from tests.support.clusters import MakeTrace, write_tables
 from tests.support.small_traces import at
 
 REFERENCES = {
@@ -178,10 +178,9 @@ def test_an_empty_trace_has_rows_in_relations_of_one_row_only(
 
 @pytest.mark.parametrize("last", [(9, 1, 2), (0, 9, None), (0, 8, 9)])
 def test_a_log_ends_with_its_last_submission_start_or_end(
-    tmp_path: Path, last: tuple[int, int, int | None]
+    make_trace: MakeTrace, last: tuple[int, int, int | None]
 ) -> None:
     submitted, started, ended = last
     jobs = [("a", "v", "u", 1, 0, "Pass"), ("b", "v", "u", 1, submitted, "Pass")]
-    attempts = [("a", 1, 0, 1), ("b", 1, started, ended)]
-    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
-        assert trace.sql("select ended_at from snapshot").fetchall() == [(at(9),)]
+    trace = make_trace(jobs, [("a", 1, 0, 1), ("b", 1, started, ended)])
+    assert trace.sql("select ended_at from snapshot").fetchall() == [(at(9),)]

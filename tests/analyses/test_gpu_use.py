@@ -20,9 +20,8 @@ from philly_analysis.report.findings import (
 from philly_analysis.trace import materialized
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, trace_of, write_tables
-from tests.analyses.samples import Tables, gpu_frame, sampled_cluster
-from tests.support.small_traces import at
+from tests.analyses.samples import Tables, sampled_cluster
+from tests.support.clusters import MakeTrace, frame, write_tables
 
 
 @pytest.fixture(scope="module", params=[3, pytest.param(4, marks=pytest.mark.slow)])
@@ -80,30 +79,24 @@ def test_counts_are_the_same_in_other_processes(cluster: Tables, tmp_path: Path)
         assert here.sql(query).fetchall() == there.sql(query).fetchall() != []
 
 
-def test_slices_cut_at_weeks(tmp_path: Path) -> None:
+def test_slices_cut_at_weeks(make_trace: MakeTrace) -> None:
     # 2017-10-03 is a Tuesday: an attempt from Sunday 23:50 to Monday 00:10 has two weeks
     first = 5 * 24 * 60 + 23 * 60 + 50
-    path = trace_of(
-        tmp_path / "t",
+    trace = make_trace(
         [("j", "v", "u", 1, 0, "Pass")],
         [("j", 1, first, first + 20)],
-        machines=frame("machines", ("machine_id", "gpus"), [("m", 1)]),
-        placements=frame(
-            "placements", ("job_id", "attempt", "machine_id", "gpu"), [("j", 1, "m", 0)]
-        ),
-        gpu_samples=gpu_frame([(at(first + i), "m", [50.0]) for i in range(-5, 25)]),
+        machines={"m": 1},
+        placements=[("j", 1, "m", 0)],
+        gpu_samples=[(first + i, "m", [50.0]) for i in range(-5, 25)],
     )
-    with Trace(path) as trace:
-        rows = trace.sql(
-            "select week::date::varchar, bin, minutes from gpu_use_bins order by all"
-        ).fetchall()
-        assert rows == [("2017-10-02", 50, 10), ("2017-10-09", 50, 10)]
-        # the table has all its rows
-        assert trace.sql("select count(*) from gpu_samples").fetchall() == [(30,)]
-    assert len(list((path / "derived").glob("gpu_use_bins-*.parquet/*.parquet"))) == 2
+    rows = trace.sql("select week::date::varchar, bin, minutes from gpu_use_bins order by all")
+    assert rows.fetchall() == [("2017-10-02", 50, 10), ("2017-10-09", 50, 10)]
+    # the table has all its rows
+    assert trace.sql("select count(*) from gpu_samples").fetchall() == [(30,)]
+    assert len(list((trace.path / "derived").glob("gpu_use_bins-*.parquet/*.parquet"))) == 2
 
 
-def test_idle_periods_by_hand(tmp_path: Path) -> None:
+def test_idle_periods_by_hand(make_trace: MakeTrace) -> None:
     """Each attempt starts a minute after the one before, at 23:00 and later; GPU 2 of m0 is busy.
 
     a: idle until it computes at 120 min; then for an hour, none read for 90 min, and idle again
@@ -125,33 +118,25 @@ def test_idle_periods_by_hand(tmp_path: Path) -> None:
     gpus = {"a": 2, "b": 1, "c": 2, "d": 1, "e": 1, "f": 2}
     placed = "a m0 0, a m0 1, b m1 0, c m2 0, c m2 1, d m3 0, e m4 , f m5 0, f m6 0"
     held = [each.split(" ") for each in placed.split(", ")]
-    path = trace_of(
-        tmp_path / "t",
+    trace = make_trace(
         [(job, "v", "u", n, start[job], "Pass") for job, n in gpus.items()],
         frame(
             "attempts",
             ("job_id", "attempt", "started_at", "ended_at", "flag"),
             [(j, 1, at, at + 480, "odd" if j == "d" else None) for j, at in start.items()],
         ),
-        machines=frame(
-            "machines", ("machine_id", "gpus"), [(f"m{i}", 2 + (i == 0)) for i in range(7)]
-        ),
-        placements=frame(
-            "placements",
-            ("job_id", "attempt", "machine_id", "gpu"),
-            [(job, 1, machine, int(gpu) if gpu else None) for job, machine, gpu in held],
-        ),
+        machines={f"m{i}": 2 + (i == 0) for i in range(7)},
+        placements=[(job, 1, machine, int(gpu) if gpu else None) for job, machine, gpu in held],
         gpu_samples=frame(
             "gpu_samples",
             ("sampled_at", "machine_id", "seconds", "util_pct"),
             [(start[job] + minute, m, s, util) for (job, m, s, minute), util in read.items()],
         ),
     )
-    with Trace(path) as trace:
-        rows = trace.sql(
-            "select job_id, idle_s / 60, until_s / 60, resumed from idle_streaks order by all"
-        ).fetchall()
-    assert rows == [
+    rows = trace.sql(
+        "select job_id, idle_s / 60, until_s / 60, resumed from idle_streaks order by all"
+    )
+    assert rows.fetchall() == [
         ("a", 0, 90, True),
         ("a", 150, 210, False),
         ("a", 300, 420, False),

@@ -1,22 +1,16 @@
 """Check the summary chapter on a cluster drawn by hand."""
 
 import math
-from datetime import timedelta
-from pathlib import Path
 
 import pandas as pd
-import polars as pl
 import pytest
 from matplotlib.patches import Rectangle
 
 from philly_analysis.analyses import gpus_in_use, how_used, why_failures, why_waits, worst_offenders
 from philly_analysis.results import Verdict, duration
 from philly_analysis.trace.trace import Trace
-from tests.analyses import clusters as columns
-from tests.analyses.clusters import frame, write_tables
-from tests.analyses.samples import gpu_frame
+from tests.support.clusters import MakeTrace, Rows, frame
 from tests.support.facts import number, verdict
-from tests.support.small_traces import ORIGIN
 
 # Two servers of 4 GPUs; minutes.
 #   m0  a a a a a a c c c c c c . f f f f f f f    a: 4 GPUs, 0-60    c: 4, 60-120  f: 2, 125-200
@@ -52,34 +46,34 @@ HELD = {
     "f": ("m0", range(2)),
     "g": ("m1", range(2)),
 }
-PLACEMENTS = frame(
-    "placements",
-    ("job_id", "attempt", "machine_id", "gpu"),
-    [(job, 1, machine, gpu) for job, (machine, gpus) in HELD.items() for gpu in gpus],
-)
-MACHINES = frame("machines", ("machine_id", "gpus"), [("m0", 4), ("m1", 4)])
-QUOTAS = frame("virtual_clusters", ("vc", "gpus"), [("v", 100)])
+MACHINES = {"m0": 4, "m1": 4}
 # an hour of a: one GPU busy, one idle, two between
-SAMPLES = gpu_frame(
-    [(ORIGIN + timedelta(minutes=m), "m0", [100.0, 0.0, 50.0, 10.0]) for m in range(60)]
-)
-FAILURES = frame("failures", ("job_id", "attempt", "reason"), [("a", 1, "Import error")])
+SAMPLES = [(m, "m0", [100.0, 0.0, 50.0, 10.0]) for m in range(60)]
+FAILURES = [("a", 1, "Import error")]
 
 
-def cluster(path: Path, **tables: pl.DataFrame) -> Trace:
-    own = {
-        "jobs": frame("jobs", columns.JOBS, JOBS),
-        "attempts": frame("attempts", columns.ATTEMPTS, ATTEMPTS),
-    }
-    return Trace(write_tables(path, own | tables))
+def held_by(names: str) -> list[tuple[str, int, str, int]]:
+    """Placements of jobs."""
+    return [
+        (job, 1, machine, gpu) for job in names for machine, gpus in [HELD[job]] for gpu in gpus
+    ]
 
 
-PLACED = {"placements": PLACEMENTS, "machines": MACHINES, "virtual_clusters": QUOTAS}
+PLACED: dict[str, Rows] = {
+    "placements": held_by("abcdefg"),
+    "machines": MACHINES,
+    "virtual_clusters": {"v": 100},
+}
 
 
-def test_waits_are_divided_by_what_kept_them(tmp_path: Path) -> None:
-    with cluster(tmp_path / "t", **PLACED) as trace:
-        result = why_waits.compute(trace)
+@pytest.fixture
+def cluster(make_trace: MakeTrace) -> MakeTrace:
+    """Return a function that makes the trace, with some tables replaced or added."""
+    return lambda **tables: make_trace(**({"jobs": JOBS, "attempts": ATTEMPTS} | tables))
+
+
+def test_waits_are_divided_by_what_kept_them(cluster: MakeTrace) -> None:
+    result = why_waits.compute(cluster(**PLACED))
     facts = {f.name: f.value for f in result.facts}
     assert facts["wait_s"] == 60 * (50 + 30 + 20)
     shares = {"full": 50, "scattered": 20, "unknown": 30, "quota": 0, "held": 0}
@@ -100,13 +94,11 @@ def test_waits_are_divided_by_what_kept_them(tmp_path: Path) -> None:
     assert verdict(result).interval.startswith("95 % interval 0 to ")
 
 
-def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(tmp_path: Path) -> None:
+def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(cluster: MakeTrace) -> None:
     # d waits for 130 minutes of which nothing explains 110: from the end of c to its own start
     later = [(*run[:2], 180, 200) if run[0] == "d" else run for run in ATTEMPTS]
-    free = PLACEMENTS.filter(~pl.col("job_id").is_in(["e", "f", "g"]))
-    tables = {**PLACED, "placements": free, "attempts": frame("attempts", columns.ATTEMPTS, later)}
-    with cluster(tmp_path / "t", **tables) as trace:
-        answer = verdict(why_waits.compute(trace))
+    trace = cluster(**PLACED | {"placements": held_by("abcd"), "attempts": later})
+    answer = verdict(why_waits.compute(trace))
     assert (answer.label, answer.noun) == ("Not explained", "of waiting time")
     # c 50 minutes (explained); d 110, e 20 (not)
     assert answer.number == f"{100 * 130 / 180:.0f} %"
@@ -121,19 +113,16 @@ def test_two_gang_sizes_are_compared_and_one_is_not() -> None:
     assert why_waits._gang_comparison(sums.head(1)) == ""
 
 
-def test_the_advice_on_quotas_names_the_virtual_cluster(tmp_path: Path) -> None:
+def test_the_advice_on_quotas_names_the_virtual_cluster(make_trace: MakeTrace) -> None:
     # the quota is as large as a, so that b exceeds it until a ends
-    runs = [("a", 1, 0, 60), ("b", 1, 60, 100)]
-    jobs = [("a", "v", "ann", 4, 0, "Pass"), ("b", "v", "bob", 2, 0, "Pass")]
-    tables = {
-        "jobs": frame("jobs", columns.JOBS, jobs),
-        "attempts": frame("attempts", columns.ATTEMPTS, runs),
-        "placements": PLACEMENTS.filter(pl.col("job_id").is_in(["a", "b"])),
-        "machines": MACHINES,
-        "virtual_clusters": frame("virtual_clusters", ("vc", "gpus"), [("v", 4)]),
-    }
-    with cluster(tmp_path / "t", **tables) as trace:
-        answer = verdict(why_waits.compute(trace))
+    trace = make_trace(
+        [("a", "v", "ann", 4, 0, "Pass"), ("b", "v", "bob", 2, 0, "Pass")],
+        [("a", 1, 0, 60), ("b", 1, 60, 100)],
+        placements=held_by("ab"),
+        machines=MACHINES,
+        virtual_clusters={"v": 4},
+    )
+    answer = verdict(why_waits.compute(trace))
     assert str(answer) == "Over quota: 100 % of waiting time"
     assert answer.cost == "60 min of waiting by 1 user, 30 min per attempt."
     assert answer.advice.endswith("VC v has 100 % of this waiting time: 60 min.")
@@ -147,22 +136,15 @@ def test_the_advice_on_quotas_names_the_virtual_cluster(tmp_path: Path) -> None:
     ],
 )
 def test_without_waiting_time_the_card_says_so(
-    tmp_path: Path, started: int | None, label: str, rest: str
+    make_trace: MakeTrace, started: int | None, label: str, rest: str
 ) -> None:
     jobs = [(name, "v", name, 1, 0, "Pass") for name in "ab"]
-    runs = [(name, 1, started, 60) for name in "ab"]
-    tables = {
-        "jobs": frame("jobs", columns.JOBS, jobs),
-        "attempts": frame("attempts", columns.ATTEMPTS, runs),
-    }
-    with cluster(tmp_path / "t", **tables) as trace:
-        answer = verdict(why_waits.compute(trace))
+    answer = verdict(why_waits.compute(make_trace(jobs, [(name, 1, started, 60) for name in "ab"])))
     assert (str(answer), answer.cost + answer.advice) == (label, rest)
 
 
-def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
-    with cluster(tmp_path / "t") as trace:
-        result = why_waits.compute(trace)
+def test_without_placements_no_cause_is_made_up(cluster: MakeTrace) -> None:
+    result = why_waits.compute(cluster())
     assert number(result, "unknown_pct") == 100
     # c, d and e of seven
     assert str(verdict(result)) == "Waits over 10 min: 43 % of attempts"
@@ -172,9 +154,8 @@ def test_without_placements_no_cause_is_made_up(tmp_path: Path) -> None:
     assert any("is not in the log" in sentence for sentence in result.sentences)
 
 
-def test_use_is_that_of_the_samples(tmp_path: Path) -> None:
-    with cluster(tmp_path / "t", **PLACED, gpu_samples=SAMPLES) as trace:
-        result = how_used.compute(trace)
+def test_use_is_that_of_the_samples(cluster: MakeTrace) -> None:
+    result = how_used.compute(cluster(**PLACED, gpu_samples=SAMPLES))
     assert number(result, "mean_pct") == pytest.approx((100 + 0 + 50 + 10) / 4)
     assert number(result, "idle_pct") == pytest.approx(25)
     assert dict(result.table.itertuples(index=False)) == {-1: 1, 0: 1, 25: 1, 75: 1}
@@ -206,12 +187,11 @@ def test_nothing_is_advised_where_no_gpu_idles() -> None:
     assert how_used._advice(pd.DataFrame({"user": ["a"], "idle_h": [0.0]}), 0.0) == ""
 
 
-def test_use_without_samples_is_that_of_the_summaries(tmp_path: Path) -> None:
+def test_use_without_samples_is_that_of_the_summaries(cluster: MakeTrace) -> None:
     told = frame(
         "summaries", ("job_id", "attempt", "util_pct"), [("a", 1, 0.0), ("b", 1, 60.0), ("c", 1, 0)]
     )
-    with cluster(tmp_path / "t", summaries=told) as trace:
-        result = how_used.compute(trace)
+    result = how_used.compute(cluster(summaries=told))
     held_h = {"a": 4.0, "b": 200 / 60, "c": 4.0}
     assert number(result, "mean_pct") == pytest.approx(60 * held_h["b"] / sum(held_h.values()))
     assert dict(result.table.itertuples(index=False)) == pytest.approx({-1: 8, 50: held_h["b"]})
@@ -222,9 +202,8 @@ def test_use_without_samples_is_that_of_the_summaries(tmp_path: Path) -> None:
     assert "Sample the GPUs" in verdict(result).advice
 
 
-def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
-    with cluster(tmp_path / "t", **PLACED) as trace:
-        result = how_used.compute(trace)
+def test_use_without_readings_is_what_jobs_hold(cluster: MakeTrace) -> None:
+    result = how_used.compute(cluster(**PLACED))
     # of 8 GPUs for 200 minutes; free beside others: two GPUs of m1 while
     # b and d run and g does, two of m0 while f does
     held_h = (4 * 60 + 2 * 100 + 4 * 60 + 2 * 20 + 4 * 50 + 2 * 75 + 2 * 25) / 60
@@ -244,7 +223,7 @@ def test_use_without_readings_is_what_jobs_hold(tmp_path: Path) -> None:
     assert how_used.plot(result).axes
 
 
-def test_weeks_tell_how_sure_it_is_what_jobs_hold(tmp_path: Path) -> None:
+def test_weeks_tell_how_sure_it_is_what_jobs_hold(make_trace: MakeTrace) -> None:
     # four GPUs from a Tuesday noon on; the first gang ends on the second Tuesday, a day after the
     # second week began, the next two run into the third and for all of the fourth
     day, held = 24 * 60, {"a": (4, 0.5, 7.0), "b": (1, 8.5, 16.25), "c": (2, 20.0, 27.0)}
@@ -252,14 +231,8 @@ def test_weeks_tell_how_sure_it_is_what_jobs_hold(tmp_path: Path) -> None:
     jobs = [(job, "v", job, n, begins * day, "Pass") for job, (n, begins, _) in held.items()]
     runs = [(job, 1, begins * day, ends * day) for job, (_, begins, ends) in held.items()]
     places = [(job, 1, "m0", next(gpus)) for job, (n, _, _) in held.items() for _ in range(n)]
-    tables = {
-        "jobs": frame("jobs", columns.JOBS, jobs),
-        "attempts": frame("attempts", columns.ATTEMPTS, runs),
-        "placements": frame("placements", ("job_id", "attempt", "machine_id", "gpu"), places),
-        "machines": frame("machines", ("machine_id", "gpus"), [("m0", 4)]),
-    }
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        weeks, result = trace.answer("idle_gpus").df(), how_used.compute(trace)
+    trace = make_trace(jobs, runs, placements=places, machines={"m0": 4})
+    weeks, result = trace.answer("idle_gpus").df(), how_used.compute(trace)
     assert len(weeks) == 4
     there, busy = weeks["capacity_gpu_h"].to_numpy(), weeks["held_gpu_h"].to_numpy()
     frac = busy.sum() / there.sum()
@@ -269,11 +242,9 @@ def test_weeks_tell_how_sure_it_is_what_jobs_hold(tmp_path: Path) -> None:
     assert number(result, "held_low_pct") == pytest.approx(low, abs=1e-4)
 
 
-def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(tmp_path: Path) -> None:
-    with cluster(tmp_path / "told", **PLACED, failures=FAILURES) as trace:
-        told = why_failures.compute(trace)
-    with cluster(tmp_path / "untold", **PLACED) as trace:
-        untold = why_failures.compute(trace)
+def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(cluster: MakeTrace) -> None:
+    told = why_failures.compute(cluster(**PLACED, failures=FAILURES))
+    untold = why_failures.compute(cluster(**PLACED))
     held_h = (4 * 60 + 2 * 100 + 4 * 60 + 2 * 20 + 4 * 50 + 2 * 75 + 2 * 25) / 60
     for result in (told, untold):
         assert number(result, "gpu_h_pct") == pytest.approx(100 * 4 / held_h)
@@ -293,14 +264,12 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(tmp_path: Pat
 
 
 def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
-    tmp_path: Path,
+    cluster: MakeTrace,
 ) -> None:
     ends = {"f": "Killed", "g": "Failed"}  # of f only the output shows the failure, of g only this
     jobs = [(*job[:-1], ends.get(job[0], job[-1])) for job in JOBS]
-    told = frame("failures", ("job_id", "attempt", "reason"), [("a", 1, "x"), ("f", 1, "y")])
-    tables = PLACED | {"jobs": frame("jobs", columns.JOBS, jobs), "failures": told}
-    with cluster(tmp_path / "t", **tables) as trace:
-        result, users = why_failures.compute(trace), worst_offenders.compute(trace)
+    trace = cluster(**PLACED, jobs=jobs, failures=[("a", 1, "x"), ("f", 1, "y")])
+    result, users = why_failures.compute(trace), worst_offenders.compute(trace)
     lost_h = (4 * 60 + 2 * 75 + 2 * 25) / 60
     assert number(result, "gpu_h") == pytest.approx(lost_h)
     assert number(users, "failed_gpu_h") == pytest.approx(lost_h)
@@ -315,20 +284,18 @@ def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
 
 @pytest.mark.parametrize(("saved_h", "worth"), [(3.0, True), (2.0, False), (1.0, False)])
 def test_a_pre_run_is_advised_only_if_it_saves_gpu_hours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved_h: float, worth: bool
+    cluster: MakeTrace, monkeypatch: pytest.MonkeyPatch, saved_h: float, worth: bool
 ) -> None:
     costs = {
         "failure_costs": f"select 'all' as reason, {saved_h}::double as pool_saved_gpu_h",
         "failure_costs_pool": "select 5 as pool_min, 2e0 as cost_gpu_h, 2e1 as held_gpu_h",
     }
-    with cluster(tmp_path / "t", **PLACED, failures=FAILURES) as trace:
-        found = trace.answer
-        monkeypatch.setattr(
-            Trace,
-            "answer",
-            lambda _, name: trace.sql(costs[name]) if name in costs else found(name),
-        )
-        result = why_failures.compute(trace)
+    trace = cluster(**PLACED, failures=FAILURES)
+    found = trace.answer
+    monkeypatch.setattr(
+        Trace, "answer", lambda _, name: trace.sql(costs[name]) if name in costs else found(name)
+    )
+    result = why_failures.compute(trace)
     said = (
         "A pre-run of every gang on one GPU for 5 minutes would have saved "
         f"{saved_h:.2f} GPU hours and cost 2.00."
@@ -358,27 +325,21 @@ def test_the_costliest_reason_is_to_be_prevented_first(
 
 @pytest.mark.parametrize(("gpus", "beyond"), [(4, False), (5, True)])
 def test_a_day_may_exceed_the_cluster_where_attempts_overlap(
-    tmp_path: Path, gpus: int, beyond: bool
+    make_trace: MakeTrace, gpus: int, beyond: bool
 ) -> None:
     # on all of the second day, of a cluster of 8 GPUs
     jobs = [("a", "v", "ann", 4, 0, "Pass"), ("b", "v", "bob", gpus, 0, "Pass")]
     runs = [(name, 1, 0, 3 * 24 * 60) for name in "ab"]
-    tables = {
-        "jobs": frame("jobs", columns.JOBS, jobs),
-        "attempts": frame("attempts", columns.ATTEMPTS, runs),
-        "machines": MACHINES,
-        "placements": PLACEMENTS.filter(pl.col("job_id").is_in(["a", "b"])),
-    }
-    with cluster(tmp_path / "t", **tables) as trace:
-        result = gpus_in_use.compute(trace)
+    trace = make_trace(jobs, runs, machines=MACHINES, placements=held_by("ab"))
+    result = gpus_in_use.compute(trace)
     assert number(result, "busiest_day_gpus") == 4 + gpus
     assert any("exceed the cluster" in caveat for caveat in result.caveats) == beyond
     assert len(result.sentences) == 1, "the only virtual cluster has no share worth a sentence"
 
 
-def test_whoever_idles_or_loses_most_is_named(tmp_path: Path) -> None:
-    with cluster(tmp_path / "t", **PLACED, gpu_samples=SAMPLES) as trace:
-        table = worst_offenders.compute(trace).table.fillna("")
+def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:
+    trace = cluster(**PLACED, gpu_samples=SAMPLES)
+    table = worst_offenders.compute(trace).table.fillna("")
     assert list(table.itertuples(index=False, name=None)) == [
         ("idle_user", "ann", "", 1.0, 100.0),
         ("idle_job", "ann", "a", 1.0, 100.0),

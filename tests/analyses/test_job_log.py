@@ -1,6 +1,5 @@
 """Check overview, queueing delay, status and retries on traces small enough to count by hand."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from philly_analysis.analyses.published import compare_published
 from philly_analysis.trace.manifest import Account, Manifest, Sample
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import frame, trace_of
+from tests.support.clusters import MakeTrace, frame
 from tests.support.small_traces import ATTEMPTS, JOBS, MACHINES, at, paper_trace
 
 # minutes; the log ends at 60 with job d still running
@@ -38,9 +37,8 @@ _ATTEMPTS = [
 
 
 @pytest.fixture
-def hand_drawn(tmp_path: Path) -> Iterator[Trace]:
-    with Trace(trace_of(tmp_path / "t", _JOBS, _ATTEMPTS)) as trace:
-        yield trace
+def hand_drawn(make_trace: MakeTrace) -> Trace:
+    return make_trace(_JOBS, _ATTEMPTS)
 
 
 @pytest.mark.parametrize(("by", "said"), [(("status",), ()), (("selection",), ("Some jobs.",))])
@@ -97,14 +95,13 @@ def test_waits_of_zero_count(hand_drawn: Trace) -> None:
     assert meaning.endswith("of gang size and wait")
 
 
-def test_negative_waits_and_flags_are_excluded_and_counted(tmp_path: Path) -> None:
+def test_negative_waits_and_flags_are_excluded_and_counted(make_trace: MakeTrace) -> None:
     attempts = frame(
         "attempts",
         ("job_id", "attempt", "started_at", "ended_at", "flag"),
         [("a", 1, 0, 30, None), ("a", 2, 10, 40, None), ("b", 1, 5, 9, "fake_start")],
     )
-    with Trace(trace_of(tmp_path / "t", _JOBS, attempts)) as trace:
-        result = queueing_delay.compute(trace)
+    result = queueing_delay.compute(make_trace(_JOBS, attempts))
     assert result.fact("waits") == 1
     assert "1 attempt excluded: negative wait." in result.caveats
     assert "1 attempt excluded: fake start." in result.caveats

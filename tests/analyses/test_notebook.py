@@ -11,28 +11,24 @@ from philly_analysis.analyses.published import compare_published
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.result import Result
 from philly_analysis.study import published_numbers
-from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import frame, random_tables, trace_of
 from tests.analyses.plain import Rows, by
 from tests.analyses.rich_trace import rich_tables
+from tests.support.clusters import MakeTrace, frame, random_tables, write_tables
 
 
-def test_containers_count_as_servers(tmp_path: Path) -> None:
+def test_containers_count_as_servers(make_trace: MakeTrace) -> None:
     columns = ("job_id", "attempt", "machine_id", "gpu", "container")
     held = [("a", 1, "m0", g, g // 2) for g in range(6)] + [("a", 1, "m1", 0, 3)]
     held += [("a", 2, "m0", g, 0) for g in range(8)]
-    path = trace_of(
-        tmp_path / "t",
+    trace = make_trace(
         [("a", "v", "u", 7, 0, "Pass")],
         [("a", 1, 9, 20), ("a", 2, 20, 30)],
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
+        machines={"m0": 8, "m1": 8},
         placements=frame("placements", columns, held),
     )
-    with Trace(path) as trace:
-        assert trace.sql("select * from notebook_locality").fetchall() == [("a", 7, 4, 2, 540)]
-        assert notebook_definitions.compute(trace).fact("servers_overcounted_jobs") == 1
+    assert trace.sql("select * from notebook_locality").fetchall() == [("a", 7, 4, 2, 540)]
+    assert notebook_definitions.compute(trace).fact("servers_overcounted_jobs") == 1
 
 
 def test_gap_between_a_curve_and_observations() -> None:
@@ -51,8 +47,7 @@ def test_gap_between_a_curve_and_observations() -> None:
 
 def test_every_printed_number_has_a_fact(tmp_path: Path) -> None:
     tables = random_tables(7, jobs=200)
-    manifest = Manifest(name="t", source="philly", synthetic=False)
-    with Trace(write_trace(tmp_path / "t", tables, manifest)) as trace:
+    with Trace(write_tables(tmp_path / "t", tables, "philly", synthetic=False)) as trace:
         for name in {analysis for analysis, _ in published_numbers.numbers()}:
             analysis = ANALYSES[name]
             wanted = {fact for of, fact in published_numbers.numbers() if of == name}
@@ -65,16 +60,16 @@ def test_every_printed_number_has_a_fact(tmp_path: Path) -> None:
 def test_only_the_study_cluster_is_compared_with_curves(tmp_path: Path) -> None:
     tables = random_tables(8, jobs=200)
     for synthetic in (True, False):
-        manifest = Manifest(name="t", source="philly", synthetic=synthetic)
-        with Trace(write_trace(tmp_path / f"{synthetic}", tables, manifest)) as trace:
+        path = write_tables(tmp_path / f"{synthetic}", tables, "philly", synthetic=synthetic)
+        with Trace(path) as trace:
             found = notebook_definitions.compute(trace).comparisons
         assert bool(found) != synthetic
         assert all(c.measured is not None and 0 <= c.measured <= 100 for c in found)
 
 
 def test_utilisation_is_compared_with_the_curves_of_its_figure(tmp_path: Path) -> None:
-    manifest = Manifest(name="t", source="philly", synthetic=False)
-    with Trace(write_trace(tmp_path / "t", rich_tables(1), manifest)) as trace:
+    path = write_tables(tmp_path / "t", rich_tables(1), "philly", synthetic=False)
+    with Trace(path) as trace:
         found = gpu_util.compute(trace).comparisons
         groups = by(Rows(trace).notebook_gpu_util, "figure gpus status")
     expected = {}

@@ -25,48 +25,32 @@ from philly_analysis.report.findings import ANALYSES, PHILLY_ONLY, lacking, rele
 from philly_analysis.trace.manifest import Input, Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import JOBS, frame, random_tables, trace_of, write_tables
+from tests.support.clusters import MakeTrace, frame, random_tables, table_of, write_tables
 from tests.support.facts import number
 from tests.support.small_traces import paper_trace
 
 JOB = ("job_id", "vc", "user", "account", "gpus", "submitted_at")
 ENDED = ("job_id", "attempt", "started_at", "ended_at", "end_reason")
-HELD = ("job_id", "attempt", "machine_id", "gpu")
 
 
-def test_the_users_of_idle_hours_are_named(tmp_path: Path) -> None:
+def test_the_users_of_idle_hours_are_named(make_trace: MakeTrace) -> None:
     sunday = 6 * 24 * 60 - 2  # two minutes before Monday: minute 0 is on a Tuesday
-    samples = frame(
-        "gpu_samples",
-        ("sampled_at", "machine_id", "util_pct"),
-        [(sunday + m, "m0", [0.0, 50.0]) for m in range(4)],
-    )
-    jobs = frame("jobs", JOB, [("a", "v", "ann", "lab", 2, 0)])
-    path = trace_of(
-        tmp_path / "t",
-        jobs,
+    trace = make_trace(
+        frame("jobs", JOB, [("a", "v", "ann", "lab", 2, 0)]),
         [("a", 1, sunday, sunday + 4)],
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", 2)]),
-        placements=frame("placements", HELD, [("a", 1, "m0", 0), ("a", 1, "m0", 1)]),
-        gpu_samples=samples,
+        machines={"m0": 2},
+        placements=[("a", 1, "m0", 0), ("a", 1, "m0", 1)],
+        gpu_samples=[(sunday + m, "m0", [0.0, 50.0]) for m in range(4)],
     )
-    with Trace(path) as trace:
-        result = usage.compute(trace)
-    assert "ann (0.07 of 0.13 sampled, 50.0 %)" in " ".join(result.sentences)
+    assert "ann (0.07 of 0.13 sampled, 50.0 %)" in " ".join(usage.compute(trace).sentences)
 
 
-def test_gpus_in_use_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
+def test_gpus_in_use_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
     day = 24 * 60
     jobs = [("a", "x", "u", "l", 4, 0), ("b", "y", "u", "l", 8, day), ("c", "y", "u", "l", 2, 0)]
     runs = [("a", 1, 0, 3 * day), ("b", 1, day, 2 * day), ("c", 1, 0, day)]
-    path = trace_of(
-        tmp_path / "t",
-        frame("jobs", JOB, jobs),
-        runs,
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", 8), ("m1", 8)]),
-    )
-    with Trace(path) as trace:
-        result = gpus_in_use.compute(trace)
+    trace = make_trace(frame("jobs", JOB, jobs), runs, machines={"m0": 8, "m1": 8})
+    result = gpus_in_use.compute(trace)
     assert {f.name: f.value for f in result.facts} == {
         "capacity_gpus": 16,
         "busiest_day_gpus": 12,  # 6, 12 and 4 by day
@@ -79,7 +63,7 @@ def test_gpus_in_use_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
     assert result.sentences[1] == "x uses 54.5 % of the GPU time."
 
 
-def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
+def test_time_asked_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
     columns = ("job_id", "user", "gpus", "submitted_at", "time_limit_s")
     jobs: list[tuple[object, ...]]
     attempts: list[tuple[object, ...]]
@@ -94,11 +78,8 @@ def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
         jobs += [(f"{user}{i}", user, 1, 0, 3600) for i in range(below + just)]
         attempts += [(f"{user}{i}", 1, 0, 3, "completed") for i in range(below)]
         attempts += [(f"{user}{i}", 1, 0, 6, "completed") for i in range(below, below + just)]
-    path = trace_of(
-        tmp_path / "t", frame("jobs", columns, jobs), frame("attempts", ENDED, attempts)
-    )
-    with Trace(path) as trace:
-        result = time_asked.compute(trace)
+    trace = make_trace(frame("jobs", columns, jobs), frame("attempts", ENDED, attempts))
+    result = time_asked.compute(trace)
     # d has no limit, e still ran, f has no GPU; c ran for longer than its limit
     facts = [result.fact(f) for f in ("attempts", "at_limit_pct", "tenfold_pct", "used_p50_pct")]
     used = [0.05] * 21 + [0.1] * 9 + [0.5, 1, 1.1]
@@ -114,7 +95,7 @@ def test_time_asked_of_jobs_drawn_by_hand(tmp_path: Path) -> None:
 SLURM_REASONS = tomllib.loads(Path(__file__).with_name("slurm_reasons.toml").read_text("utf-8"))
 
 
-def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
+def test_reasons_have_the_states_of_slurms_list(make_trace: MakeTrace) -> None:
     """Each job waits for 60 minutes, of which 20 before it is eligible."""
     words = [(state, w) for state, listed in SLURM_REASONS.items() for w in listed]
     columns = ("job_id", "gpus", "submitted_at", "eligible_at")
@@ -124,9 +105,9 @@ def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
         ("job_id", "attempt", "started_at", "ended_at", "wait_reason"),
         [(w, 1, 60, 70, w) for _, w in words],
     )
-    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
-        spans = trace.answer("wait_spans").pl()
-        result = wait_states.compute(trace)
+    trace = make_trace(jobs, attempts)
+    spans = trace.answer("wait_spans").pl()
+    result = wait_states.compute(trace)
     told = {
         r["reason"]: {s: r[f"{s}_s"] / 60 for s in SLURM_REASONS if r[f"{s}_s"]}
         for r in spans.iter_rows(named=True)
@@ -143,7 +124,8 @@ def test_reasons_have_the_states_of_slurms_list(tmp_path: Path) -> None:
     assert sum(number(result, f"{s}_pct") for s in SLURM_REASONS) == pytest.approx(100)
 
 
-def lost_trace(tmp_path: Path) -> Path:
+@pytest.fixture
+def lost_trace(make_trace: MakeTrace) -> Trace:
     """Three servers of 8 GPUs. m0 fails under two jobs at once, then a day later; a gang fails.
 
     m0: a and b until 600 (at 1 min of each other), c until 2040; m1: d until 3000, fine; a gang on
@@ -161,12 +143,11 @@ def lost_trace(tmp_path: Path) -> Path:
     where = {"a": ["m0"], "b": ["m0"], "c": ["m0"], "d": ["m1"], "e": ["m1", "m2"]}
     gpus = {"a": range(2), "b": range(2, 4)}
     placed = [(j, 1, m, g) for j, ms in where.items() for m in ms for g in gpus.get(j, range(8))]
-    return trace_of(
-        tmp_path / "t",
+    return make_trace(
         frame("jobs", JOB, jobs),
         frame("attempts", ENDED, attempts),
-        machines=frame("machines", ("machine_id", "gpus"), [(f"m{i}", 8) for i in range(3)]),
-        placements=frame("placements", HELD, placed),
+        machines={"m0": 8, "m1": 8, "m2": 8},
+        placements=placed,
     )
 
 
@@ -193,9 +174,8 @@ def test_attempts_lost_within_five_minutes_on_a_server_are_one_failure() -> None
     assert dict(zip(found["job_id"], found["begins"], strict=True)) == begins
 
 
-def test_failures_of_servers_drawn_by_hand(tmp_path: Path) -> None:
-    with Trace(lost_trace(tmp_path)) as trace:
-        result, gangs = node_failures.compute(trace), gang_failures.compute(trace)
+def test_failures_of_servers_drawn_by_hand(lost_trace: Trace) -> None:
+    result, gangs = node_failures.compute(lost_trace), gang_failures.compute(lost_trace)
     table = result.table.set_index("machine_id")
     days = (601 + 600 + 3000 + 1440 + 1440) / 1440
     assert table["failures"].to_dict() == {"m0": 2, "m1": 0, "m2": 0}
@@ -213,14 +193,12 @@ def test_failures_of_servers_drawn_by_hand(tmp_path: Path) -> None:
     assert "1 attempt on several servers was lost" in gangs.sentences[-1]
 
 
-def test_a_log_that_cannot_tell_of_servers_claims_nothing(tmp_path: Path) -> None:
-    attempts = frame("attempts", ENDED, [("a", 1, 0, 600, "failed")])
+def test_a_log_that_cannot_tell_of_servers_claims_nothing(make_trace: MakeTrace) -> None:
     jobs = frame("jobs", JOB, [("a", "v", "u", "l", 8, 0)])
-    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
-        coarse = gang_failures.compute(trace)
-    more = frame("attempts", ENDED, [("a", 1, 0, 1440, "time_limit")])
-    with Trace(trace_of(tmp_path / "u", jobs, more)) as trace:
-        none_seen = gang_failures.compute(trace)
+    coarse, none_seen = (
+        gang_failures.compute(make_trace(jobs, frame("attempts", ENDED, [run])))
+        for run in (("a", 1, 0, 600, "failed"), ("a", 1, 0, 1440, "time_limit"))
+    )
     assert coarse.table.empty and not coarse.sentences
     # 8 GPU-days without a failure: no rate above 3 in 8 days with 95 % confidence
     row = none_seen.table.set_index("gpus").loc[1]
@@ -229,17 +207,15 @@ def test_a_log_that_cannot_tell_of_servers_claims_nothing(tmp_path: Path) -> Non
     assert "No failure was seen in 8.00 GPU-days" in none_seen.sentences[0]
 
 
-def test_output_tells_of_servers_that_the_scheduler_did_not_see_fail(tmp_path: Path) -> None:
+def test_output_tells_of_servers_that_the_scheduler_did_not_see_fail(make_trace: MakeTrace) -> None:
     jobs = frame("jobs", JOB, [(j, "v", "u", "l", 8, 0) for j in "abcd"])
     ended = [(j, 1, 0, 60, "failed") for j in "abc"] + [("d", 1, 0, 60, "node_failure")]
     told = [("a", "GPU ECC error", None), ("b", "CUDA failure", "gpu_fell_off_bus")]
     told += [("c", "MPI runtime failure", "connection_reset"), ("d", "GPU ECC error", None)]
     failures = pl.DataFrame(told, ["job_id", "reason", "fine"], orient="row")
     failures = failures.with_columns(attempt=pl.lit(1, pl.Int32), tier=pl.lit("AE"))
-    path = trace_of(tmp_path / "t", jobs, frame("attempts", ENDED, ended), failures=failures)
-    with Trace(path) as trace:
-        lost = node_failures.lost_attempts(trace)
-    assert sorted(lost["job_id"]) == ["a", "b", "d"]
+    trace = make_trace(jobs, frame("attempts", ENDED, ended), failures=failures)
+    assert sorted(node_failures.lost_attempts(trace)["job_id"]) == ["a", "b", "d"]
 
 
 @pytest.mark.parametrize(
@@ -256,19 +232,18 @@ def test_output_tells_of_servers_that_the_scheduler_did_not_see_fail(tmp_path: P
 def test_phillys_own_sections_are_for_phillys_traces(
     tmp_path: Path, source: str, files: tuple[str, ...], philly: bool
 ) -> None:
-    jobs = frame("jobs", JOBS, [("a", "v", "u", 1, 0, "Pass")])
+    jobs = table_of("jobs", [("a", "v", "u", 1, 0, "Pass")])
     inputs = tuple(Input(file, 0, "") for file in files)
     manifest = Manifest(name="t", source=source, synthetic=True, inputs=inputs)
     with Trace(write_trace(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
         assert set(ANALYSES) - set(relevant(trace)) == (set() if philly else PHILLY_ONLY)
 
 
-def test_a_question_needs_a_column_that_says_something(tmp_path: Path) -> None:
+def test_a_question_needs_a_column_that_says_something(tmp_path: Path, lost_trace: Trace) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
         assert lacking(trace, "time_asked") == ("jobs.time_limit_s",)
         assert lacking(trace, "gang_failures") == ("attempts.end_reason or failures",)
-    with Trace(lost_trace(tmp_path / "lost")) as trace:
-        assert not lacking(trace, "node_failures")
+    assert not lacking(lost_trace, "node_failures")
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -309,7 +284,7 @@ def test_jobs_without_gpus_are_counted_apart_and_change_no_finding(
 
 
 @pytest.mark.real_data
-def test_faults_of_a_real_training_cluster(traces: Path, tmp_path: Path) -> None:
+def test_faults_of_a_real_training_cluster(traces: Path, make_trace: MakeTrace) -> None:
     """Servers in use between their faults: 400 of them over 349 days, 231 with 584 faults."""
     marks: dict[str, list[tuple[float, bool]]] = {f"s{i}": [] for i in range(400 - 231)}
     file = traces / "infinitehbd-faults-2024" / "fault_trace.json.gz"
@@ -324,16 +299,14 @@ def test_faults_of_a_real_training_cluster(traces: Path, tmp_path: Path) -> None
         if fault is not False
     ]
     jobs = [(f"j{i}", "v", "u", "l", 8, since) for i, (_, since, *_) in enumerate(used)]
-    attempts = frame("attempts", ENDED, [(f"j{i}", 1, *run) for i, (_, *run) in enumerate(used)])
     placed = [(f"j{i}", 1, node, 8) for i, (node, *_) in enumerate(used)]
-    tables = {
-        "jobs": frame("jobs", JOB, jobs),
-        "attempts": attempts,
-        "machines": frame("machines", ("machine_id", "gpus"), [(node, 8) for node in marks]),
-        "placements": frame("placements", (*HELD[:-1], "gpus"), placed),
-    }
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        result = node_failures.compute(trace)
+    trace = make_trace(
+        frame("jobs", JOB, jobs),
+        frame("attempts", ENDED, [(f"j{i}", 1, *run) for i, (_, *run) in enumerate(used)]),
+        machines=dict.fromkeys(marks, 8),
+        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpus"), placed),
+    )
+    result = node_failures.compute(trace)
     up_days = sum(until - since for _, since, until, _ in used) / 1440
     assert sum(why is not None for *_, why in used) == 584 and result.fact("servers") == 400
     # two faults that overlap on one server, or follow within minutes, are one

@@ -1,12 +1,9 @@
 """Check that a job waits for the machines that may serve it."""
 
-from pathlib import Path
-
-from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, write_tables
+from tests.support.clusters import MakeTrace, frame
 
 
-def test_a_job_waits_for_the_machines_that_may_serve_it(tmp_path: Path) -> None:
+def test_a_job_waits_for_the_machines_that_may_serve_it(make_trace: MakeTrace) -> None:
     # the V100s are full until minute 60, the A100s are free but for 10 minutes
     machines = [
         ("m0", 4, "gpu/v100", "v100"),
@@ -29,19 +26,18 @@ def test_a_job_waits_for_the_machines_that_may_serve_it(tmp_path: Path) -> None:
     placements = [(j, 1, m, 4 if j in ("first", "short") else 2) for j, (m, _, _) in held.items()]
     attempts.append(("wide", 1, 70, 80))
     placements += [("wide", 1, "m0", 4), ("wide", 1, "m1", 4)]
-    tables = {
-        "jobs": frame("jobs", ("job_id", "gpus", "submitted_at", "pool", "gpu_model"), jobs),
-        "attempts": frame("attempts", ("job_id", "attempt", "started_at", "ended_at"), attempts),
-        "machines": frame("machines", ("machine_id", "gpus", "pool", "gpu_model"), machines),
-        "placements": frame("placements", ("job_id", "attempt", "machine_id", "gpus"), placements),
-    }
-    with Trace(write_tables(tmp_path / "t", tables)) as trace:
-        minutes = trace.sql(
-            "select job_id, fragmentation_s / 60, unknown_s / 60 from wait_causes where wait_s > 0"
-        ).fetchall()
-        pools = dict(trace.sql("from job_pools").fetchall())
-        needs = trace.sql("select job_id, fewest_servers from attempt_servers").fetchall()
-        of_machines = trace.sql("select machine_id, pool from machine_pools").fetchall()
+    trace = make_trace(
+        frame("jobs", ("job_id", "gpus", "submitted_at", "pool", "gpu_model"), jobs),
+        attempts,
+        machines=frame("machines", ("machine_id", "gpus", "pool", "gpu_model"), machines),
+        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpus"), placements),
+    )
+    minutes = trace.sql(
+        "select job_id, fragmentation_s / 60, unknown_s / 60 from wait_causes where wait_s > 0"
+    ).fetchall()
+    pools = dict(trace.sql("from job_pools").fetchall())
+    needs = trace.sql("select job_id, fewest_servers from attempt_servers").fetchall()
+    of_machines = trace.sql("select machine_id, pool from machine_pools").fetchall()
     assert {job: rest for job, *rest in minutes} == {
         "typed": [40, 0],
         "named": [40, 0],

@@ -1,14 +1,11 @@
 """Compare run times with a published Kaplan-Meier estimate, and check the sentence of the trend."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from philly_analysis.analyses import run_time
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import trace_of
+from tests.support.clusters import MakeTrace
 
 Row = tuple[str | int | None, ...]
 
@@ -19,7 +16,7 @@ _RUNNING = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
 
 
 @pytest.fixture
-def remission(tmp_path: Path) -> Iterator[Trace]:
+def remission(make_trace: MakeTrace) -> Trace:
     ends_min = 1_000
     jobs: list[Row] = [(f"e{i}", "v", "u", 1, 0, "Pass") for i in range(len(_ENDED))]
     attempts: list[Row] = [(f"e{i}", 1, 0, t) for i, t in enumerate(_ENDED)]
@@ -27,8 +24,7 @@ def remission(tmp_path: Path) -> Iterator[Trace]:
     attempts += [(f"r{i}", 1, ends_min - t, None) for i, t in enumerate(_RUNNING)]
     # a job without GPUs marks the end of the log
     jobs.append(("last", "v", "u", 0, ends_min, None))
-    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
-        yield trace
+    return make_trace(jobs, attempts)
 
 
 def test_running_jobs_count_as_longer_than_seen(remission: Trace) -> None:
@@ -44,18 +40,21 @@ def test_running_jobs_count_as_longer_than_seen(remission: Trace) -> None:
     assert result.fact("over_one_week_pct") == pytest.approx(44.8, abs=0.05)
 
 
-def test_sentence_of_the_trend(tmp_path: Path) -> None:
-    def sentence(minutes_of: dict[int, float]) -> str:
-        rng = np.random.default_rng(1)
-        jobs, attempts = [], []
-        for i in range(200):
-            gpus = int(rng.choice([1, 8]))
-            jobs.append((f"j{i}", "v", f"u{i % 20}", gpus, 0, "Pass"))
-            attempts.append((f"j{i}", 1, 0, minutes_of[gpus] * rng.lognormal()))
-        out = tmp_path / str(minutes_of)
-        with Trace(trace_of(out, jobs, attempts)) as trace:
-            return run_time.compute(trace).sentences[1]
-
-    assert sentence({1: 10, 8: 100}).startswith("Larger gangs run longer")
-    assert sentence({1: 100, 8: 10}).startswith("Larger gangs run shorter")
-    assert sentence({1: 10, 8: 10}).startswith("Run time has no clear trend")
+@pytest.mark.parametrize(
+    ("minutes_of", "said"),
+    [
+        ({1: 10, 8: 100}, "Larger gangs run longer"),
+        ({1: 100, 8: 10}, "Larger gangs run shorter"),
+        ({1: 10, 8: 10}, "Run time has no clear trend"),
+    ],
+)
+def test_sentence_of_the_trend(
+    minutes_of: dict[int, float], said: str, make_trace: MakeTrace
+) -> None:
+    rng = np.random.default_rng(1)
+    jobs, attempts = [], []
+    for i in range(200):
+        gpus = int(rng.choice([1, 8]))
+        jobs.append((f"j{i}", "v", f"u{i % 20}", gpus, 0, "Pass"))
+        attempts.append((f"j{i}", 1, 0, minutes_of[gpus] * rng.lognormal()))
+    assert run_time.compute(make_trace(jobs, attempts)).sentences[1].startswith(said)

@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 from philly_analysis.errors import TraceError
 from philly_analysis.exports.formats import opendc
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import write_tables
 from tests.analyses.samples import MINUTE, Tables, resampled, sampled_cluster
+from tests.support.clusters import write_tables
 
 RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
 ANSWERS = (

@@ -1,7 +1,5 @@
 """Check by hand accounts of a figure and of wide gangs, levels of use, and weighted means."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -10,8 +8,7 @@ from matplotlib.text import Text
 
 from philly_analysis.analyses import occupancy, usage, wide_gangs
 from philly_analysis.results.result import Result
-from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, trace_of
+from tests.support.clusters import MakeTrace
 from tests.support.drawn_data import steps
 
 
@@ -74,25 +71,14 @@ def test_a_mean_is_weighted_by_gpu_hours() -> None:
     assert occupancy._mean(rows.head(0), "empty_pct") is None
 
 
-def test_a_level_counts_as_long_as_it_lasts(tmp_path: Path) -> None:
-    jobs = [(name, "v", "u", gpus, 0, "Pass") for name, gpus in (("a", 2), ("b", 1))]
-    machines = frame("machines", ("machine_id", "gpus"), [("m", 4)])
-    ends = {"a": 30, "b": 90}
-    with Trace(
-        trace_of(
-            tmp_path / "t",
-            jobs,
-            [(name, 1, 0, end) for name, end in ends.items()],
-            machines=machines,
-            placements=frame(
-                "placements",
-                ("job_id", "attempt", "machine_id", "gpu"),
-                [("a", 1, "m", 0), ("a", 1, "m", 1), ("b", 1, "m", 2)],
-            ),
-        )
-    ) as trace:
-        levels = trace.sql("select used_pct, hours from occupancy order by all").fetchall()
-        result = occupancy.compute(trace)
+def test_a_level_counts_as_long_as_it_lasts(make_trace: MakeTrace) -> None:
+    trace = make_trace(
+        [("a", "v", "u", 2, 0, "Pass"), ("b", "v", "u", 1, 0, "Pass")],
+        [("a", 1, 0, 30), ("b", 1, 0, 90)],
+        machines={"m": 4},
+        placements=[("a", 1, "m", 0), ("a", 1, "m", 1), ("b", 1, "m", 2)],
+    )
+    levels = trace.sql("select used_pct, hours from occupancy order by all")
     # nothing is used from the last moment of the log on, which has no length
-    assert levels == [(25, 1.0), (75, 0.5)]
-    assert result.sentences[1] == "The cluster was never two thirds full."
+    assert levels.fetchall() == [(25, 1.0), (75, 0.5)]
+    assert occupancy.compute(trace).sentences[1] == "The cluster was never two thirds full."

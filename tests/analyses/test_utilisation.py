@@ -18,11 +18,10 @@ from philly_analysis import ingest
 from philly_analysis.analyses import gpu_util_by_servers, locality_effect
 from philly_analysis.analyses.locality_effect import compared, effect_of_spread
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, trace_of
-from tests.analyses.samples import floor, gpu_frame
+from tests.analyses.samples import floor
 from tests.support import archives
+from tests.support.clusters import MakeTrace
 from tests.support.facts import number
-from tests.support.small_traces import at
 
 
 def cells(rows: list[tuple[str, int, str, bool, float, float]]) -> pd.DataFrame:
@@ -77,7 +76,7 @@ def test_the_interval_grows_when_users_repeat_themselves() -> None:
     assert ratio == pytest.approx(10**0.5, rel=0.15)
 
 
-def spread_cluster(tmp_path: Path, spread_pct: float, users: int = 12) -> Path:
+def spread_cluster(make_trace: MakeTrace, spread_pct: float, users: int = 12) -> Trace:
     """Users with one packed and one spread gang each; odd ones have company."""
     jobs, attempts, placements, samples = [], [], [], []
     for u in range(users):
@@ -92,15 +91,9 @@ def spread_cluster(tmp_path: Path, spread_pct: float, users: int = 12) -> Path:
                 placements.append((f"x{job}", 1, "a", 3))
             level = 40.0 + u
             util = [level if kind == "p" else level + spread_pct] * 4
-            samples += [(at(began + i), m, util) for i in range(20) for m in {m1, m2}]
-    return trace_of(
-        tmp_path / "t",
-        jobs,
-        attempts,
-        machines=frame("machines", ("machine_id", "gpus"), [("a", 4), ("b", 4)]),
-        placements=frame("placements", ("job_id", "attempt", "machine_id", "gpu"), placements),
-        gpu_samples=gpu_frame(samples),
-    )
+            samples += [(began + i, m, util) for i in range(20) for m in {m1, m2}]
+    machines = {"a": 4, "b": 4}
+    return make_trace(jobs, attempts, machines=machines, placements=placements, gpu_samples=samples)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +104,8 @@ def spread_cluster(tmp_path: Path, spread_pct: float, users: int = 12) -> Path:
         (0.0, "does not differ clearly"),
     ],
 )
-def test_sentence_of_the_effect(tmp_path: Path, spread_pct: float, said: str) -> None:
-    with Trace(spread_cluster(tmp_path, spread_pct)) as trace:
-        result = locality_effect.compute(trace)
+def test_sentence_of_the_effect(make_trace: MakeTrace, spread_pct: float, said: str) -> None:
+    result = locality_effect.compute(spread_cluster(make_trace, spread_pct))
     table = result.table[result.table["gpus"].isna()].set_index("among")
     assert table["effect_pct"].to_dict() == pytest.approx(
         {"all": spread_pct, "alone": spread_pct, "with co-tenants": spread_pct}
@@ -134,9 +126,10 @@ def test_packed_and_spread_gangs_are_counted_apart() -> None:
     assert counts.tolist() == [4, 5, 3, 1]
 
 
-def test_use_by_servers_is_of_the_gang_size_on_several_numbers_of_servers(tmp_path: Path) -> None:
-    with Trace(spread_cluster(tmp_path, -25, users=5)) as trace:
-        result = gpu_util_by_servers.compute(trace)
+def test_use_by_servers_is_of_the_gang_size_on_several_numbers_of_servers(
+    make_trace: MakeTrace,
+) -> None:
+    result = gpu_util_by_servers.compute(spread_cluster(make_trace, -25, users=5))
     assert result.sentences[0] == (
         "Gangs of 2 GPUs have a mean utilisation of 42.0 % on 1 server (n = 5), 17.0 % on "
         "2 servers (n = 5)."

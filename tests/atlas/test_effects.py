@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from statistics import median_low
 from typing import Any
 
@@ -19,12 +20,9 @@ from philly_analysis.atlas.evaluation import evaluate
 from philly_analysis.atlas.profile import describe
 from philly_analysis.atlas.resampling import resampling
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import frame, random_tables, write_tables
 from tests.analyses.plain import Row, Rows
 from tests.analyses.samples import sampled_cluster
-from tests.analyses.test_properties import odd_traces
-
-__all__ = ["odd_traces"]  # its fixture, for the test below
+from tests.support.clusters import ODD, random_tables, table_of, write_tables
 
 LARGE, ONE = ("5-8", ">8"), ("1",)
 
@@ -132,7 +130,7 @@ def world(
     ends = ["completed", "node_failure", "failed"]
     reasons = pl.Series("end_reason", [ends[i % 3] for i in range(len(tables["attempts"]))])
     tables["attempts"] = tables["attempts"].with_columns(reasons)
-    tables["virtual_clusters"] = frame("virtual_clusters", ("vc", "gpus"), quotas)
+    tables["virtual_clusters"] = table_of("virtual_clusters", quotas)
     with Trace(write_tables(tmp_path_factory.mktemp("world") / "t", tables)) as trace:
         yield trace
 
@@ -166,11 +164,8 @@ def test_failures_are_counted_among_attempts_and_divided_by_gpu_years() -> None:
     assert found[0] == pytest.approx((9 / 0.3) / (6 / 0.1))
 
 
-def test_utilisation_is_that_of_its_findings(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    path = write_tables(tmp_path_factory.mktemp("used") / "t", sampled_cluster(3))
-    with Trace(path) as trace:
+def test_utilisation_is_that_of_its_findings(tmp_path: Path) -> None:
+    with Trace(write_tables(tmp_path / "t", sampled_cluster(3))) as trace:
         held = trace.answer("sampled_attempts").pl()
         mean = held["sum_pct"].sum() / held["minutes"].sum()
         spread = locality_effect.compute(trace).fact("effect_all_pct")
@@ -187,8 +182,9 @@ def test_utilisation_is_that_of_its_findings(
 @pytest.mark.parametrize(
     "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "random"]
 )
-def test_every_claim_can_be_asked_of_whatever_trace(odd: str, odd_traces: dict[str, Trace]) -> None:
-    table = evaluate([odd_traces[odd]]).table
+def test_every_claim_can_be_asked_of_whatever_trace(odd: str, tmp_path: Path) -> None:
+    with Trace(write_tables(tmp_path / "t", ODD[odd])) as trace:
+        table = evaluate([trace]).table
     assert list(table["claim"]) == list(CLAIMS)
     assert (table["why"].str.len() > 0).eq(table["verdict"] == "cannot be said").all()
 
@@ -210,12 +206,12 @@ def test_an_interval_reaches_the_share_with_one_more_user_as_heavy_as_the_heavie
 
 
 @pytest.mark.slow
-def test_the_order_of_rows_does_not_matter(tmp_path_factory: pytest.TempPathFactory) -> None:
-    tables, folder = random_tables(5, 60), tmp_path_factory.mktemp("order")
+def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    tables = random_tables(5, 60)
     shuffled = {n: t.sample(fraction=1, shuffle=True, seed=4) for n, t in tables.items()}
     with (
-        Trace(write_tables(folder / "a", tables)) as one,
-        Trace(write_tables(folder / "b", shuffled)) as other,
+        Trace(write_tables(tmp_path / "a", tables)) as one,
+        Trace(write_tables(tmp_path / "b", shuffled)) as other,
     ):
         for claim in CLAIMS.values():
             found = [evaluate_claim(t, claim, describe(t, "t")) for t in (one, other)]

@@ -28,7 +28,7 @@ from philly_analysis.results.formatting import bind_units
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest, Sample
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import random_tables, trace_of
+from tests.support.clusters import random_tables, trace_of
 from tests.support.drawn_data import misleading
 from tests.support.html_page import Page
 

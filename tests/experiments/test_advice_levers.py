@@ -12,8 +12,8 @@ from philly_analysis.simulator import Estimates
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Qssf
 from philly_analysis.trace import Trace
 from philly_analysis.workload import AttemptSpec
-from tests.analyses.clusters import frame, trace_of
 from tests.experiments.test_advice import GIVEN, LEVER, H, applied, job, scenario
+from tests.support.clusters import frame, trace_of
 
 
 def run_times(change: Change) -> dict[str, list[float]]:

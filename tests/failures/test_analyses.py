@@ -1,7 +1,6 @@
 """Check findings on failures: known answers on drawn attempts."""
 
-from collections.abc import Hashable, Iterator
-from pathlib import Path
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from philly_analysis.analyses import (
 from philly_analysis.failures import tiers_of
 from philly_analysis.results.result import Result
 from philly_analysis.trace.trace import Trace
-from tests.analyses.clusters import ATTEMPTS, frame, trace_of
+from tests.support.clusters import COLUMNS, MakeTrace, frame
 
 # a fails twice on 4 GPUs (2 min, then 60 min) and passes; b fails three times on 1 GPU (10 min
 # each); c fails on 8 GPUs after 100 min; d is killed on 2 GPUs and has no output
@@ -49,13 +48,10 @@ def failures_of(rows: list[tuple[str, int, str]]) -> pl.DataFrame:
     )
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
-    out = tmp_path_factory.mktemp("drawn") / "t"
-    attempts = [row[:4] for row in DRAWN]
+@pytest.fixture
+def drawn(make_trace: MakeTrace) -> Trace:
     failures = failures_of([(job, n, reason) for job, n, _, _, reason in DRAWN if reason])
-    with Trace(trace_of(out, DRAWN_JOBS, attempts, failures=failures)) as trace:
-        yield trace
+    return make_trace(DRAWN_JOBS, [row[:4] for row in DRAWN], failures=failures)
 
 
 def _row(result: Result, reason: str) -> dict[Hashable, Any]:
@@ -92,12 +88,11 @@ def test_repetition_per_job_and_user(drawn: Trace) -> None:
     assert "Import error recurs most for the same user: 2.0 times" in " ".join(result.sentences)
 
 
-def test_a_reason_that_each_user_meets_once_does_not_recur(tmp_path: Path) -> None:
+def test_a_reason_that_each_user_meets_once_does_not_recur(make_trace: MakeTrace) -> None:
     jobs = [(user, "v", user, 1, 0, "Failed") for user in ("ann", "bob")]
     failures = failures_of([(user, 1, "Import error") for user in ("ann", "bob")])
     attempts = [(user, 1, 0, 10) for user in ("ann", "bob")]
-    with Trace(trace_of(tmp_path / "t", jobs, attempts, failures=failures)) as trace:
-        result = failure_repetition.compute(trace)
+    result = failure_repetition.compute(make_trace(jobs, attempts, failures=failures))
     assert _row(result, "Import error")["trials_per_user"] == 1
     assert len(result.sentences) == 1 and "recurs" not in result.sentences[0]
 
@@ -127,7 +122,7 @@ def test_what_a_pool_would_save(drawn: Trace) -> None:
     assert result.fact("lost_gpu_h") == pytest.approx(1078 / 60)
 
 
-def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path: Path) -> None:
+def test_retries_that_never_helped_are_those_after_the_first_failure(make_trace: MakeTrace) -> None:
     jobs = [(f"j{i}", "v", "u", 2, 0, "Failed") for i in range(5)] + [
         ("k", "v", "u", 2, 0, "Pass"),
         ("once", "v", "u", 2, 0, "Failed"),
@@ -136,9 +131,7 @@ def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path: P
     attempts += [("k", 1, 0, 30), ("k", 2, 60, 90), ("once", 1, 0, 30)]
     rows = [(f"j{i}", n, "Syntax error") for i in range(5) for n in (1, 2, 3)]
     rows += [("k", 1, "Permission error"), ("once", 1, "Syntax error")]
-    path = trace_of(tmp_path / "t", jobs, attempts, failures=failures_of(rows))
-    with Trace(path) as trace:
-        result = failure_costs.compute(trace)
+    result = failure_costs.compute(make_trace(jobs, attempts, failures=failures_of(rows)))
     syntax, permission = _row(result, "Syntax error"), _row(result, "Permission error")
     assert (syntax["retried"], syntax["passed"], syntax["retry_never_helped"]) == (5, 0, True)
     assert (permission["retried"], permission["passed"]) == (1, 1)
@@ -147,7 +140,7 @@ def test_retries_that_never_helped_are_those_after_the_first_failure(tmp_path: P
     assert syntax["retry_saved_gpu_h"] == result.fact("retry_saved_gpu_h") == pytest.approx(10)
 
 
-def test_statuses_alone(tmp_path: Path) -> None:
+def test_statuses_alone(make_trace: MakeTrace) -> None:
     jobs = [
         ("a", "v", "u", 1, 0, "Pass"),
         ("b", "v", "u", 2, 0, "Failed"),
@@ -155,7 +148,7 @@ def test_statuses_alone(tmp_path: Path) -> None:
     ]
     attempts = frame(
         "attempts",
-        (*ATTEMPTS, "end_reason", "exit_code"),
+        (*COLUMNS["attempts"], "end_reason", "exit_code"),
         [
             ("a", 1, 0, 2, None, 1),
             ("a", 2, 3, 9, None, 0),
@@ -165,8 +158,7 @@ def test_statuses_alone(tmp_path: Path) -> None:
             ("c", 1, 0, 9, None, None),
         ],
     )
-    with Trace(trace_of(tmp_path / "t", jobs, attempts)) as trace:
-        result = failure_statuses.compute(trace)
+    result = failure_statuses.compute(make_trace(jobs, attempts))
     counts = {
         (row["ending"], row["exit_code"] if row["exit_code"] == row["exit_code"] else None): row[
             "attempts"

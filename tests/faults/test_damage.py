@@ -14,9 +14,8 @@ from philly_analysis import Trace, analyze, verify
 from philly_analysis.cli import app
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.manifest import MANIFEST, Manifest
-from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import random_tables, write_tables
 from tests.faults.damage import flip_bit, flip_bit_keeping_date, remove, truncate
+from tests.support.clusters import random_tables, write_tables
 
 QUERY = "select count(*), sum(gpus), min(submitted_at) from jobs"
 STORED = "select sum(wait_s) from waits"
@@ -28,8 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def replace_by(path: Path, jobs: int) -> None:
-    manifest = Manifest(name="t", source="test", synthetic=True)
-    write_trace(path, random_tables(6, jobs=jobs), manifest, force=True)
+    write_tables(path, random_tables(6, jobs=jobs), force=True)
 
 
 @pytest.mark.parametrize("damage", [flip_bit, truncate, remove])

@@ -3,9 +3,7 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,8 @@ import pytest
 
 import philly_analysis
 from philly_analysis.report.findings import ANALYSES
-from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import frame, random_tables
-from tests.analyses.samples import gpu_frame
-from tests.support.small_traces import ORIGIN
+from tests.support.clusters import frame, random_tables, table_of, write_tables
+from tests.support.command_line import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -71,29 +66,26 @@ def _trace(out: Path) -> Path:
     caps = {f"m{i}": 8 for i in range(8)}
     tables = random_tables(7, 400, tidy=True, caps=caps, gangs=(1, 2, 4, 8, 12, 16, 24, 32))
     rng = np.random.default_rng(0)
-    moments = [ORIGIN + timedelta(minutes=m) for m in range(600)]
-    util = rng.choice([0.0, 20.0, 90.0], (len(moments), len(caps), 8)).tolist()
-    rows = [(t, m, util[i][j]) for i, t in enumerate(moments) for j, m in enumerate(caps)]
-    tables["gpu_samples"] = gpu_frame(rows)
-    tables["host_samples"] = pl.DataFrame(
+    util = rng.choice([0.0, 20.0, 90.0], (600, len(caps), 8)).tolist()
+    rows = [(t, m, util[t][j]) for t in range(600) for j, m in enumerate(caps)]
+    tables["gpu_samples"] = table_of("gpu_samples", rows)
+    tables["host_samples"] = frame(
+        "host_samples",
+        ("sampled_at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"),
         [(t, m, 10.0, 4.0, 64.0) for t, m, _ in rows],
-        schema=["sampled_at", "machine_id", "cpu_pct", "mem_used_gb", "mem_gb"],
-        orient="row",
     )
     causes = dict.fromkeys(("start_up_s", "fair_share_s", "fragmentation_s", "other_s"), 1.0)
     tables["known_causes"] = tables["attempts"].select(
         "job_id", "attempt", **{name: pl.lit(seconds) for name, seconds in causes.items()}
     )
     failed = tables["jobs"].filter(pl.col("status") == "Failed")["job_id"]
-    tables["failures"] = frame(
-        "failures", ("job_id", "attempt", "reason"), [(job, 1, "CUDA failure") for job in failed]
-    )
+    tables["failures"] = table_of("failures", [(job, 1, "CUDA failure") for job in failed])
     tables["summaries"] = frame(
         "summaries",
         ("job_id", "attempt", "gpus", "util_pct"),
         [(job, 1, gpus, 50.0) for job, gpus in tables["jobs"].select("job_id", "gpus").iter_rows()],
     )
-    return write_trace(out, tables, Manifest(name="t", source="philly", synthetic=False))
+    return write_tables(out, tables, "philly", synthetic=False)
 
 
 @pytest.fixture(scope="module")
@@ -108,16 +100,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     text = study.read_text("utf-8")
     assert text.count(_LINE) == 1
     study.write_text(text.replace(_LINE, _OTHER), "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, _trace(folder / "trace"), folder / "model.json"],
-        cwd=folder,
-        env={"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    command = (sys.executable, "-c", _SCRIPT, _trace(folder / "trace"), folder / "model.json")
+    answer: dict[str, dict[str, Any]]
+    answer = json.loads(output_of(*command, cwd=folder, PYTHONPATH=str(folder)))
     return answer
 
 

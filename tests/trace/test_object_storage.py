@@ -19,9 +19,9 @@ from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.object_storage import fetch_raw, fetch_trace, is_address
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
-from tests.analyses.clusters import random_tables
 from tests.ingest.test_slurm import LINES
 from tests.ingest.test_slurm import write as slurm
+from tests.support.clusters import random_tables
 from tests.support.command_line import invoke, run
 
 fsspec = pytest.importorskip("fsspec")

@@ -6,7 +6,7 @@ import polars as pl
 
 from philly_analysis.workload import Workload
 from philly_analysis.workload.quotas import quotas_of
-from tests.analyses.clusters import frame, trace_of
+from tests.support.clusters import frame, trace_of
 from tests.support.small_traces import paper_trace
 
 
