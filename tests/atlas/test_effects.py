@@ -1,6 +1,5 @@
 """Compare each effect with a plain-Python reference or another computation."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -22,6 +21,8 @@ from philly_analysis.atlas.resampling import resampling
 from philly_analysis.trace.trace import Trace
 from tests.analyses.plain import Row, Rows
 from tests.analyses.samples import sampled_cluster
+from tests.atlas.test_aggregates import busiest_window, folds
+from tests.atlas.test_cells import top_tenth
 from tests.support.clusters import ODD, random_tables, table_of, write_tables
 
 LARGE, ONE = ("5-8", ">8"), ("1",)
@@ -44,24 +45,18 @@ def shares(
     return share(above, part, total) / share(below, part, total)
 
 
-def top_tenth(rows: list[Row]) -> float:
-    ranked, k = sorted((r.gpu_h for r in rows), reverse=True), len(rows) / 10
-    return float(100 * (sum(ranked[: int(k)]) + (k - int(k)) * ranked[int(k)]) / sum(ranked))
+def top_tenth_of(rows: list[Row]) -> float:
+    return top_tenth([r.gpu_h for r in rows])
 
 
-def busiest_window(rows: list[Row], by: str, period: int, window: int) -> float:
+def busiest(rows: list[Row], by: str, period: int, window: int) -> float:
     """Busiest over quietest window, found in one half of the calendar, counted in the other."""
-    folds: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
-    for r in rows:
-        monday = r.day.toordinal() - r.day.weekday()
-        fold = r.day.toordinal() if by == "hour" else monday // 7
-        folds[fold % 2][getattr(r, by)] += r.jobs
-    sums = [[sum(h[(i + k) % period] for k in range(window)) for i in range(period)] for h in folds]
-    found = 1.0
-    for chosen, counted in (sums, sums[::-1]):
-        peak, trough = chosen.index(max(chosen)), chosen.index(min(chosen))
-        found *= counted[peak] / counted[trough]
-    return float(found**0.5)
+
+    def fold(day: int) -> int:
+        return (day if by == "hour" else (day - 1) // 7) % 2  # the first day was a Monday
+
+    counts = ((r.day.toordinal(), getattr(r, by), r.jobs) for r in rows)
+    return busiest_window(folds(counts, fold), period, window)
 
 
 def cost_of_unsuccessful(rows: list[Row]) -> float:
@@ -82,9 +77,9 @@ EFFECTS: dict[str, Callable[[list[Row]], float]] = {
         100 * share([r for r in rows if r.gang in LARGE], "spread", "attempts")
     ),
     "jobs_are_short": lambda rows: median_low(r.run_s for r in rows),
-    "gpu_time_is_in_few_jobs": top_tenth,
-    "gpu_time_is_of_few_users": top_tenth,
-    "load_follows_the_day": lambda rows: busiest_window(rows, "hour", 24, 8),
+    "gpu_time_is_in_few_jobs": top_tenth_of,
+    "gpu_time_is_of_few_users": top_tenth_of,
+    "load_follows_the_day": lambda rows: busiest(rows, "hour", 24, 8),
     "submissions_are_bursty": lambda rows: share(rows, "squared", "jobs") / 2,
     "most_jobs_use_one_gpu": lambda rows: 100 * part_of(rows, "jobs", "gang", "1"),
     "gpu_time_is_in_large_gangs": lambda rows: 100 * part_of(rows, "gpu_h", "gang", ">8"),
@@ -148,7 +143,7 @@ def test_the_week_is_that_of_plain_python() -> None:
     found = CLAIMS["load_follows_the_week"].measure.statistic(
         rows, resampling(rows, of_users=False)
     )
-    expected = busiest_window(list(rows.itertuples()), "weekday", 7, 2)
+    expected = busiest(list(rows.itertuples()), "weekday", 7, 2)
     assert found[0] == pytest.approx(expected, rel=1e-12) and expected > 1.2
 
 

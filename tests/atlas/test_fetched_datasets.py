@@ -1,12 +1,9 @@
 """Fetch, unpack and read small files in the documented format of each publisher."""
 
 import hashlib
-import io
 import json
 import re
-import tarfile
 import threading
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,6 +20,7 @@ from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.trace.trace import Trace
+from tests.support.files import packed, zipped
 
 HELIOS = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
@@ -68,25 +66,6 @@ PHILLY = [
 ]
 
 
-def tar(members: dict[str, str]) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz") as packed:
-        for name, text in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text.encode())
-            packed.addfile(info, io.BytesIO(text.encode()))
-    return made.getvalue()
-
-
-def zipped(members: dict[str, str]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.mkdir("data")
-        for name, text in members.items():
-            packed.writestr(name, text)
-    return made.getvalue()
-
-
 def helios(cluster: str, last: str) -> dict[str, str]:
     """Files of a cluster: it numbers its jobs by itself, and has jobs without a GPU."""
     log = (
@@ -104,7 +83,7 @@ def helios(cluster: str, last: str) -> dict[str, str]:
 
 FILES: dict[str, dict[str, bytes | str]] = {
     "philly": {
-        "trace-data.tar.gz": tar(
+        "trace-data.tar.gz": packed(
             {
                 "trace-data/cluster_job_log": json.dumps(PHILLY),
                 "trace-data/cluster_machine_list": "machineId, number of GPUs, single GPU mem\n"
@@ -112,7 +91,11 @@ FILES: dict[str, dict[str, bytes | str]] = {
             }
         )
     },
-    "helios": {"data.zip": zipped(helios("Venus", "FAILED") | helios("Uranus", "SUSPENDED"))},
+    "helios": {
+        "data.zip": zipped(
+            {"data/": ""} | helios("Venus", "FAILED") | helios("Uranus", "SUSPENDED")
+        )
+    },
     "acme": {
         "trace_seren.csv": ACME.format("", "") + "5778432,u5907,1,8,128,Other,FAILED,"
         "2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-03-01 00:20:51+08:00,117,32,"
@@ -123,7 +106,7 @@ FILES: dict[str, dict[str, bytes | str]] = {
         "1152.0\n",
     },
     "itp-2021": {
-        "raw-traces.tar.gz": tar(
+        "raw-traces.tar.gz": packed(
             {
                 f"cluster{n}.csv": "job_id,submission_time,duration,num_gpu\n"
                 f"6b2d9ccc-{n},16566,3890,4\n"
@@ -133,7 +116,7 @@ FILES: dict[str, dict[str, bytes | str]] = {
         )
     },
     "pai": {
-        f"pai_{name}.tar.gz": tar({f"pai_{name}.csv": rows})
+        f"pai_{name}.tar.gz": packed({f"pai_{name}.csv": rows})
         for name, rows in {
             "job_table": "4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n",
             "task_table": "4b3f,tensorflow,1.0,Terminated,4550881.0,4551400.0,600.0,29.3,50.0,"

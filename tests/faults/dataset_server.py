@@ -4,18 +4,18 @@
 """
 
 import hashlib
-import io
 import json
 import random
 import re
 import resource
 import sys
-import tarfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
+
+from tests.support.files import packed
 
 _BLOCK = 1 << 16
 _PAUSE_S = 0.002
@@ -28,10 +28,7 @@ def serve(folder: Path) -> str:
     rng = random.Random(1)
     for n in range(2):
         rows = b"".join(b"%d,%s\n" % (row, rng.randbytes(40).hex().encode()) for row in range(9000))
-        member = tarfile.TarInfo(f"cluster0{n}.csv")
-        member.size = len(rows)
-        with tarfile.open(folder / f"{n}.tar.gz", "w:gz") as packed:
-            packed.addfile(member, io.BytesIO(rows))
+        (folder / f"{n}.tar.gz").write_bytes(packed({f"cluster0{n}.csv": rows}))
     digests = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
     }

@@ -112,9 +112,16 @@ Ingest = Callable[..., Ingested]
 
 @pytest.fixture
 def ingested(tmp_path: Path, request: pytest.FixtureRequest) -> Ingest:
-    """Return a function that ingests raw files of a source and opens the trace."""
+    """Return a function that ingests raw files of a source, given or at a path, and opens it."""
 
-    def run(source: str, raw: Path, out: Path = tmp_path / "t", **options: Any) -> Ingested:
+    def run(
+        source: str,
+        raw: Path | Mapping[str, str | bytes],
+        out: Path = tmp_path / "t",
+        **options: Any,
+    ) -> Ingested:
+        if isinstance(raw, Mapping):
+            raw = write_files(tmp_path / "raw", raw)
         manifest = ingest(source, raw, out, **options).manifest
         assert not [note for note in manifest.notes if NOTHING.search(note)]
         trace = Trace(out)

@@ -1,106 +1,42 @@
 """Compare the shipped maps of public traces with plain-Python readers."""
 
-import csv
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.ingest.conftest import Ingest, write_files
+from tests.support.public_traces import LOGS, after_epoch, csv_rows, jobs_of
 
-Row = dict[str, str]
-Job = tuple[Any, ...]
-"""submitted_at, gpus, run_s, wait_s, status: null where the table does not say."""
-
-EPOCH = datetime(1970, 1, 1)
 MINUTE = timedelta(minutes=1)
-
-
-def at(seconds: str | float) -> datetime:
-    return EPOCH + timedelta(seconds=float(seconds))
-
-
-def philly_passed(row: Row) -> Job:
-    submitted = datetime.fromisoformat(row["timestamp"])
-    return submitted, int(row["num_gpus"]), float(row["duration"]), None, "Pass"
-
-
-def philly_attempts(row: Row) -> Job:
-    eastern = datetime.fromtimestamp(int(row["submit_time"]), ZoneInfo("America/New_York"))
-    return eastern.replace(tzinfo=None), int(row["gpu_num"]), float(row["run_time"]), None, None
-
-
-def itp(row: Row) -> Job:
-    submitted = datetime(2021, 3, 4) + timedelta(seconds=int(row["submission_time"]))
-    return submitted, int(row["num_gpu"]), float(row["duration"]), None, None
-
-
-def openb(row: Row) -> Job:
-    gone, end, began = row["deletion_time"], 12_902_960, row["scheduled_time"]
-    run = float(gone) - float(began) if began and gone != str(end) else None
-    wait = float(began) - float(row["creation_time"]) if began else None
-    return at(row["creation_time"]), int(row["num_gpu"]), run, wait, None
-
-
-def supercloud(row: Row) -> Job:
-    held = dict(part.split("=") for part in row["tres_alloc"].split(","))
-    gpus = int(held.get("1001", 0)) + int(held.get("1002", 0))
-    submitted, began, ended = (float(row[f"time_{w}"]) for w in ("submit", "start", "end"))
-    status = {"3": "Pass", "4": "Killed"}.get(row["state"], "Failed")
-    return at(submitted), gpus, ended - began, began - submitted, status
-
-
-def thetagpu(row: Row) -> Job:
-    gpus, run, wait = (float(row[c]) for c in ("gpu_num", "run_time", "wait_time"))
-    return at(row["submit_time"]), int(gpus), run, wait, row["new_status"]
-
-
-def since(start: str) -> Callable[[Row], Job]:
-    """Return a reader of rows that are in order, each an interval after the one before."""
-    clock = datetime.fromisoformat(start)
-
-    def read(row: Row) -> Job:
-        nonlocal clock
-        clock += timedelta(seconds=float(row["interval"]))
-        return clock, int(row["gpu_num"]), float(row["run_time"]), None, row["new_status"]
-
-    return read
-
-
-def records(path: Path) -> Iterator[Row]:
-    files = sorted(path.glob("*.csv*")) if path.is_dir() else [path]
-    for file in files:
-        text = file.read_bytes()
-        text = gzip.decompress(text) if file.suffix == ".gz" else text
-        yield from csv.DictReader(text.decode().splitlines())
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(
-    ("raw", "file", "name", "read"),
+    ("log", "part", "name"),
     [
-        ("philly-passed-jobs", "", "philly-passed", philly_passed),
-        ("philly-attempts", "", "philly-attempts", philly_attempts),
-        ("itp-2021", "", "itp-2021", itp),
-        ("itp-2021/cluster10.csv.gz", "", "itp-2021", itp),
-        ("alibaba-openb-2023", "openb_pod_list_default.csv.gz", "alibaba-openb-2023", openb),
-        ("mit-supercloud-2021", "", "mit-supercloud-2021", supercloud),
-        ("thetagpu-2023", "", "thetagpu-2023", thetagpu),
-        ("philly-first-15k-attempts", "", "philly-first-15k", since("2017-08-07T10:03:01")),
-        ("helios-2020", "helios_data_training.csv.gz", "helios-15k", since("2020-03-31T16:00")),
-        ("bluewaters", "", "blue-waters-15k", since("2019-01-01")),
+        ("Philly passed", "", "philly-passed"),
+        ("Philly attempts", "", "philly-attempts"),
+        ("Microsoft ITP", "", "itp-2021"),
+        ("Microsoft ITP", "cluster10.csv.gz", "itp-2021"),
+        ("Alibaba openb", "", "alibaba-openb-2023"),
+        ("MIT SuperCloud", "", "mit-supercloud-2021"),
+        ("ThetaGPU", "", "thetagpu-2023"),
+        ("Philly first 15k", "", "philly-first-15k"),
+        ("Helios 15k", "", "helios-15k"),
+        ("Blue Waters 15k", "", "blue-waters-15k"),
     ],
 )
 def test_extracts_equal_a_plain_python_reading(
-    raw: str, file: str, name: str, read: Callable[[Row], Job], traces: Path, ingested: Ingest
+    log: str, part: str, name: str, traces: Path, ingested: Ingest
 ) -> None:
-    expected = [read(row) for row in records(traces / raw / file)]
-    got = ingested("table", traces / raw, map=name)
+    expected = jobs_of(traces, log, part)
+    path, _ = LOGS[log]
+    raw = path.partition("/")[0] if log == "Alibaba openb" else path
+    got = ingested("table", traces / raw / part, map=name)
     [jobs, *_, attempts] = got.manifest.accounts
     assert jobs.read == jobs.kept == attempts.kept == len(expected)
     found = got.rows(
@@ -108,18 +44,20 @@ def test_extracts_equal_a_plain_python_reading(
         "epoch(started_at - submitted_at), status from jobs join attempts using (job_id)"
     )
 
-    def rounded(job: Job) -> Job:
+    def rounded(*job: Any) -> tuple[Any, ...]:
         return tuple(round(v, 3) if isinstance(v, float) else v for v in job)
 
-    assert Counter(map(rounded, found)) == Counter(map(rounded, expected))
+    assert Counter(rounded(*job) for job in found) == Counter(
+        rounded(j.submitted_at, j.gpus, j.run_s, j.wait_s, j.status) for j in expected
+    )
 
 
 @pytest.mark.real_data
 def test_openb_has_fractions_of_gpus_and_its_machines(traces: Path, ingested: Ingest) -> None:
     folder = traces / "alibaba-openb-2023"
     got = ingested("table", folder, map="alibaba-openb-2023")
-    pods = [r for r in records(folder / "openb_pod_list_default.csv.gz") if r["num_gpu"] != "0"]
-    nodes = list(records(folder / "openb_node_list_all_node.csv"))
+    pods = [r for r in csv_rows(folder / "openb_pod_list_default.csv.gz") if r["num_gpu"] != "0"]
+    nodes = list(csv_rows(folder / "openb_node_list_all_node.csv"))
     [(gpus,)] = got.rows("select sum(gpus * gpu_frac) from jobs")
     assert gpus == pytest.approx(sum(int(r["num_gpu"]) * int(r["gpu_milli"]) / 1000 for r in pods))
     machines = [(len(nodes), sum(int(r["gpu"]) for r in nodes))]
@@ -131,7 +69,7 @@ JOBS = (
     "from jobs join attempts using (job_id) order by job_id"
 )
 DAY = datetime(2020, 4, 1)
-SWF = at(1e9)
+SWF = after_epoch(1e9)
 ACME = (
     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,"
     "duration,queue,gpu_time"
@@ -216,9 +154,9 @@ MAPPED: dict[str, tuple[dict[str, str], dict[str, list[tuple[Any, ...]]]]] = {
 
 
 @pytest.mark.parametrize("name", MAPPED)
-def test_maps_of_public_traces(name: str, tmp_path: Path, ingested: Ingest) -> None:
+def test_maps_of_public_traces(name: str, ingested: Ingest) -> None:
     files, expected = MAPPED[name]
-    got = ingested("table", write_files(tmp_path / "raw", files), map=name)
+    got = ingested("table", files, map=name)
     for query, rows in expected.items():
         assert got.rows(query) == rows
 
@@ -264,7 +202,7 @@ def test_pai_machines(traces: Path, tmp_path: Path, ingested: Ingest) -> None:
     """The published file has no header; the header that was added here is a rejected row."""
     file = traces / "alibaba-pai-2020" / "pai_machine_spec.csv.gz"
     got = ingested("pai", pai(tmp_path, gzip.decompress(file.read_bytes()).decode()))
-    expected = list(records(file))
+    expected = list(csv_rows(file))
     account = got.account("machines")
     assert (account.read, account.kept) == (len(expected) + 1, len(expected))
     gpus = sum(int(row["cap_gpu"] or 0) for row in expected)

@@ -39,6 +39,12 @@ def write(folder: Path, *lines: str, header: str = HEADER, delimiter: str = "|")
     return file
 
 
+@pytest.fixture
+def sacct(tmp_path: Path, ingested: Ingest) -> Ingest:
+    """Return a function that ingests these lines of sacct."""
+    return lambda *lines, **form: ingested("slurm", write(tmp_path, *lines, **form))
+
+
 def at(clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-01-01T{clock}")
 
@@ -62,8 +68,8 @@ DELIMITERS = pytest.mark.parametrize(
 
 
 @DELIMITERS
-def test_records_become_jobs_and_attempts(tmp_path: Path, ingested: Ingest, delimiter: str) -> None:
-    got = ingested("slurm", write(tmp_path, *LINES, delimiter=delimiter))
+def test_records_become_jobs_and_attempts(sacct: Ingest, delimiter: str) -> None:
+    got = sacct(*LINES, delimiter=delimiter)
     assert got.rows(
         "select job_id, vc, gpus, status, eligible_at, time_limit_s, round(mem_gb, 3) "
         "from jobs order by all"
@@ -90,7 +96,7 @@ def test_records_become_jobs_and_attempts(tmp_path: Path, ingested: Ingest, deli
     assert got.rows("select machine_id, gpus from machines order by all") == machines
 
 
-def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path, ingested: Ingest) -> None:
+def test_fields_of_an_attempt_that_other_fields_decide(sacct: Ingest) -> None:
     """Run time of suspended jobs, clocks that step back, signals, and the user who cancelled."""
     header = "JobIDRaw|UID|User|State|ExitCode|Submit|Eligible|Start|End|ElapsedRaw|Suspended"
     midnight, one, two = (f"2026-01-01T0{hour}:00:00" for hour in range(3))
@@ -102,7 +108,7 @@ def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path, ingested:
         f"5|9|bob|CANCELLED by 8|0:0|{midnight}|{midnight}|{one}|{two}|3600|00:00:00",
         f"6|9|bob|RUNNING|0:0|{midnight}|{midnight}|{one}|Unknown|1800|00:30:00",
     )
-    got = ingested("slurm", write(tmp_path, *lines, header=header))
+    got = sacct(*lines, header=header)
     query = "select job_id, run_s, exit_code, ended_by, eligible_at from attempts order by all"
     assert got.rows(query) == [
         ("1", 3600.0, 0, None, at("00:00:00")),
@@ -114,14 +120,14 @@ def test_fields_of_an_attempt_that_other_fields_decide(tmp_path: Path, ingested:
     ]
 
 
-def test_lines_that_are_not_jobs_are_rejected(tmp_path: Path, ingested: Ingest) -> None:
+def test_lines_that_are_not_jobs_are_rejected(sacct: Ingest) -> None:
     wrong = {
         LINES[0].replace("|1|", "|1.batch|", 1): "a step of a job, not a job",
         LINES[0].replace("a100=4", "a100=4|4"): "the number of fields is not that of the header",
         LINES[0].replace("2026-01-01T00:00:00", "yesterday"): "Submit is not a time",
         LINES[0].replace("01T01:05:00", "01T00:04:00"): "it ended before it started",
     }
-    got = ingested("slurm", write(tmp_path, *LINES, *wrong))
+    got = sacct(*LINES, *wrong)
     assert (got.account("attempts").read, got.account("attempts").kept) == (9, 5)
     assert got.rejects("attempts") == list(enumerate(wrong.values(), 7))
 
@@ -139,10 +145,10 @@ def test_lines_that_are_not_jobs_are_rejected(tmp_path: Path, ingested: Ingest) 
     ],
 )
 def test_a_file_without_known_jobs_is_refused(
-    tmp_path: Path, ingested: Ingest, lines: Sequence[str], header: str, message: str
+    sacct: Ingest, tmp_path: Path, ingested: Ingest, lines: Sequence[str], header: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        ingested("slurm", write(tmp_path, *lines, header=header))
+        sacct(*lines, header=header)
     with pytest.raises(InputError, match="no sacct output"):
         ingested("slurm", tmp_path / "nowhere")
     assert not (tmp_path / "t").exists()
@@ -161,9 +167,7 @@ def test_a_documented_list_of_fields_needs_no_header(
     )
 
 
-def test_a_job_number_that_is_used_again_is_another_job_or_attempt(
-    tmp_path: Path, ingested: Ingest
-) -> None:
+def test_a_job_number_that_is_used_again_is_another_job_or_attempt(sacct: Ingest) -> None:
     """Draw records at the boundaries of what is the same job, and number them in a loop.
 
     The same job is submitted again from its end to a day later; without a known end, in 30 days.
@@ -188,7 +192,7 @@ def test_a_job_number_that_is_used_again_is_another_job_or_attempt(
             stop = end.isoformat() if end else "Unknown"
             when = (submit.isoformat(), (submit + second).isoformat(), stop)
             lines.append(record(number, when, User=user, State="REQUEUED" if end else "NODE_FAIL"))
-    got = ingested("slurm", write(tmp_path, *lines))
+    got = sacct(*lines)
     query = 'select job_id, attempt, "user", scheduler_id from attempts join jobs using (job_id)'
     assert got.rows(f"{query} order by all") == sorted(expected)
 
@@ -207,7 +211,7 @@ def test_two_ends_of_a_record_in_one_file_are_two_clusters(
     assert reason == "an earlier reading of a record"
 
 
-def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: Ingest) -> None:
+def test_mig_slices_and_shards_are_fractions_of_gpus(ingested: Ingest) -> None:
     held = {
         ("gres/gpu:a100_2g.10gb=1,gres/gpu=1", "g1"): (1, 2 / 7),
         ("gres/gpu:1g.6gb=2", "g2"): (2, 1 / 4),
@@ -221,40 +225,38 @@ def test_mig_slices_and_shards_are_fractions_of_gpus(tmp_path: Path, ingested: I
     ]
     nodes = "NodeName=s1 CPUTot=8 RealMemory=1000 Gres=gpu:t4:2(S:0),shard:t4:16(S:0)"
     files = {"nodes.txt": f"{nodes} Partitions=gpu\n", "sacct.txt": "\n".join([HEADER, *lines, ""])}
-    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    got = ingested("slurm", files)
     assert got.rows("select gpus, gpu_frac from jobs order by job_id") == list(held.values())
     assert got.note("attempts held shards").startswith("1 ")
 
 
-def test_gpus_that_do_not_divide_among_their_servers_are_not_shared_out(
-    tmp_path: Path, ingested: Ingest
-) -> None:
+def test_gpus_that_do_not_divide_among_their_servers_are_not_shared_out(sacct: Ingest) -> None:
     fields = [("7", "3"), ("8", "4")]
     lines = (
         record(number, AllocTRES=f"gres/gpu={gpus}", NodeList="n[1-2]") for number, gpus in fields
     )
-    got = ingested("slurm", write(tmp_path, *lines))
+    got = sacct(*lines)
     placed = got.rows("select job_id, machine_id, gpus from placements order by all")
     assert placed == [("7", "n1", None), ("7", "n2", None), ("8", "n1", 2), ("8", "n2", 2)]
 
 
-def test_a_listed_server_without_jobs_is_a_machine(tmp_path: Path, ingested: Ingest) -> None:
+def test_a_listed_server_without_jobs_is_a_machine(ingested: Ingest) -> None:
     files = {"nodes.txt": "NodeName=idle Gres=gpu:2\n", "sacct.txt": f"{HEADER}\n{record('1')}\n"}
-    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    got = ingested("slurm", files)
     assert got.rows("select gpus from machines where machine_id = 'idle'") == [(2,)]
 
 
-def test_each_component_of_a_heterogeneous_job_is_a_job(tmp_path: Path, ingested: Ingest) -> None:
+def test_each_component_of_a_heterogeneous_job_is_a_job(sacct: Ingest) -> None:
     components = [record(f"{9 + i}", JobID=f"9+{i}") for i in range(3)]
-    got = ingested("slurm", write(tmp_path, *components))
+    got = sacct(*components)
     expected = [("10", "9+1"), ("11", "9+2"), ("9", "9+0")]
     assert got.rows("select job_id, scheduler_id from jobs order by all") == expected
 
 
-def test_a_truncated_file_is_skipped_with_a_note(tmp_path: Path, ingested: Ingest) -> None:
+def test_a_truncated_file_is_skipped_with_a_note(ingested: Ingest) -> None:
     packed = (PRINTED / "wide_D.txt.gz").read_bytes()
     files = {"cut.txt.gz": packed[: len(packed) // 2], "complete.txt.gz": packed}
-    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    got = ingested("slurm", files)
     assert got.note("cut.txt.gz was passed over")
     assert got.manifest.rows["attempts"] == 665
 
@@ -287,13 +289,13 @@ def test_node_lists_expand_to_hosts(text: str, named: list[str]) -> None:
     assert expand_hosts(text) == named
 
 
-def test_indices_of_gpus_have_at_most_three_digits(tmp_path: Path, ingested: Ingest) -> None:
+def test_indices_of_gpus_have_at_most_three_digits(ingested: Ingest) -> None:
     """Longer ones are damage: a server has no thousand GPUs."""
     job = record("3", AllocTRES="gres/gpu=2")
     shown = f"JobId=3 JobName=x\n   StartTime={WHEN[1]} EndTime={WHEN[2]}\n"
     shown += "     Nodes=g1 CPU_IDs=0-1 Mem=1 GRES=gpu:2(IDX:998-999,1000,5-1001)\n"
     files = {"sacct.txt": f"{HEADER}\n{job}\n", "running.txt": shown}
-    got = ingested("slurm", write_files(tmp_path / "raw", files))
+    got = ingested("slurm", files)
     assert got.rows("select gpu from placements order by all") == [(998,), (999,)]
 
 

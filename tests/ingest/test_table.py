@@ -24,11 +24,14 @@ def write(folder: Path, map_text: str, **files: str) -> Path:
     return write_files(folder / "raw", {"map.toml": map_text, **tables})
 
 
-def test_times_are_read_in_the_units_and_zones_that_the_map_names(
-    tmp_path: Path, ingested: Ingest
-) -> None:
-    raw = write(
-        tmp_path,
+@pytest.fixture
+def table(tmp_path: Path, ingested: Ingest) -> Ingest:
+    """Return a function that ingests files, named without their ``.csv``, by a map."""
+    return lambda map_text, **files: ingested("table", write(tmp_path, map_text, **files))
+
+
+def test_times_are_read_in_the_units_and_zones_that_the_map_names(table: Ingest) -> None:
+    got = table(
         """
         [jobs]
         submitted_at = {column = "s", unit = "ms", origin = 2021-03-04T01:00:00+01:00}
@@ -41,7 +44,6 @@ def test_times_are_read_in_the_units_and_zones_that_the_map_names(
         "1500,2021-03-28 10:00:00+02:00,01/04/2021 09:30,\n"
         "1500,2021-03-28,01/04/2021 09:30,\n",
     )
-    got = ingested("table", raw)
     jobs = got.rows("select submitted_at, eligible_at from jobs order by job_id")
     start = datetime(2021, 3, 4, 0, 0, 1, 500_000)
     assert jobs == [
@@ -68,10 +70,9 @@ def test_times_are_read_in_the_units_and_zones_that_the_map_names(
     ],
 )
 def test_jobs_are_named_by_cluster_or_line_where_their_identifier_is_not_enough(
-    files: dict[str, str], ids: list[str], tmp_path: Path, ingested: Ingest
+    files: dict[str, str], ids: list[str], table: Ingest
 ) -> None:
-    raw = write(
-        tmp_path,
+    got = table(
         """
         [jobs]
         files = "*.csv"
@@ -81,14 +82,11 @@ def test_jobs_are_named_by_cluster_or_line_where_their_identifier_is_not_enough(
         """,
         **files,
     )
-    assert ingested("table", raw).rows("select job_id from jobs order by all") == [
-        (job_id,) for job_id in ids
-    ]
+    assert got.rows("select job_id from jobs order by all") == [(job_id,) for job_id in ids]
 
 
-def test_what_start_and_end_follow_from(tmp_path: Path, ingested: Ingest) -> None:
-    raw = write(
-        tmp_path,
+def test_what_start_and_end_follow_from(table: Ingest) -> None:
+    got = table(
         """
         [jobs]
         job_id = "id"
@@ -100,7 +98,6 @@ def test_what_start_and_end_follow_from(tmp_path: Path, ingested: Ingest) -> Non
         t="id,at,wait,run,end\nwaits,1,30,0.5,\nsuspended,1,30,0.5,20\nno wait,1,,0.5,\n"
         "runs,1,30,,\nnever,1,,,\n",
     )
-    got = ingested("table", raw)
     half_past = datetime(1970, 1, 1, 1, 30)
     assert got.rows("select job_id, started_at, ended_at, run_s from attempts order by all") == [
         ("never", None, None, None),
@@ -113,9 +110,8 @@ def test_what_start_and_end_follow_from(tmp_path: Path, ingested: Ingest) -> Non
     assert left_out[0] == ("never", "no attempt has a start")
 
 
-def test_numbers_and_words(tmp_path: Path, ingested: Ingest) -> None:
-    raw = write(
-        tmp_path,
+def test_numbers_and_words(table: Ingest) -> None:
+    got = table(
         """
         [jobs]
         submitted_at = {column = "at", unit = "s"}
@@ -132,7 +128,6 @@ def test_numbers_and_words(tmp_path: Path, ingested: Ingest) -> None:
         "2,2,2,none,-,RUNNING,\n"
         "3,1.5,2,,,LOST,NULL\n",
     )
-    got = ingested("table", raw)
     assert got.rows(
         "select gpus, gpu_frac, cpus, mem_gb, status, cluster, vc from jobs order by job_id",
     ) == [
@@ -142,9 +137,8 @@ def test_numbers_and_words(tmp_path: Path, ingested: Ingest) -> None:
     ]
 
 
-def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path, ingested: Ingest) -> None:
-    raw = write(
-        tmp_path,
+def test_every_row_is_kept_or_rejected_with_its_line(table: Ingest) -> None:
+    got = table(
         """
         [jobs]
         job_id = "id"
@@ -158,7 +152,6 @@ def test_every_row_is_kept_or_rejected_with_its_line(tmp_path: Path, ingested: I
         "e,2021-01-01,5,1.5,ok\nf,2021-01-01,5,1\na,2021-01-01,5,1,ok\ng,2021-01-01,5,1,bad\n"
         "h,2021-01-01,-5,1,ok\ni,,5,1,ok\n\ufffd,2021-01-01,5,1,ok\n",
     )
-    got = ingested("table", raw)
     assert got.account("jobs").rejected == {
         "4 fields where the header has 5": 1,
         "gpus is not a whole number": 1,
@@ -214,11 +207,11 @@ def test_whatever_the_text_it_is_accounted_for(lines: list[list[str]], gz: bool)
     ],
 )
 def test_a_table_without_a_file_is_named(
-    nodes: dict[str, str], said: list[str], tmp_path: Path, ingested: Ingest
+    nodes: dict[str, str], said: list[str], table: Ingest
 ) -> None:
     text = '[jobs]\nfiles = "jobs.csv"\nsubmitted_at = "at"\n'
     text += '[machines]\nfiles = "nodes.csv"\nmachine_id = "id"\ngpus = "gpus"\n'
-    got = ingested("table", write(tmp_path, text, jobs="at\n2021-01-01\n", **nodes))
+    got = table(text, jobs="at\n2021-01-01\n", **nodes)
     assert [note for note in got.manifest.notes if "nodes" in note] == said
 
 
@@ -304,11 +297,10 @@ def test_a_map_that_is_wrong_names_the_key(text: str, words: str, tmp_path: Path
 HOSTILE = "x'); drop table jobs; --\" \\ {} $1 ?"
 
 
-def test_texts_of_a_map_are_never_sql(tmp_path: Path, ingested: Ingest) -> None:
+def test_texts_of_a_map_are_never_sql(table: Ingest) -> None:
     """One text as column, word, meaning, null, value and comment, and as a cell."""
     quoted = HOSTILE.replace("\\", "\\\\").replace('"', '\\"')
-    raw = write(
-        tmp_path,
+    got = table(
         f"""
         what = "{quoted}"
         [jobs]
@@ -321,7 +313,6 @@ def test_texts_of_a_map_are_never_sql(tmp_path: Path, ingested: Ingest) -> None:
         t=f'#{HOSTILE}\n"at {HOSTILE.replace(chr(34), chr(34) * 2)}",'
         f'"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n1,"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n',
     )
-    got = ingested("table", raw)
     assert got.manifest.notes[0] == HOSTILE
     assert got.rows("select vc, user from jobs") == [(f"said {HOSTILE}", HOSTILE)]
 

@@ -1,14 +1,11 @@
 """Check downloads from a server that stalls, truncates, sends wrong bytes or refuses."""
 
 import hashlib
-import io
 import re
 import socket
 import subprocess
-import tarfile
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -27,6 +24,7 @@ from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.ingest.downloads.catalogue import Dataset, fetch
 from philly_analysis.ingest.downloads.http_file import RemoteFile, RetryPolicy
 from philly_analysis.ingest.table.table_map import load_map
+from tests.support.files import packed, zipped
 
 BODY = bytes(i * i % 251 for i in range(300_000))
 """What is published: 300 kB in no pattern of the blocks."""
@@ -263,30 +261,12 @@ def test_an_address_of_ones_own_and_words_that_name_nothing(
     assert not (tmp_path / "b").exists()
 
 
-def packed(**members: bytes) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz") as tar:
-        for name, body in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(body)
-            tar.addfile(info, io.BytesIO(body))
-    return made.getvalue()
-
-
-def zipped(**members: bytes) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, body in members.items():
-            packed.writestr(name, body)
-    return made.getvalue()
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (zipped(**{"a.zip": b"x"}), "cannot be written"),
-        (zipped(**{"b.csv": b"x" * 100})[:-40], "cannot be unpacked"),
-        (zipped(**{"b.csv": b"x" * 100}).replace(b"b.csv", b"b.csw", 1), "cannot be unpacked"),
+        (zipped({"a.zip": b"x"}), "cannot be written"),
+        (zipped({"b.csv": b"x" * 100})[:-40], "cannot be unpacked"),
+        (zipped({"b.csv": b"x" * 100}).replace(b"b.csv", b"b.csw", 1), "cannot be unpacked"),
     ],
     ids=["itself", "truncated", "two names"],
 )
@@ -313,7 +293,7 @@ def test_an_archive_of_tables_is_unpacked_beside_its_map_and_read(
     server: Server, publish: Publish, tmp_path: Path
 ) -> None:
     rows = b"job_id,submission_time,duration,num_gpu\n1,0,60,8\n2,30,5,1\n"
-    publish_archives(server, publish, {"a.tar.gz": packed(**{"cluster01.csv": rows})})
+    publish_archives(server, publish, {"a.tar.gz": packed({"cluster01.csv": rows})})
     folder = fetch("mine", tmp_path / "itp")
     told = ingest("auto", folder, tmp_path / "trace").manifest
     assert {a.table: a.kept for a in told.accounts}["jobs"] == 2
@@ -326,7 +306,7 @@ def test_an_archive_of_tables_is_unpacked_beside_its_map_and_read(
 def test_an_archive_neither_lands_outside_nor_grows_beyond_measure(
     server: Server, publish: Publish, tmp_path: Path, members: dict[str, bytes], kind: str
 ) -> None:
-    body = packed(**members) if kind == "tar.gz" else zipped(**members)
+    body = packed(members) if kind == "tar.gz" else zipped(members)
     publish_archives(server, publish, {f"a.{kind}": body})
     folder = tmp_path / "in" / "here"
     # an absolute path is taken for a path inside the folder
@@ -342,7 +322,7 @@ def test_an_archive_neither_lands_outside_nor_grows_beyond_measure(
 @pytest.fixture
 def parts(server: Server, publish: Publish) -> dict[str, bytes]:
     """Publish two archives and a map that belong together."""
-    bodies = {f"{n}.tar.gz": packed(**{f"cluster0{n}.csv": b"job_id\n%d\n" % n}) for n in (1, 2)}
+    bodies = {f"{n}.tar.gz": packed({f"cluster0{n}.csv": b"job_id\n%d\n" % n}) for n in (1, 2)}
     publish_archives(server, publish, bodies)
     return bodies
 
