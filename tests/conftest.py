@@ -19,9 +19,8 @@ from hypothesis import HealthCheck, settings
 from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import MakeTrace, trace_of
-from tests.support.report_pages import DATA, Pages
-
-_ROOT = Path(__file__).parent.parent
+from tests.support.report_pages import Pages
+from tests.support.repository import ROOT, SAMPLE
 
 # An example that takes a minute hangs, however busy the machine is.
 settings.register_profile(
@@ -37,13 +36,18 @@ settings.register_profile("thorough", settings.get_profile("dev"), max_examples=
 settings.load_profile("ci" if "CI" in os.environ else "dev")
 
 
+def shared_folder(name: str, variable: str) -> Path:
+    """Return a folder of real data; skip the test without it."""
+    folder = Path(os.environ.get(variable, ROOT.parent / "shared" / name))
+    if not folder.is_dir():
+        pytest.skip(f"no real {name} at {folder}: set {variable} to their folder")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def traces() -> Path:
     """Return the folder of the real traces; skip the test without it."""
-    folder = Path(os.environ.get("PHILLY_TRACES", _ROOT.parent / "shared" / "traces"))
-    if not folder.is_dir():
-        pytest.skip(f"no real traces at {folder}: set PHILLY_TRACES to their folder")
-    return folder
+    return shared_folder("traces", "PHILLY_TRACES")
 
 
 @pytest.fixture(scope="session")
@@ -54,8 +58,7 @@ def sample_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = folder.parent
     with FileLock(folder / "sample.lock"):
         if not (folder / "sample").is_dir():
-            quotas = DATA / "sample" / "quotas.csv"
-            ingest("philly", DATA / "sample", folder / "sample", quotas=quotas)
+            ingest("philly", SAMPLE, folder / "sample", quotas=SAMPLE / "quotas.csv")
     return folder / "sample"
 
 
@@ -81,10 +84,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
 @pytest.fixture(scope="session")
 def failure_logs() -> Path:
     """Return the folder of the labelled failure logs; skip the test without it."""
-    folder = Path(os.environ.get("PHILLY_FAILURE_LOGS", _ROOT.parent / "shared" / "failure-logs"))
-    if not folder.is_dir():
-        pytest.skip(f"no failure logs at {folder}: set PHILLY_FAILURE_LOGS to their folder")
-    return folder
+    return shared_folder("failure-logs", "PHILLY_FAILURE_LOGS")
 
 
 def pytest_collection_finish() -> None:

@@ -12,7 +12,7 @@ import philly_analysis
 from philly_analysis.report import ANALYSES
 from philly_analysis.trace.relations import relations
 from tests.support.command_line import output_of
-from tests.support.pages import DOCS, PAGES, ROOT
+from tests.support.repository import DOCS, PAGES, ROOT
 from tests.support.scripts import architecture, pictures
 
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"

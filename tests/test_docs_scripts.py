@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 from tests.bench.history import HISTORY
-from tests.support.pages import DOCS
+from tests.support.repository import DOCS
 from tests.support.scripts import execution, measured, statistics_pictures
 
 

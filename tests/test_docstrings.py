@@ -8,9 +8,9 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.support.repository import ROOT
+
 FILES = sorted(p for folder in ("philly_analysis", "data") for p in (ROOT / folder).rglob("*.py"))
 SECTIONS = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples"}
 ENTRY = re.compile(r"\*{0,2}\w+(, \*{0,2}\w+)*")

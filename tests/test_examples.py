@@ -14,8 +14,7 @@ import pytest
 import philly_analysis
 from philly_analysis import api
 from tests.support.command_line import output_of, run
-
-ROOT = Path(__file__).parents[1]
+from tests.support.repository import ROOT
 
 SACCT = """\
 JobIDRaw|Cluster|Partition|User|State|ExitCode|Submit|Start|End|AllocTRES|NodeList

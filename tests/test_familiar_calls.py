@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import philly_analysis as philly
+from tests.support.repository import SAMPLE
 
 SLOW = (
     *(
@@ -59,7 +60,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         "path": path,
         "jobs": jobs,
         "csv": out / "jobs.csv",
-        "raw": Path(__file__).parents[1] / "data" / "sample",
+        "raw": SAMPLE,
         "log": str(log),
         "model": model,
         "work": model.sample(100, seed=2),

@@ -19,7 +19,7 @@ from philly_analysis.cli import app
 from philly_analysis.simulator.policies import user_policy
 from tests.exports.consumers import throughput_json
 from tests.ingest.test_slurm import LINES, write
-from tests.support.pages import PAGES, ROOT
+from tests.support.repository import PAGES, ROOT
 
 TEXTS = [
     page.read_text("utf-8")

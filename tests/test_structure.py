@@ -16,9 +16,8 @@ import pytest
 
 from philly_analysis.simulator import policies
 from philly_analysis.simulator.policies import POLICIES
-from tests.support.pages import PAGES
+from tests.support.repository import PAGES, ROOT
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "philly_analysis"
 FILES = sorted(
     p for top in ("philly_analysis", "tests", "data", "docs") for p in (ROOT / top).rglob("*.py")

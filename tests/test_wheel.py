@@ -10,8 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.support.command_line import output_of
-
-ROOT = Path(__file__).parents[1]
+from tests.support.repository import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,14 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from philly_analysis import atlas
 from philly_analysis.atlas.datasets import known_datasets
-from philly_analysis.cli import app
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest import IngestOptions, ingest
 from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.trace.trace import Trace
+from tests.support.command_line import invoke
 from tests.support.files import packed, zipped
 
 HELIOS = (
@@ -307,9 +306,7 @@ def test_one_command_says_sizes_fetches_reads_in_parallel_and_answers(
 ) -> None:
     given = ["atlas", "--fetch", "helios", "acme", "mit-supercloud", "--jobs", "2", "--json"]
     folder = tmp_path / "public"
-    done = CliRunner().invoke(
-        app, [*given, "--datasets", str(folder), "--out", str(tmp_path / "a")]
-    )
+    done = invoke(*given, "--datasets", folder, "--out", tmp_path / "a")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
         r"Downloading to .*: helios 0\.0 MB, acme 0\.0 MB, mit-supercloud 0\.0 MB; at least "

@@ -38,10 +38,8 @@ from philly_analysis.results.figures import canvas
 from philly_analysis.simulator import POLICIES, SPEEDS, policy_named
 from philly_analysis.trace.trace import Trace
 from tests.support.command_line import output_of, run
+from tests.support.repository import ROOT
 from tests.support.small_traces import paper_trace
-
-ROOT = Path(__file__).parents[2]
-
 
 PYTHON_ONLY = {"report": {"also", "executor"}, "simulate": {"executor"}}
 """Parameters whose values a shell cannot give."""

@@ -50,6 +50,7 @@ from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Pool, run
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Policy
 from philly_analysis.workload import AttemptSpec, JobSpec, Workload, fleet
+from tests.support.repository import SAMPLE
 
 H = 3600.0
 LEVER = {lever.name: lever for lever in LEVERS}
@@ -573,8 +574,7 @@ def test_the_waste_of_the_sample_is_found_and_priced(tmp_path: Path) -> None:
 
     Advice takes 90 s of processor time, which is tested, as the machine may be busy.
     """
-    folder = Path(__file__).parents[2] / "data/sample"
-    ingest("philly", folder, tmp_path / "trace", quotas=folder / "quotas.csv")
+    ingest("philly", SAMPLE, tmp_path / "trace", quotas=SAMPLE / "quotas.csv")
     begun_s = time.process_time()
     with Trace(tmp_path / "trace") as trace:
         result = advise(trace)

@@ -31,7 +31,7 @@ from philly_analysis.workload.demand import Demand, demand_of
 from philly_analysis.workload.load import at_load, load_of, rescale_arrivals
 from tests.exports.conftest import Exporter
 from tests.exports.files import lines, read_swf
-from tests.exports.tiny import GPU_S, SPAN_S, TINY, at
+from tests.exports.tiny import GPU_S, SPAN_S, TINY, at, workload_of
 from tests.support.small_traces import paper_trace
 
 
@@ -288,16 +288,8 @@ def test_refusals_count_gpu_time_in_the_file_for_programs_with_own_run_times(
     exported: Exporter,
 ) -> None:
     # 99 of 100 jobs are of one GPU and run as long as the last, of 24, which it does not take
-    jobs = pl.DataFrame(
-        {
-            "job_id": [f"{i:02}" for i in range(100)],
-            "gpus": pl.Series([1] * 99 + [24], dtype=pl.Int32),
-            "submitted_at": [at(0)] * 100,
-        }
-    )
-    attempts = jobs.select("job_id", "gpus", attempt=pl.lit(1, pl.Int32), started_at=pl.lit(at(1)))
-    attempts = attempts.with_columns(ended_at=pl.lit(at(3601)))
-    workload = Workload(name="wide", jobs=jobs, attempts=attempts)
+    sizes = [1] * 99 + [24]
+    workload = workload_of("wide", [(f"{i:02}", n, 0, [(1, 3601)]) for i, n in enumerate(sizes)])
     few = r"99 of 100 jobs \(99.0 %\) and 99 of 123 GPU hours \(80.5 %\)"
     with pytest.raises(ExportError, match=few):
         exported("pollux", workload=workload, gpus=32)
@@ -455,16 +447,8 @@ def test_sizes_of_virtual_clusters_are_numbers_of_nodes(sizes: object, exported:
 def test_the_jobs_after_an_idle_round_are_not_accepted_by_a_program_that_stops(
     exported: Exporter,
 ) -> None:
-    jobs = pl.DataFrame({"job_id": ["a", "b", "c"]}).with_columns(
-        gpus=pl.lit(1, pl.Int32), submitted_at=pl.Series([at(0), at(2_000), at(900_000)])
-    )
-    runs = jobs.select(
-        "job_id",
-        attempt=pl.lit(1),
-        started_at="submitted_at",
-        ended_at=pl.col("submitted_at") + pl.duration(hours=1),
-    )
-    workload = Workload(name="gap", jobs=jobs, attempts=runs)
+    submissions = {"a": 0, "b": 2_000, "c": 900_000}
+    workload = workload_of("gap", [(j, 1, s, [(s, s + 3600)]) for j, s in submissions.items()])
     assert "accepts 2 of 3 jobs" in str(exported("synergy", workload=workload, partial=True))
 
 

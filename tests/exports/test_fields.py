@@ -24,8 +24,8 @@ from philly_analysis.workload import Machine, Workload
 from tests.exports import consumers
 from tests.exports.conftest import Exporter
 from tests.exports.files import lines, records
-from tests.exports.tiny import TINY, at
-from tests.support.small_traces import at as minute
+from tests.exports.tiny import TINY, at, workload_of
+from tests.support.clusters import table_of
 from tests.support.small_traces import paper_trace
 
 
@@ -233,13 +233,10 @@ def test_synergy(exported: Exporter) -> None:
 
 def test_synergy_draws_models_by_the_split_of_tasks(exported: Exporter) -> None:
     count = 3000
-    jobs = pl.DataFrame({"job_id": [f"{i:04}" for i in range(count)]}).with_columns(
-        gpus=pl.lit(1, pl.Int32), submitted_at=pl.lit(at(0))
+    exported(
+        "synergy",
+        workload=workload_of("many", [(f"{i:04}", 1, 0, [(0, 9)]) for i in range(count)]),
     )
-    runs = jobs.select(
-        "job_id", attempt=pl.lit(1), started_at=pl.lit(at(0)), ended_at=pl.lit(at(9))
-    )
-    exported("synergy", workload=Workload(name="many", jobs=jobs, attempts=runs))
     rows = [line.split(",") for line in lines(exported.out)]
     # it measures 4000 to 4999: those in the middle
     assert [int(row[0]) for row in rows] == list(range(3000, 6000))
@@ -369,17 +366,9 @@ def test_opendc_fragments_are_the_utilisation_samples(
     # m0 has 4 GPUs at 10, 20, off, 40 %; a holds GPU 0 in minutes 5-14, b GPUs 1 and 2 in
     # 1-4 and 8-13, c all of m1 (50 %) from minute 4 until the log ends in minute 15, of which
     # minute 14 has no sample
-    minutes = [(minute(m), machine) for m in range(20) for machine in ("m0", "m1")]
-    minutes.remove((minute(14), "m1"))
     util = {"m0": [10.0, 20.0, None, 40.0], "m1": [50.0] * 8}
-    samples = pl.DataFrame(
-        {
-            "sampled_at": [t for t, _ in minutes],
-            "machine_id": [m for _, m in minutes],
-            "util_pct": [util[m] for _, m in minutes],
-        }
-    )
-    trace = paper_trace(tmp_path / "trace", gpu_samples=samples)
+    samples = [(t, m, util[m]) for t in range(20) for m in util if (t, m) != (14, "m1")]
+    trace = paper_trace(tmp_path / "trace", gpu_samples=table_of("gpu_samples", samples))
     export(trace, "opendc", tmp_path / "out")
     tasks = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pylist()
     fragments = pq.read_table(tmp_path / "out" / "fragments.parquet").to_pylist()

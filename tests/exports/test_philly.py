@@ -17,10 +17,10 @@ from philly_analysis.workload import Workload
 from tests.exports.files import lines
 from tests.exports.tiny import TINY
 from tests.support import archives
+from tests.support.repository import SAMPLE
 from tests.support.small_traces import at as minute
 from tests.support.small_traces import paper_trace
 
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 # 08:59 UTC is 01:59 PDT, 09:00 UTC is 01:00 PST: the hour that came twice
 ARCHIVE = Path(__file__).with_name("archive")
 

@@ -10,10 +10,9 @@ import pytest
 
 from philly_analysis.failures import classify_text
 from philly_analysis.study.failures import table_7
+from tests.support.repository import SAMPLE
 from tests.support.scripts import failure_output as made
 from tests.support.scripts import failure_texts
-
-_DATA = Path(__file__).parents[2] / "data"
 
 
 def test_every_text_is_classified_as_the_reason_it_was_composed_for() -> None:
@@ -31,14 +30,14 @@ def test_every_reason_of_the_study_has_texts() -> None:
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        made.write(_DATA / "sample", tmp_path / f"{name}.gz", seed)
+        made.write(SAMPLE, tmp_path / f"{name}.gz", seed)
     a, b, c = ((tmp_path / f"{name}.gz").read_bytes() for name in "abc")
     assert a == b != c
 
 
 def test_the_bundled_output_belongs_to_the_bundled_sample(tmp_path: Path) -> None:
-    made.write(_DATA / "sample", tmp_path / "again.gz", made.SEED)
-    bundled = (_DATA / "sample-output" / "failures.jsonl.gz").read_bytes()
+    made.write(SAMPLE, tmp_path / "again.gz", made.SEED)
+    bundled = (SAMPLE.with_name("sample-output") / "failures.jsonl.gz").read_bytes()
     again = (tmp_path / "again.gz").read_bytes()
     assert gzip.decompress(again) == gzip.decompress(bundled), "run `make sample`"
 

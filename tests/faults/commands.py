@@ -29,8 +29,8 @@ from philly_analysis.atomic import recover
 from philly_analysis.exports.sidecar import sidecar_of
 from philly_analysis.trace.manifest import DERIVED, MANIFEST, Manifest
 from tests.faults.dataset_server import register, serve
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 _VOLATILE = ("made_at", "file", "run_with")
 _RESUMED = ".fetching"
 _TEMPORARY = (".partial", ".old-", ".lock-", "ingest-", ".part", _RESUMED)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from typer.testing import CliRunner
 
 from philly_analysis import Trace, analyze, verify
-from philly_analysis.cli import app
 from philly_analysis.errors import TraceError
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from tests.faults.damage import flip_bit, flip_bit_keeping_date, remove, truncate
 from tests.support.clusters import random_tables, write_tables
+from tests.support.command_line import invoke, run
 
 QUERY = "select count(*), sum(gpus), min(submitted_at) from jobs"
 STORED = "select sum(wait_s) from waits"
@@ -100,7 +99,7 @@ def test_a_damaged_relation_is_computed_again(
 def test_verify_finds_changes_that_keep_the_date(path: Path) -> None:
     analyze(path, "queueing_delay")
     assert set(verify(path)["state"]) == {"intact"}
-    assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 0
+    run("verify", path)
     stored = next((path / "derived").glob("waits-*.parquet/*.parquet"))
     for file in (path / "jobs.parquet", stored):
         flip_bit_keeping_date(file, random.Random(1))
@@ -110,7 +109,7 @@ def test_verify_finds_changes_that_keep_the_date(path: Path) -> None:
     assert found["attempts.parquet"] == "missing"
     assert found[stored.parent.relative_to(path).as_posix()] == "damaged, removed"
     assert not stored.exists()
-    done = CliRunner().invoke(app, ["verify", str(path), "--csv"])
+    done = invoke("verify", path, "--csv")
     assert done.exit_code == 1
     assert "jobs.parquet" in done.stdout
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.commands import COMMANDS, ROOT, digest_of, prepare
+from tests.faults.commands import COMMANDS, digest_of, prepare
 from tests.faults.faults import rounds
+from tests.support.repository import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,7 @@ from tests.hostile.mutation import (
     mutate_text,
 )
 from tests.ingest.conftest import HEADERS
-
-ROOT = Path(__file__).parents[2]
+from tests.support.repository import ROOT
 
 
 @cache

@@ -18,6 +18,7 @@ from philly_analysis.report.findings import ANALYSES
 from philly_analysis.trace.schema import REJECTS, TABLES
 from philly_analysis.trace.trace import Trace
 from tests.ingest.test_slurm_output import folder
+from tests.support.repository import SAMPLE
 
 _NAMES = ("name", "path")
 _DRAWN = ("clock_offset", "host_clock_offset", "locality_effect", "calibration", "philly_like")
@@ -198,10 +199,9 @@ def test_a_real_slurm_says_the_same_without_names(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_philly_archive_says_the_same_without_names(tmp_path: Path) -> None:
-    raw = Path(__file__).parents[2] / "data" / "sample"
     plain, without = tmp_path / "plain", tmp_path / "without"
-    ingest("philly", raw, plain)
-    ingest("philly", raw, without, anonymize=tmp_path / "key")
+    ingest("philly", SAMPLE, plain)
+    ingest("philly", SAMPLE, without, anonymize=tmp_path / "key")
     assert not _leaks(plain, without)
     with Trace(plain) as a, Trace(without) as b:
         asked = [n for n in ANALYSES if n not in _DRAWN and a.tables.issuperset(ANALYSES[n].NEEDS)]

@@ -12,10 +12,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from philly_analysis import ingest
-from philly_analysis.cli import app
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest import raw_store, trace_builder
 from philly_analysis.ingest import tables as ingest_tables
@@ -32,6 +30,7 @@ from tests.ingest.conftest import (
     write_files,
 )
 from tests.ingest.test_slurm_output import PRINTED
+from tests.support.command_line import invoke
 
 SERVERS = ["scontrol_show_node_o.alpha.txt", "scontrol_show_node_o.beta.txt"]
 
@@ -478,9 +477,8 @@ def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
 def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     out, raw = tmp_path / "t", page(tmp_path / "raw", [line(day, day) for day in range(5)])
     more = page(tmp_path / "more", [line(5, 5)])
-    typed = ["ingest", "slurm", str(raw), str(out), "--append"]
     for said in ("trace up to date", "Nothing new: raw was read before."):
-        result = CliRunner().invoke(app, typed)
+        result = invoke("ingest", "slurm", raw, out, "--append")
         assert result.exit_code == 0 and said in result.output + result.stderr
     (tmp_path / "none").mkdir()
     other = table_of(tmp_path / "other", {"jobs-b.csv": range(5, 10)})

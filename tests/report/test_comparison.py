@@ -34,7 +34,7 @@ from philly_analysis.report.comparison_wording import activity_sentences, group_
 from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
+from tests.support.clusters import COLUMNS, Rows, frame, write_tables
 from tests.support.drawn_data import misleading
 
 T = datetime(2026, 3, 2)
@@ -52,7 +52,12 @@ def trace(
     """Write a trace of two one-GPU jobs on m0, submitted at midnight, with runs in minutes."""
     minutes = [(T.replace(minute=a), T.replace(minute=b)) for a, b in starts_ends]
     jobs = ["a", "b"][: len({j for j, _ in reasons})]
-    tables = {
+    number = [sum(j == k for k, _ in reasons[: i + 1]) for i, (j, _) in enumerate(reasons)]
+    attempts = [
+        (job, n, *span, 1, reason)
+        for (job, reason), n, span in zip(reasons, number, minutes, strict=True)
+    ]
+    tables: dict[str, Rows] = {
         "jobs": pl.DataFrame(
             {
                 "job_id": jobs,
@@ -62,25 +67,11 @@ def trace(
                 "flag": pl.Series(flag or [None] * len(jobs), dtype=pl.String),
             }
         ),
-        "machines": pl.DataFrame(machines, schema=["machine_id", "gpus"], orient="row"),
-        "attempts": pl.DataFrame(
-            {
-                "job_id": [j for j, _ in reasons],
-                "attempt": [
-                    sum(j == k for k, _ in reasons[: i + 1]) for i, (j, _) in enumerate(reasons)
-                ],
-                "started_at": [a for a, _ in minutes],
-                "ended_at": [b for _, b in minutes],
-                "gpus": 1,
-                "end_reason": [r for _, r in reasons],
-            }
-        ),
+        "machines": machines,
+        "attempts": frame("attempts", (*COLUMNS["attempts"], "gpus", "end_reason"), attempts),
+        "placements": [(job, n, "m0", 0) for job, n, *_ in attempts],
     }
-    tables["placements"] = tables["attempts"].select(
-        "job_id", "attempt", machine_id=pl.lit("m0"), gpu=pl.lit(0, pl.Int32)
-    )
-    manifest = Manifest(name=name, source="simulate", synthetic=True)
-    return write_trace(tmp_path / name, tables, manifest)
+    return write_tables(tmp_path / name, tables, "simulate", name=name)
 
 
 BOTH = [("a", "completed"), ("b", "completed")]
@@ -233,33 +224,15 @@ def many(tmp_path: Path, name: str, waits_min: Sequence[int], *, since: datetime
     Every third job has 8 GPUs and is of the user <i>y</i> and cluster v; the others have 1 and are
     of x and w.
     """
-    jobs = 60
-    at = [since + timedelta(hours=i) for i in range(jobs)]
-    wait = [timedelta(minutes=waits_min[i % len(waits_min)]) for i in range(jobs)]
-    wide = [i % 3 == 2 for i in range(jobs)]
-    ids = [f"j{i:03d}" for i in range(jobs)]
-    tables = {
-        "jobs": pl.DataFrame(
-            {
-                "job_id": ids,
-                "gpus": [8 if w else 1 for w in wide],
-                "submitted_at": at,
-                "vc": ["v" if w else "w" for w in wide],
-                "user": ["<i>y</i>" if w else "x" for w in wide],
-            }
-        ),
-        "attempts": pl.DataFrame(
-            {
-                "job_id": ids,
-                "attempt": 1,
-                "started_at": [a + w for a, w in zip(at, wait, strict=True)],
-                "ended_at": [a + w + timedelta(minutes=10) for a, w in zip(at, wait, strict=True)],
-            }
-        ),
-    }
-    return write_trace(
-        tmp_path / name, tables, Manifest(name=name, source="simulate", synthetic=False)
-    )
+    jobs, attempts = [], []
+    for i in range(60):
+        job, at = f"j{i:03d}", since + timedelta(hours=i)
+        start = at + timedelta(minutes=waits_min[i % len(waits_min)])
+        of = ("v", "<i>y</i>", 8) if i % 3 == 2 else ("w", "x", 1)
+        jobs.append((job, *of, at, None))
+        attempts.append((job, 1, start, start + timedelta(minutes=10)))
+    tables: dict[str, Rows] = {"jobs": jobs, "attempts": attempts}
+    return write_tables(tmp_path / name, tables, "simulate", name=name, synthetic=False)
 
 
 def test_groups_that_gain_and_lose(tmp_path: Path) -> None:

@@ -34,9 +34,8 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
 from tests.support.facts import verdict
 from tests.support.html_page import Page
+from tests.support.repository import SAMPLE
 from tests.support.small_traces import ATTEMPTS, JOBS, paper_trace
-
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 
 
 @pytest.fixture(scope="module")

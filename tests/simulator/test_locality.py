@@ -22,8 +22,7 @@ from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Stay, Workload, fleet
 from tests.simulator.drawn import job, machines
 from tests.simulator.test_simulation import MACHINES, workload
-
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+from tests.support.repository import SAMPLE
 
 
 def placed(name: str, run_s: float, *shares: tuple[str, tuple[int, ...]]) -> JobSpec:

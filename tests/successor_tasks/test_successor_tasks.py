@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import output_of
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 SECTIONS = re.split(r"^## ", (ROOT / "docs" / "extend.md").read_text("utf-8"), flags=re.MULTILINE)
 FILES = {
     heading.lower().replace(" ", "_"): re.findall(r"`([^`]+)`", files)

@@ -60,11 +60,12 @@ def write_tables(
     tables: Mapping[str, Rows],
     source: str = "test",
     *,
+    name: str = "t",
     synthetic: bool = True,
     force: bool = False,
 ) -> Path:
     """Write tables as a trace."""
-    manifest = Manifest(name="t", source=source, synthetic=synthetic)
+    manifest = Manifest(name=name, source=source, synthetic=synthetic)
     return write_trace(out, tables_of(**tables), manifest, force=force)
 
 

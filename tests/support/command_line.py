@@ -24,10 +24,18 @@ def run(*words: object) -> str:
     return done.stdout
 
 
-def output_of(*words: str | Path, cwd: Path | None = None, **variables: str) -> str:
+def output_of(
+    *words: str | Path, cwd: Path | None = None, timeout_s: float | None = None, **variables: str
+) -> str:
     """Run a program that succeeds, with further environment variables, and return its output."""
     done = subprocess.run(
-        words, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, check=False
+        words,
+        cwd=cwd,
+        env=os.environ | variables,
+        timeout=timeout_s,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

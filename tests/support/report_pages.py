@@ -19,8 +19,8 @@ from philly_analysis import (
 )
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.results import figures
+from tests.support.repository import SAMPLE
 
-DATA = Path(__file__).parents[2] / "data"
 PRINTED = Path(__file__).parents[1] / "ingest" / "slurm_output"
 KINDS = (
     *("sample", "slurm", "compare", "sweep", "conclusions", "atlas", "advise", "model"),
@@ -106,8 +106,8 @@ class Pages:
         if trace.exists():
             return trace
         if kind == "sample":
-            raw, output = DATA / "sample", DATA / "sample-output"
-            ingest("philly", raw, trace, failures=output, quotas=raw / "quotas.csv")
+            output, quotas = SAMPLE.with_name("sample-output"), SAMPLE / "quotas.csv"
+            ingest("philly", SAMPLE, trace, failures=output, quotas=quotas)
         else:
             ingest("slurm", PRINTED / "wide_D.txt.gz", trace)
         return trace

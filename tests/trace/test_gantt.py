@@ -5,15 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from philly_analysis import Trace
 from philly_analysis.errors import QueryError, TraceError
 from philly_analysis.results import figures
 from philly_analysis.trace.gantt import day_shares, draw, stacked
-from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write_trace
+from tests.support.clusters import Rows, frame, write_tables
 from tests.support.drawn_data import segments
 
 DAY = datetime(2026, 3, 2)
@@ -89,39 +87,22 @@ def test_lines_stack_the_classes_of_a_server() -> None:
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     # on the second day all four GPUs are held for six hours; on the first two for eight
     spans = {"a": (-1440, -960, 2), "b": (0, 360, 4), "c": (2000, 2010, 1)}
-    jobs = pl.DataFrame(
-        {
-            "job_id": list(spans),
-            "gpus": [gpus for *_, gpus in spans.values()],
-            "vc": ["x", "y$", None],
-            "submitted_at": [at(start) for start, *_ in spans.values()],
-        }
-    )
-    attempts = pl.DataFrame(
-        {
-            "job_id": list(spans),
-            "attempt": 1,
-            "started_at": [at(start) for start, *_ in spans.values()],
-            "ended_at": [at(end) for _, end, _ in spans.values()],
-        }
-    )
-    placements = pl.DataFrame(
-        [
+    jobs = [
+        (job, gpus, vc, at(start))
+        for (job, (start, _, gpus)), vc in zip(spans.items(), ("x", "y$", None), strict=True)
+    ]
+    tables: dict[str, Rows] = {
+        "jobs": frame("jobs", ("job_id", "gpus", "vc", "submitted_at"), jobs),
+        "attempts": [(job, 1, at(start), at(end)) for job, (start, end, _) in spans.items()],
+        "placements": [
             (job, 1, "m0" if i < 2 else "m1", i % 2)
-            for job, of in spans.items()
-            for i in range(of[2])
+            for job, (*_, gpus) in spans.items()
+            for i in range(gpus)
         ],
-        schema={"job_id": str, "attempt": pl.Int32, "machine_id": str, "gpu": pl.Int32},
-        orient="row",
-    )
-    tables = {
-        "jobs": jobs,
-        "attempts": attempts,
-        "placements": placements,
-        "machines": pl.DataFrame({"machine_id": ["m0", "m1"], "gpus": [2, 2]}),
+        "machines": {"m0": 2, "m1": 2},
     }
-    manifest = Manifest(name="two", source="simulate", synthetic=True)
-    return Trace(write_trace(tmp_path_factory.mktemp("gantt") / "t", tables, manifest))
+    folder = tmp_path_factory.mktemp("gantt")
+    return Trace(write_tables(folder / "t", tables, "simulate", name="two"))
 
 
 def test_the_busiest_day_is_drawn(trace: Trace) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from philly_analysis import ingest
 from tests.support import archives
-
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+from tests.support.repository import SAMPLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 from philly_analysis.trace.trace import Trace
-from tests.support.pages import DOCS
+from tests.support.repository import DOCS, SAMPLE
 from tests.support.scripts import cause_accuracy
 from tests.truth import reference
-from tests.truth.conftest import SAMPLE, Case
+from tests.truth.conftest import Case
 
 GENERATOR = SAMPLE.parent / "generate.py"
 FILES = {

@@ -15,15 +15,14 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from typer.testing import CliRunner
 
 from philly_analysis import datasets, ingest
-from philly_analysis.cli import app
 from philly_analysis.errors import InputError, OutputError, UnknownNameError
 from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.ingest.downloads.catalogue import Dataset, fetch
 from philly_analysis.ingest.downloads.http_file import RemoteFile, RetryPolicy
 from philly_analysis.ingest.table.table_map import load_map
+from tests.support.command_line import invoke, run
 from tests.support.files import packed, zipped
 
 BODY = bytes(i * i % 251 for i in range(300_000))
@@ -250,13 +249,12 @@ def test_an_address_of_ones_own_and_words_that_name_nothing(
     server: Server, published: RemoteFile, tmp_path: Path
 ) -> None:
     server.answers = (whole,)
-    done = CliRunner().invoke(app, ["fetch", "mine", str(tmp_path), "--url", server.url])
-    assert done.stdout == f"{tmp_path / 'file.bin'}\n"
+    assert run("fetch", "mine", tmp_path, "--url", server.url) == f"{tmp_path / 'file.bin'}\n"
     with pytest.raises(UnknownNameError, match="no dataset named 'thine'"):
         fetch("thine")
     with pytest.raises(InputError, match="no web address"):
         fetch("mine", url="file:///etc/passwd")
-    refused = CliRunner().invoke(app, ["fetch", "mine", str(tmp_path / "b"), "--url", "ftp://a/"])
+    refused = invoke("fetch", "mine", tmp_path / "b", "--url", "ftp://a/")
     assert refused.exit_code == 1
     assert not (tmp_path / "b").exists()
 

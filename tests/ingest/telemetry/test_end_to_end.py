@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from philly_analysis import ingest
-from philly_analysis.cli import app
 from philly_analysis.errors import InputError
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive, write_files
 from tests.ingest.telemetry.history import BEGINS, FORMATS, expected, history
+from tests.support.command_line import invoke
 
 MINUTE = timedelta(minutes=1)
 HEADER = "JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList"
@@ -73,7 +72,7 @@ def test_hours_and_idle_time_of_whole_servers(name: str, seconds: float, tmp_pat
     raw = write_jobs(tmp_path / "raw", seconds)
     files = write_files(tmp_path / "telemetry", FORMATS[name](history(seconds)))
     command = f"ingest slurm {raw} {tmp_path}/t --telemetry {files} --telemetry-clock Europe/Berlin"
-    said = CliRunner().invoke(app, command.split(), catch_exceptions=False)
+    said = invoke(*command.split())
     assert said.exit_code == 0, said.output
     assert "gpu_samples" in said.output
     with Trace(tmp_path / "t") as trace:
