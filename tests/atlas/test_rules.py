@@ -1,11 +1,9 @@
 """Check the verdict rules of claims, and that the list of claims is complete."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from philly_analysis.atlas import catalogue
@@ -21,6 +19,7 @@ from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.writer import write_trace
+from tests.support.clusters import frame, table_of
 
 FOLDER = Path(catalogue.__file__).parent
 ABOVE = next(c for c in CLAIMS.values() if c.above)
@@ -67,9 +66,6 @@ def test_an_effect_within_the_margin_is_practically_absent(
     assert claim.verdict(Estimate(1, low, high)) is verdict
 
 
-T = datetime(2026, 1, 5)
-
-
 def cluster(
     folder: Path,
     users: int,
@@ -83,25 +79,15 @@ def cluster(
 
     The user of the first `known` jobs is known; None: of all.
     """
-    n = users * each
-    jobs = pl.DataFrame(
-        {
-            "job_id": [f"j{i}" for i in range(n)],
-            "user": [f"u{i % users}" if known is None or i < known else None for i in range(n)],
-            "gpus": pl.Series([1] * n, dtype=pl.Int32),
-            "submitted_at": [T + timedelta(hours=i) for i in range(n)],
-        }
-    )
-    attempts = pl.DataFrame(
-        {
-            "job_id": jobs["job_id"],
-            "attempt": pl.Series([1] * n, dtype=pl.Int32),
-            "run_s": [run_s] * n,
-            "gpus": jobs["gpus"],
-        }
-    )
+    jobs, attempts = [], []
+    for i in range(users * each):
+        user = f"u{i % users}" if known is None or i < known else None
+        jobs.append((f"j{i}", None, user, 1, 60 * i, None))
+        attempts.append((f"j{i}", 1, run_s, 1))
+    columns = ("job_id", "attempt", "run_s", "gpus")
+    tables = {"jobs": table_of("jobs", jobs), "attempts": frame("attempts", columns, attempts)}
     manifest = Manifest(name="t", source="test", synthetic=False, sample=sample)
-    return Trace(write_trace(folder / "t", {"jobs": jobs, "attempts": attempts}, manifest))
+    return Trace(write_trace(folder / "t", tables, manifest))
 
 
 SHORT = CLAIMS["jobs_are_short"]

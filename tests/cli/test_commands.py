@@ -36,7 +36,7 @@ from philly_analysis.report.findings import ANALYSES, CHAPTERS
 from philly_analysis.report.sections import Section, section
 from philly_analysis.results.figures import canvas
 from philly_analysis.simulator import POLICIES, SPEEDS, policy_named
-from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.manifest import Manifest
 from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
 from tests.support.small_traces import paper_trace
@@ -367,8 +367,7 @@ def test_an_experiment_takes_the_jobs_of_a_trace(
     quick: list[tuple[str, str]], paths: dict[str, Any], tmp_path: Path
 ) -> None:
     run("experiment", "amoeba", "--model", paths["paper"], "--out", tmp_path)
-    with Trace(paths["paper"]) as trace:
-        assert quick == [("amoeba", trace.manifest.name)]
+    assert quick == [("amoeba", Manifest.read(paths["paper"]).name)]
 
 
 def test_an_experiment_draws_as_many_months_as_seeds(

@@ -1,13 +1,11 @@
 """Check headlines by source of jobs: the simulations, the verdicts and the page."""
 
 from collections.abc import Mapping, Sequence
-from math import exp, log, sqrt
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
 
 from philly_analysis import experiment, load_model
 from philly_analysis.errors import InputError
@@ -17,6 +15,7 @@ from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, out
 from philly_analysis.experiments.job_sources import EnsembleJobs, ModelJobs, TraceJobs
 from philly_analysis.workload import JobSpec
 from philly_analysis.workload.load import at_load, load_of
+from tests.experiments.test_increments import interval
 from tests.experiments.test_systems import queue_jct_h
 from tests.simulator.drawn import job
 from tests.simulator.literature import literature
@@ -85,9 +84,7 @@ def test_verdicts_and_intervals_over_months() -> None:
             "other way": "turns",
             "either": "cannot be said",
         }
-        logs = [log(g) for g in gains["less"]]
-        half = t.ppf(0.975, 3) * np.std(logs, ddof=1) / sqrt(4)
-        expected = [exp(np.mean(logs) + d) for d in (0, -half, half)]
+        expected = [1 + pct / 100 for pct in interval(gains["less"], [1, 1, 1, 1])]
         rows = found.loc[name]
         assert list(rows.loc["less", ["gain", "low", "high"]]) == pytest.approx(expected)
         assert (

@@ -4,14 +4,11 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from math import exp, log, sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
 
 from philly_analysis import load_model, simulate, sweep
 from philly_analysis.errors import MissingTableError, PhillyError
@@ -22,6 +19,7 @@ from philly_analysis.parallel import workers
 from philly_analysis.simulator.engine.outages import Failures
 from philly_analysis.study.terms import RunPolicy
 from philly_analysis.workload.outcomes import measures
+from tests.experiments.test_increments import interval
 
 OPTIONS: dict[str, Any] = {"loads": (1.1,), "seeds": 3, "jobs": 60, "gpus": 64}
 
@@ -48,11 +46,10 @@ def test_changes_are_paired_by_seed(swept: Path) -> None:
     table = pd.read_csv(swept / "sweep.csv").set_index(["arm", "load", "seed"])["mean_jct_s"]
     found = pd.read_csv(swept / "changes.csv").set_index(["measure", "arm", "load"])
     for load in OPTIONS["loads"]:
-        logs = [log(table["las", load, s] / table["fifo", load, s]) for s in range(3)]
-        half = t.ppf(0.975, 2) * np.std(logs, ddof=1) / sqrt(3)
+        las, fifo = ([table[arm, load, s] for s in range(3)] for arm in ("las", "fifo"))
         [row] = [r for k, r in found.iterrows() if k == ("mean_jct_s", "las", load)]
-        expected = [100 * (exp(np.mean(logs) + d) - 1) for d in (0, -half, half)]
-        assert list(row[["change_pct", "low_pct", "high_pct"]]) == pytest.approx(expected)
+        expected = interval(las, fifo)
+        assert tuple(row[["change_pct", "low_pct", "high_pct"]]) == pytest.approx(expected)
         assert row["seeds"] == 3
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, Policy, policy_named, run, simulate
 from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
-from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.manifest import Manifest
 from philly_analysis.workload import JobSpec
 from tests.simulator import reference as slow
 from tests.simulator.drawn import (
@@ -25,7 +25,7 @@ from tests.simulator.drawn import (
     migrates,
 )
 from tests.simulator.test_properties import MACHINES as SERVERS
-from tests.simulator.test_properties import QUOTAS, Rows
+from tests.simulator.test_properties import QUOTAS, Rows, specs_of
 from tests.simulator.test_properties import workloads as any_workloads
 from tests.simulator.test_simulation import MACHINES, workload
 
@@ -96,7 +96,7 @@ def test_policies_go_by_what_is_believed(
 def test_whatever_is_believed_every_job_is_done(
     policy: type[Policy], rows: Rows, seed: int
 ) -> None:
-    specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+    specs = specs_of(rows)
     told = Estimates(sigma=3).apply(specs, np.random.default_rng(seed))
     schedule = run(told, SERVERS, policy(), quotas=QUOTAS)
     assert_work_done(schedule, specs)
@@ -141,8 +141,7 @@ def test_what_is_believed_changes_a_what_if_only_where_somebody_looks(tmp_path: 
             workload(120), policy, tmp_path / f"{policy}{estimates}", machines=MACHINES,
             estimates=estimates,
         )  # fmt: skip
-        with Trace(out) as trace:
-            assert ("believed" in " ".join(trace.manifest.notes)) == (estimates != "exact")
+        assert ("believed" in " ".join(Manifest.read(out).notes)) == (estimates != "exact")
         return pl.read_parquet(out / "attempts.parquet")["ended_at"]
 
     assert ends("fifo", "exact").equals(ends("fifo", "noisy:2"))

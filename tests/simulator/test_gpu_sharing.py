@@ -122,12 +122,8 @@ def never_over_one(specs: list[JobSpec], schedule: Schedule) -> None:
 @examples(10)
 @pytest.mark.parametrize("name", PAIRS)
 def test_policies_share_gpus_as_their_references_do(name: str, examples: int) -> None:
-    @settings(max_examples=examples)
-    @given(workloads)
-    def check(rows: Rows) -> None:
-        assert_equals_reference(name, rows)
-
-    check()
+    check = given(workloads)(lambda rows: assert_equals_reference(name, rows))
+    settings(max_examples=examples)(check)()
 
 
 PARTING = [name for name, policy in POLICIES.items() if policy.fractional]

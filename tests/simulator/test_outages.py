@@ -21,7 +21,7 @@ from philly_analysis.simulator.policies.priority import Fifo
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.simulator.drawn import assert_work_done, held, job, machines
-from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, workloads
+from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, specs_of, workloads
 from tests.simulator.test_simulation import MACHINES as MACHINES_24
 from tests.simulator.test_simulation import ORIGIN, workload
 
@@ -39,7 +39,7 @@ INF = float("inf")
 def test_work_is_done_all_the_same_and_never_on_what_is_out_of_use(
     policy: type[Policy], rows: Rows, told: list[tuple[int, int, int, bool]]
 ) -> None:
-    specs = [job(f"j{i:02d}", s, g, *runs, vc=vc) for i, (s, g, runs, vc) in enumerate(rows)]
+    specs = specs_of(rows)
     outages = [
         Outage(s, s + lasts_s, f"m{m}", 0 if one else None) for s, lasts_s, m, one in sorted(told)
     ]

@@ -20,6 +20,7 @@ from philly_analysis.simulator.output.summary import first_waits
 from philly_analysis.simulator.policies.priority import Srtf
 from philly_analysis.simulator.speed.models import HostResources
 from philly_analysis.simulator.speed.sharing import Sharing
+from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import JobSpec, Workload, fleet
 from philly_analysis.workload.outcomes import measures
@@ -170,8 +171,7 @@ def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
     for job_id, values in long.items():  # the first and last minute weigh little
         assert 100 * (known[job_id] or 0) == pytest.approx(np.mean(values), rel=0.03)
     again = simulate(load, "antman", tmp_path / "again", machines=MACHINES)
-    with Trace(again) as trace:
-        [said] = [n for n in trace.manifest.notes if n.startswith("GPU utilisation")] or [""]
+    [said] = [n for n in Manifest.read(again).notes if n.startswith("GPU utilisation")] or [""]
     drawn = 50 - sum(u is not None for u in known.values())
     assert said == (
         f"GPU utilisation: as recorded for {50 - drawn} of 50 jobs, drawn for {drawn}."
@@ -225,8 +225,7 @@ def test_a_what_if_is_compared_with_the_recorded_waits(tmp_path: Path) -> None:
         out = simulate(log, policy, tmp_path / policy, machines=MACHINES)
         here = waits_s(out)
         both = sum(min(recorded[j], here[j]) for j in recorded) / sum(recorded.values())
-        with Trace(out) as trace:
-            [said] = [n for n in trace.manifest.notes if n.startswith("First waits")]
+        [said] = [n for n in Manifest.read(out).notes if n.startswith("First waits")]
         assert f"First waits of {len(recorded):,} jobs" in said
         assert f"Job by job, {share(both)} of the recorded waiting" in said
     assert waits_s(tmp_path / "recorded") == pytest.approx(recorded, abs=1e-5)

@@ -203,12 +203,8 @@ def assert_equals_reference_on_servers(name: str, rows: Rows) -> None:
 @examples(15)
 @pytest.mark.parametrize("name", ON_SERVERS)
 def test_policies_on_servers_equal_their_references(name: str, examples: int) -> None:
-    @settings(max_examples=examples)
-    @given(workloads)
-    def check(rows: Rows) -> None:
-        assert_equals_reference_on_servers(name, rows)
-
-    check()
+    check = given(workloads)(lambda rows: assert_equals_reference_on_servers(name, rows))
+    settings(max_examples=examples)(check)()
 
 
 STOPS_SOON: Rows = [
@@ -220,10 +216,5 @@ STOPS_SOON: Rows = [
 @examples(15)
 @pytest.mark.parametrize("name", PAIRS)
 def test_policies_equal_their_references(name: str, examples: int) -> None:
-    @settings(max_examples=examples)
-    @given(workloads)
-    @example(STOPS_SOON)
-    def check(rows: Rows) -> None:
-        assert_equals_reference(name, rows)
-
-    check()
+    check = given(workloads)(lambda rows: assert_equals_reference(name, rows))
+    settings(max_examples=examples)(example(STOPS_SOON)(check))()

@@ -12,7 +12,7 @@ from philly_analysis.simulator import Simulation, policy_named, run, simulate
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.policies import list_policies, user_policy
 from philly_analysis.simulator.policies.priority import Fifo
-from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.manifest import Manifest
 from tests.simulator.drawn import done, gantt, job, machines
 from tests.simulator.test_simulation import MACHINES, workload
 
@@ -55,8 +55,9 @@ def test_a_policy_of_ones_own_is_like_any_other(guide: str, tmp_path: Path) -> N
     assert listed.loc["patience_s", "allowed"] == "0 to 1e+06"
     with pytest.raises(SimulationError, match="may be 0 to 1e"):
         policy_named(guide, {"patience_s": -1})
-    with Trace(simulate(workload(40), guide, tmp_path / "out", machines=MACHINES)) as trace:
-        assert "largest (" in " ".join(trace.manifest.notes)
+    assert "largest (" in " ".join(
+        Manifest.read(simulate(workload(40), guide, tmp_path / "out", machines=MACHINES)).notes
+    )
 
 
 def test_what_is_no_policy_is_refused_with_what_there_is(guide: str, tmp_path: Path) -> None:

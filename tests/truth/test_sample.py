@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.support.repository import DOCS, SAMPLE
 from tests.support.scripts import cause_accuracy
@@ -59,8 +60,7 @@ def test_the_sample_is_what_the_generator_writes(tmp_path: Path) -> None:
 def test_it_says_that_it_is_synthetic_and_is_small(sample: Case) -> None:
     assert "synthetic" in (SAMPLE / "SYNTHETIC.md").read_text("utf-8").split("\n\n")[0]
     assert sum(file.stat().st_size for file in SAMPLE.iterdir()) < 6_000_000
-    with Trace(sample.trace) as trace:
-        assert trace.manifest.synthetic
+    assert Manifest.read(sample.trace).synthetic
 
 
 def test_jobs_are_submitted_on_most_days_and_the_readings_cover_all_of_them(sample: Case) -> None:

@@ -42,12 +42,24 @@ def test_gang_sizes_by_hand() -> None:
     assert sizes.up_to(4).pmf(1) == 1 and sizes.up_to(8) == sizes
 
 
-def test_the_interval_of_a_gang_size_counts_clusters_of_jobs() -> None:
-    # residuals by cluster are 0, 1 and -1: a variance of 2 / 36 * 3 / 2, that of three free jobs
-    sizes = GangSizeDistribution.fit([1, 4, 1, 1, 4, 4], ["a", "a", "b", "b", "c", "c"])
-    n, z, p = 3, 1.96, 0.5
+@pytest.mark.parametrize(
+    ("gpus", "cluster", "p"),
+    [
+        # residuals by cluster are 0, 1 and -1: a variance of 2 / 36 * 3 / 2
+        ([1, 4, 1, 1, 4, 4], ["a", "a", "b", "b", "c", "c"], 0.5),
+        # they are 0.5 and -0.5: 2 * (0.25 + 0.25) / 4^2
+        ([1, 1, 1, 8], ["a", "a", "b", "b"], 0.75),
+    ],
+)
+def test_the_interval_of_a_gang_size_is_that_of_three_independent_jobs(
+    gpus: list[int], cluster: list[str], p: float
+) -> None:
+    sizes = GangSizeDistribution.fit(gpus, cluster)
+    n, z = 3, 1.96
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    assert (sizes.low[0], sizes.high[0]) == pytest.approx((0.5 - half, 0.5 + half))
+    assert sizes.shares[0] == p
+    assert (sizes.low[0], sizes.high[0]) == pytest.approx((middle - half, middle + half))
 
 
 def test_gang_sizes_by_virtual_cluster() -> None:
@@ -165,19 +177,6 @@ def test_locality_by_hand() -> None:
         model.of(0)
     assert set(model.of(8).rvs(50, 1)) == {1, 2}
     assert Locality.fit(spreads.head(0)) is None
-
-
-def test_shares_of_correlated_jobs_have_the_interval_of_fewer() -> None:
-    """Of two users one has two jobs of one GPU, the other one of these and one of eight.
-
-    The sums of their residuals of the share 0.75 are 0.5 and -0.5, so that its variance is
-    2 * (0.25 + 0.25) / 4^2 = 1/16, that of three independent jobs.
-    """
-    found = GangSizeDistribution.fit([1, 1, 1, 8], cluster=["a", "a", "b", "b"])
-    assert found.shares == (0.75, 0.25)
-    z = 1.96
-    middle, half = (0.75 + z**2 / 6) / (1 + z**2 / 3), (0.1875 / 3 + z**2 / 36) ** 0.5
-    assert found.low[0] == pytest.approx(middle - z * half / (1 + z**2 / 3))
 
 
 def test_utilisation_by_hand() -> None:
