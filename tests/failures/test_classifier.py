@@ -23,6 +23,7 @@ from philly_analysis.failures import (
 from philly_analysis.failures.lines import message, split_lines
 
 CASES = tomllib.loads(Path(__file__).with_name("classifier.toml").read_text("utf-8"))
+CRASH = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
 
 
 @pytest.mark.parametrize("case", CASES["cascade"], ids=lambda case: case["name"])
@@ -48,33 +49,29 @@ def test_endings_without_a_cause_have_no_reason_but_a_fine_label(case: dict[str,
     ("steps", "reason"), [(20, "Traceback from crash"), (2000, "No signature")]
 )
 def test_an_exception_long_before_progress_did_not_end_the_program(steps: int, reason: str) -> None:
-    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
-    text = error + "".join(f"step {i} loss 0.25 rate 0.001\n" for i in range(steps))
+    text = CRASH + "".join(f"step {i} loss 0.25 rate 0.001\n" for i in range(steps))
     assert classify_text(text).reason == reason
 
 
 def test_sixteen_kib_after_an_exception_may_come_from_a_buffer() -> None:
-    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
     after = "\n".join(f"step {i} loss 0.25 rate 0.001 ".ljust(64, "=") for i in range(256))
-    assert classify_text(error + after).reason == "Traceback from crash"
-    assert classify_text(error + after + "=").reason == NO_SIGNATURE
+    assert classify_text(CRASH + after).reason == "Traceback from crash"
+    assert classify_text(CRASH + after + "=").reason == NO_SIGNATURE
 
 
 def test_the_last_of_the_runs_in_a_log_decides() -> None:
     head = "2020-07-22 00:28:33,917 INFO inference.py line 78 Namespace(batch_size=1)\n"
     head += "2020-07-22 00:28:33,918 INFO inference.py line 79 => creating model ...\n"
-    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
-    assert classify_text(head + error).reason == "Traceback from crash"
+    assert classify_text(head + CRASH).reason == "Traceback from crash"
     later = head.replace("07-22", "08-04").replace("size=1", "size=16")
-    assert classify_text(head + error + later).reason == "No signature"
-    assert classify_text(head + error + later + error).reason == "Traceback from crash"
+    assert classify_text(head + CRASH + later).reason == "No signature"
+    assert classify_text(head + CRASH + later + CRASH).reason == "Traceback from crash"
 
 
 def test_a_service_that_logs_on_after_an_exception_did_not_fail() -> None:
-    error = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: x\n'
     after = "".join(f"[I 11:23:{i % 60:02}.797 App] 302 GET / (127.0.0.1)\n" for i in range(600))
-    assert classify_text(error + after[:1000]).reason == "Traceback from crash"
-    assert classify_text(error + after).reason == "No signature"
+    assert classify_text(CRASH + after[:1000]).reason == "Traceback from crash"
+    assert classify_text(CRASH + after).reason == "No signature"
 
 
 def test_what_a_configuring_script_probes_is_no_failure() -> None:

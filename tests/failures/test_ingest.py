@@ -12,11 +12,13 @@ from philly_analysis import ingest
 from philly_analysis.errors import InputError
 from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.trace import Trace
+from tests.ingest.conftest import attempt, job, write_archive
 
 Rows = list[tuple[Any, ...]]
 Ingested = Callable[..., tuple[Rows, Rows, Account]]
 
 OOM = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+DAY = "2017-10-10"
 JOBS = [
     # job, status, attempts as (start, end), machine
     ("application_1", "Failed", [("10:00:00", "10:05:00"), ("10:06:00", "10:09:00")], "m1"),
@@ -30,29 +32,17 @@ JOBS = [
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     """Write a small raw archive."""
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    day = "2017-10-10"
     log = [
-        {
-            "jobid": job,
-            "status": status,
-            "vc": "v",
-            "user": "u",
-            "submitted_time": f"{day} 09:00:00",
-            "attempts": [
-                {"start_time": f"{day} {start}", "end_time": f"{day} {end}", "detail": detail}
-                for start, end in attempts
-            ],
-        }
-        for job, status, attempts, machine in JOBS
-        for detail in [[{"ip": machine, "gpus": ["gpu0"]}]]
+        job(
+            name,
+            [attempt(f"{DAY} {start}", f"{DAY} {end}", **{machine: 1}) for start, end in attempts],
+            status=status,
+            submitted_time=f"{DAY} 09:00:00",
+        )
+        for name, status, attempts, machine in JOBS
     ]
-    (folder / "cluster_job_log").write_text(json.dumps(log))
-    (folder / "cluster_machine_list").write_text(
-        "machineId, number of GPUs, single GPU mem\nm1,2,12GB\nm2,2,12GB\nm3,2,12GB\n"
-    )
-    return folder
+    machines = ["m1,2,12GB", "m2,2,12GB", "m3,2,12GB"]
+    return write_archive(tmp_path / "raw", log, cluster_machine_list=machines)
 
 
 @pytest.fixture
