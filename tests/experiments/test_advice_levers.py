@@ -13,7 +13,7 @@ from philly_analysis.simulator.policies import Easy, Fifo, Philly, Qssf
 from philly_analysis.trace import Trace
 from philly_analysis.workload import AttemptSpec
 from tests.experiments.test_advice import GIVEN, LEVER, H, applied, job, scenario
-from tests.support.clusters import frame, trace_of
+from tests.support.clusters import trace_of
 
 
 def run_times(change: Change) -> dict[str, list[float]]:
@@ -81,17 +81,11 @@ def test_servers_to_repair_have_many_failures_that_are_not_user_errors(tmp_path:
         tmp_path / "t",
         [(name, "v", "u", 1, 10 * i, "Failed") for i, name in enumerate(names)],
         [(name, 1, 10 * i, 10 * i + 5) for i, name in enumerate(names)],
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", 4), ("m1", 4)]),
-        placements=frame(
-            "placements",
-            ("job_id", "attempt", "machine_id", "gpu"),
-            [(name, 1, f"m{i // 20}", 0) for i, name in enumerate(names)],
-        ),
-        failures=frame(
-            "failures",
-            ("job_id", "attempt", "reason"),
-            [(n, 1, "MPI runtime failure" if n < "j20" else "Syntax error") for n in failed],
-        ),
+        machines={"m0": 4, "m1": 4},
+        placements=[(name, 1, f"m{i // 20}", 0) for i, name in enumerate(names)],
+        failures=[
+            (name, 1, "MPI runtime failure" if name < "j20" else "Syntax error") for name in failed
+        ],
     )
     with Trace(path) as trace:
         _, known = recorded_scenario(trace)

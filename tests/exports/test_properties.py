@@ -15,12 +15,11 @@ from philly_analysis.errors import ExportError, WorkloadError
 from philly_analysis.exports import validate
 from philly_analysis.exports.sanitize import PLAIN_NAME, plain_names
 from philly_analysis.exports.writer import FORMATS
-from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.writer import write_trace
 from philly_analysis.workload import Workload
 from tests.exports.conftest import Exporter
 from tests.exports.tiny import TINY
 from tests.support import strategies
+from tests.support.clusters import write_tables
 
 DIALECTS = [(f.name, d.name) for f in FORMATS.values() for d in f.dialects]
 
@@ -38,10 +37,7 @@ def test_any_valid_trace_is_exported_or_refused(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("drawn")
-    trace = write_trace(
-        folder / "trace", drawn, Manifest(name="drawn", source="test", synthetic=True)
-    )
-    workload = Workload.from_trace(trace)
+    workload = Workload.from_trace(write_tables(folder / "trace", drawn))
     for name, dialect in DIALECTS:
         file = folder / f"{name}-{dialect}"
         path = speeds.get((name, dialect))

@@ -28,10 +28,9 @@ from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import figures
 from philly_analysis.results.formatting import bind_units, number
 from philly_analysis.results.result import Comparison, Result
-from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
+from tests.support.clusters import trace_of
 from tests.support.facts import verdict
 from tests.support.html_page import Page
 from tests.support.repository import SAMPLE
@@ -161,8 +160,7 @@ def test_no_line_ends_between_a_number_and_its_unit_and_code_is_left_as_it_is(pa
 
 def test_a_card_names_what_a_trace_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {FRONT: CHAPTERS[FRONT]})
-    manifest = Manifest(name="t", source="test", synthetic=True)
-    path = write_trace(tmp_path / "t", {"jobs": JOBS, "attempts": ATTEMPTS}, manifest)
+    path = trace_of(tmp_path / "t", JOBS, ATTEMPTS)
     first = report(path, tmp_path / "out").html
     assert (
         '<p class="headline">Not recorded</p>' in first
