@@ -12,10 +12,9 @@ import pytest
 from philly_analysis import Result, analyze
 from philly_analysis.analyses import job_status, overview, queueing_delay, retries, workload_account
 from philly_analysis.analyses.published import compare_published
-from philly_analysis.trace.manifest import Account, Manifest, Sample
+from philly_analysis.trace.manifest import Account, Sample
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
-from tests.support.clusters import MakeTrace, frame
+from tests.support.clusters import MakeTrace, frame, write_tables
 from tests.support.small_traces import ATTEMPTS, JOBS, MACHINES, at, paper_trace
 
 # minutes; the log ends at 60 with job d still running
@@ -115,13 +114,12 @@ def test_overview_counts_days_gaps_and_rejects(tmp_path: Path) -> None:
             "util_pct": [[1.0] * 4, [2.0] * 4, [3.0] * 8, [None] * 8],
         }
     )
-    manifest = Manifest(
-        name="t", source="philly", synthetic=False, accounts=(Account("jobs", 4, 3, {"bad": 1}),)
-    )
-    path = write_trace(
+    path = write_tables(
         tmp_path / "t",
         {"jobs": JOBS, "attempts": ATTEMPTS, "machines": MACHINES, "gpu_samples": samples},
-        manifest,
+        "philly",
+        synthetic=False,
+        accounts=(Account("jobs", 4, 3, {"bad": 1}),),
     )
     with Trace(path) as trace:
         result = overview.compute(trace)

@@ -22,10 +22,9 @@ from philly_analysis.analyses import (
     wait_states,
 )
 from philly_analysis.report.findings import ANALYSES, PHILLY_ONLY, lacking, relevant
-from philly_analysis.trace.manifest import Input, Manifest
+from philly_analysis.trace.manifest import Input
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
-from tests.support.clusters import MakeTrace, frame, random_tables, table_of, write_tables
+from tests.support.clusters import MakeTrace, frame, random_tables, write_tables
 from tests.support.facts import number
 from tests.support.small_traces import paper_trace
 
@@ -232,10 +231,9 @@ def test_output_tells_of_servers_that_the_scheduler_did_not_see_fail(make_trace:
 def test_phillys_own_sections_are_for_phillys_traces(
     tmp_path: Path, source: str, files: tuple[str, ...], philly: bool
 ) -> None:
-    jobs = table_of("jobs", [("a", "v", "u", 1, 0, "Pass")])
+    jobs = [("a", "v", "u", 1, 0, "Pass")]
     inputs = tuple(Input(file, 0, "") for file in files)
-    manifest = Manifest(name="t", source=source, synthetic=True, inputs=inputs)
-    with Trace(write_trace(tmp_path / "t", {"jobs": jobs}, manifest)) as trace:
+    with Trace(write_tables(tmp_path / "t", {"jobs": jobs}, source, inputs=inputs)) as trace:
         assert set(ANALYSES) - set(relevant(trace)) == (set() if philly else PHILLY_ONLY)
 
 

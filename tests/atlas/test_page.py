@@ -26,9 +26,8 @@ from philly_analysis.ingest.table.table_map import SHIPPED
 from philly_analysis.results import figures
 from philly_analysis.results.formatting import bind_units
 from philly_analysis.results.result import Result
-from philly_analysis.trace.manifest import Manifest, Sample
-from philly_analysis.trace.writer import write_trace
-from tests.support.clusters import random_tables, trace_of
+from philly_analysis.trace.manifest import Sample
+from tests.support.clusters import random_tables, trace_of, write_tables
 from tests.support.drawn_data import misleading
 from tests.support.html_page import Page
 
@@ -46,10 +45,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
             user=pl.col("job_id").str.tail(2) + HOSTILE
         )
         sample = Sample(f"{HOSTILE} only.", ("status",)) if seed else None
-        manifest = Manifest(
-            name=name, source="table", synthetic=True, notes=(HOSTILE,), sample=sample
-        )
-        paths.append(write_trace(folder / f"t{seed}", tables, manifest))
+        out = folder / f"t{seed}"
+        paths.append(write_tables(out, tables, "table", name=name, notes=(HOSTILE,), sample=sample))
     (folder / "public" / "acme-2023").mkdir(parents=True)
     result = atlas(paths, folder / "atlas", datasets=folder / "public")
     return folder / "atlas", result

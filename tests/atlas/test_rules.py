@@ -14,12 +14,11 @@ from philly_analysis.atlas.evaluation import evaluate
 from philly_analysis.atlas.profile import LACKS, describe
 from philly_analysis.atlas.resampling import FEWEST_BLOCKS, Estimate
 from philly_analysis.study.published_numbers import numbers
-from philly_analysis.trace.manifest import SELECTION_CRITERIA, Manifest, Sample
+from philly_analysis.trace.manifest import SELECTION_CRITERIA, Sample
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
-from tests.support.clusters import frame, table_of
+from tests.support.clusters import Rows, frame, write_tables
 
 FOLDER = Path(catalogue.__file__).parent
 ABOVE = next(c for c in CLAIMS.values() if c.above)
@@ -85,9 +84,8 @@ def cluster(
         jobs.append((f"j{i}", None, user, 1, 60 * i, None))
         attempts.append((f"j{i}", 1, run_s, 1))
     columns = ("job_id", "attempt", "run_s", "gpus")
-    tables = {"jobs": table_of("jobs", jobs), "attempts": frame("attempts", columns, attempts)}
-    manifest = Manifest(name="t", source="test", synthetic=False, sample=sample)
-    return Trace(write_trace(folder / "t", tables, manifest))
+    tables: dict[str, Rows] = {"jobs": jobs, "attempts": frame("attempts", columns, attempts)}
+    return Trace(write_tables(folder / "t", tables, synthetic=False, sample=sample))
 
 
 SHORT = CLAIMS["jobs_are_short"]

@@ -56,16 +56,17 @@ def tables_of(**given: Rows) -> dict[str, pl.DataFrame]:
 
 
 def write_tables(
-    out: Path,
+    out: str | Path,
     tables: Mapping[str, Rows],
     source: str = "test",
     *,
     name: str = "t",
     synthetic: bool = True,
     force: bool = False,
+    **others: Any,
 ) -> Path:
-    """Write tables as a trace."""
-    manifest = Manifest(name=name, source=source, synthetic=synthetic)
+    """Write tables as a trace, with other fields of its manifest."""
+    manifest = Manifest(name=name, source=source, synthetic=synthetic, **others)
     return write_trace(out, tables_of(**tables), manifest, force=force)
 
 

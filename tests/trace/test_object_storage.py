@@ -18,10 +18,9 @@ from philly_analysis.trace.checksums import digest
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.object_storage import fetch_raw, fetch_trace, is_address
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.writer import write_trace
 from tests.ingest.test_slurm import LINES
 from tests.ingest.test_slurm import write as slurm
-from tests.support.clusters import random_tables
+from tests.support.clusters import random_tables, write_tables
 from tests.support.command_line import invoke, run
 
 fsspec = pytest.importorskip("fsspec")
@@ -62,8 +61,7 @@ def store(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 def put(out: str, seed: int = 1, *, force: bool = False) -> None:
-    manifest = Manifest(name="ours", source="test", synthetic=True)
-    write_trace(out, random_tables(seed), manifest, force=force)
+    write_tables(out, random_tables(seed), name="ours", force=force)
 
 
 def test_addresses_and_paths_differ() -> None:
@@ -192,7 +190,7 @@ def test_a_trace_on_the_storage_is_replaced_only_by_force(store: Store) -> None:
 def test_files_of_a_replaced_trace_are_removed(store: Store) -> None:
     put(ADDRESS)
     alone = {name: random_tables(1)[name] for name in ("jobs", "attempts")}
-    write_trace(ADDRESS, alone, Manifest(name="ours", source="test", synthetic=True), force=True)
+    write_tables(ADDRESS, alone, name="ours", force=True)
     there = {key.rpartition("/")[2] for key in store.store}
     assert there == {"jobs.parquet", "attempts.parquet", MANIFEST}
 
