@@ -1,7 +1,6 @@
 """Check placement costs: Table 4's cells, properties, and replayed recorded placements."""
 
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -20,8 +19,10 @@ from philly_analysis.simulator.speed.recorded import recorded_allocation
 from philly_analysis.study.utilisation import table_4
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Stay, Workload, fleet
+from tests.exports.tiny import workload_of
 from tests.simulator.drawn import job, machines
 from tests.simulator.test_simulation import MACHINES, workload
+from tests.support.clusters import table_of
 from tests.support.repository import SAMPLE
 
 
@@ -161,21 +162,11 @@ def test_a_what_if_is_given_back_by_its_own_placements(policy: str, tmp_path: Pa
 def test_a_recorded_spread_slows_a_job_once(tmp_path: Path) -> None:
     """A gang that took 117 s on two servers takes 100 s on one, whatever had no length."""
     took_s = round(100 * 114.8 / 98.0, 6)
-    load = workload(2)
-    begin = load.jobs.pl()["submitted_at"][0]
-    end = begin + timedelta(microseconds=round(took_s * 1e6))
-    jobs = load.jobs.pl().with_columns(submitted_at=begin, gpus=pl.Series([2, 1]))
-    held = [("j0", "m0", 0), ("j0", "m1", 0), ("j1", "m0", 1)]
-    spread = Workload(
-        name="two",
-        jobs=jobs,
-        attempts=pl.DataFrame({"job_id": ["j0", "j1"], "attempt": 1, "gpus": [2, 1]}).with_columns(
-            started_at=begin, ended_at=pl.Series([end, begin])
-        ),
-        machines=pl.DataFrame([{"machine_id": f"m{i}", "gpus": 2} for i in range(2)]),
-        placements=pl.DataFrame(
-            [{"job_id": j, "attempt": 1, "machine_id": m, "gpu": gpu} for j, m, gpu in held]
-        ),
+    held = [("j0", 1, "m0", 0), ("j0", 1, "m1", 0), ("j1", 1, "m0", 1)]
+    spread = replace(
+        workload_of("two", [("j0", 2, 0, [(0, took_s)]), ("j1", 1, 0, [(0, 0)])]),
+        machines=table_of("machines", {"m0": 2, "m1": 2}),
+        placements=table_of("placements", held),
     )
     for policy, seconds in (("recorded", took_s), ("fifo", 100.0)):
         out = simulate(spread, policy, tmp_path / policy, speed="locality")
