@@ -1,9 +1,9 @@
-"""The public verbs, from which the command line is made.
+"""Public functions of the package, from which the command line is made.
 
 Positional parameters are arguments of the command, keyword-only parameters are its options, and
-the first sentence on a parameter is its help; commands in a docstring are its examples. An
-annotation names first the type that a shell gives. Functions import the packages that do the work,
-so that importing this one is fast.
+the first sentence on a parameter is its help; commands in a docstring are its examples. The
+first type of an annotation is the one that the command line parses. Functions import the packages
+that do the work, so that importing this one is fast.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def ingest(
 ) -> Trace:
     """Turn raw logs into a trace, with an account of every row.
 
-    Appending gives the trace that one ingest of all raw files would give. The trace can be opened
-    at every moment, as it was or as it will be. Files that were read before are skipped.
+    Appending produces the same trace as one ingest of all raw files, and skips files that were read
+    before. Readers that open the trace meanwhile see the old or the new version.
 
     Parameters
     ----------
@@ -290,9 +290,9 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per column of each table: table, column, type, unit, null, meaning. Of a trace one
-        row per table: table, rows (null: absent), read and rejected (raw rows; null where the
-        source has none for it), why, one row is.
+        Without a trace, one row per column of each table: table, column, type, unit, null, meaning.
+        With a trace, one row per table: table; rows (null: the table is absent); read and rejected,
+        its raw rows (null: the source has no such file); why rows were rejected; what one row is.
 
     Examples
     --------
@@ -317,9 +317,9 @@ def verify(trace: TraceLike) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per file: file, bytes, state: ``as written``, ``damaged``, ``missing``, or ``not
-        known`` in a trace from before checksums were recorded. Damaged results of computations are
-        removed, to be computed again: ``damaged, removed``.
+        One row per file: file, bytes, state. The state is ``intact``, ``damaged``, ``missing``, or
+        ``not known`` in a trace without checksums. Damaged cached results are removed, and computed
+        again when they are needed: ``damaged, removed``.
 
     Raises
     ------
@@ -595,8 +595,8 @@ def report(
     Raises
     ------
     InputError
-        There are no workers, or a model is given with what only a trace has: findings of one's own
-        or a run policy.
+        There are no workers, or a model is combined with options that require a trace: findings
+        of one's own or a run policy.
     TraceError
         The folder is not a trace, the trace is open with another run policy, or the report cannot
         be written.
@@ -1021,8 +1021,9 @@ def export(
         Gangs of sizes that the reader refuses: drop them, round the size, or split the job.
         Rounding keeps GPU-seconds.
     estimates
-        Run-time estimates for the scheduler, where the format has a field for them. ``rounded``
-        as users ask for time; ``history``: from the user's earlier jobs. By default the format's.
+        Run-time estimates for the scheduler, where the format has a field for them. ``rounded``:
+        overestimated and rounded up, as users request time; ``history``: from the user's earlier
+        jobs. By default the format's.
     partial
         Write even if the reader accepts under 99 % of the jobs or of the GPU time.
     force
@@ -1129,7 +1130,7 @@ def simulate(
     force: bool = False,
     executor: Executor | None = None,
 ) -> Trace:
-    """Run a workload under a policy, and write what happens.
+    """Simulate a workload under a policy, and write a trace.
 
     Parameters
     ----------
@@ -1322,7 +1323,7 @@ def sweep(
     loads
         Offered load, to which submissions are rescaled in time.
     seeds
-        Workloads drawn from each model; from 3 there are intervals. Or their seeds.
+        Number of workloads drawn from each model, or a list of seeds. Intervals need at least 3.
     knobs
         A knob of the policies that have it; repeat for several values. ``policy.knob`` sets that
         of one policy.

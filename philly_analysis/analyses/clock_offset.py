@@ -1,4 +1,4 @@
-"""Estimate the clock offset between GPU samples and the job log from utilisation at attempt ends.
+"""Estimate the clock offset of GPU samples from the job log, by period, at attempt ends.
 
 The estimate needs GPUs that become idle when attempts end. It is undecided if the next attempt
 starts at once or samples are few. An offset found in one period need not apply to another.

@@ -1,6 +1,6 @@
-"""Check whether a trace has all jobs of its cluster: else causes of waits cannot be determined.
+"""Detect traces that lack jobs of their cluster, whose causes of waits cannot be determined.
 
-The other jobs' GPUs look free. Waits for them would then have no cause, or a wrong one.
+GPUs of missing jobs look free, so waits for these GPUs have no cause, or a wrong one.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _LITTLE_USED = 0.25
 """Share of GPUs allocated below which others are suspected to be in use."""
 
 _MOSTLY = 0.5
-"""Share of unexplained waiting time from which a little used cluster is not believed."""
+"""Share of unexplained waiting time from which a little used cluster's trace is incomplete."""
 
 
 def missing_jobs(trace: Trace) -> str:

@@ -1,4 +1,4 @@
-"""List rows excluded from run times and waits, and gaps in the samples, with their reasons."""
+"""Describe rows excluded from run times and waits, and gaps in the samples, as caveats."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Estimate the GPU time lost to failures, and the savings of the study's guidelines (section 5).
+"""Estimate GPU time lost to failures, and savings of the study's guidelines (ATC'19, section 5).
 
 Not all GPU time until a failure is lost if runs write checkpoints. The savings are computed on the
 jobs from which the rules were derived, and are smaller on others. They do not add up.

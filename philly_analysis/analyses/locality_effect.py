@@ -1,7 +1,8 @@
 """Estimate the effect of spreading a gang over more servers than needed on its utilisation.
 
-Not an experiment: the scheduler chose which gangs to spread, and its reason (a full cluster) may
-lower utilisation too. Few strata have both spread and packed attempts, so intervals are wide.
+The estimate is observational: the scheduler chose which gangs to spread, and its reason (a full
+cluster) may lower utilisation too. Few strata have both spread and packed attempts, so intervals
+are wide.
 """
 
 from dataclasses import asdict, dataclass

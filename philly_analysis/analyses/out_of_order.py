@@ -1,4 +1,4 @@
-"""Report out-of-order starts, and whether they delayed the overtaken attempts (section 3.1).
+"""Report out-of-order starts, and whether overtaken gangs could have run (ATC'19, section 3.1).
 
 Overtaking is derived from starts and arrivals alone. Whether the overtaken attempt could have been
 placed is derived from free GPUs; a quota that is not in the log may have delayed it as well.

@@ -1,4 +1,4 @@
-"""Queueing delay by virtual cluster and gang size (ATC'19, Figure 3).
+"""Report queueing delay by virtual cluster and gang size (ATC'19, Figure 3).
 
 A wait is the time from submission, or from the end of the attempt before, to the start. Sources
 differ in what they call submission; `wait_states` reports time held by dependencies or begin

@@ -1,4 +1,4 @@
-"""Compare the run times of jobs under the three run policies.
+"""Compare three definitions of a job's run time: span, sum of attempts, last attempt.
 
 A run policy derives the run time of a job from its attempts. The policies only differ for jobs of
 several attempts.

@@ -1,6 +1,6 @@
-"""Report waits by day.
+"""Report the median and 90th percentile of waits by day.
 
-A wait counts on the day of its start, which may be the day before the cluster was full.
+Each wait counts on the day on which it begins, not on that of the attempt's start.
 """
 
 import pandas as pd

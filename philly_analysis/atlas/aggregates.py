@@ -1,4 +1,4 @@
-"""Answer claims from what publishers released beside job logs: summaries, curves, fault logs."""
+"""Evaluate claims on published aggregates: summaries, curves, fault logs."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class Aggregate:
     block
         What the rows' column ``user`` holds, in the plural; empty: weeks or days are resampled.
     note
-        What it counts otherwise than the claim.
+        Difference between its counts and the claim's definition.
     """
 
     select: str

@@ -1,4 +1,4 @@
-"""Measure how submissions follow the day and the week, and how they cluster."""
+"""Define measures of daily and weekly cycles, and of burstiness, of submissions."""
 
 import numpy as np
 import pandas as pd

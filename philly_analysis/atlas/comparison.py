@@ -18,7 +18,7 @@ def compare_clusters(
 ) -> list[str]:
     """Return three sentences: how far a cluster agrees, where not, and what is extreme.
 
-    Without a claim to compare they are two: that there is none, and why.
+    If no claim can be compared, return two sentences: that fact, and why.
 
     Parameters
     ----------

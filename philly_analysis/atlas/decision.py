@@ -1,4 +1,4 @@
-"""Decide a claim from its rows: enough of them, an effect with its interval, a verdict."""
+"""Evaluate a claim on a trace: check the sample size, estimate the effect, return a verdict."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ def decide(undecided: Finding, claim: Claim, rows: pd.DataFrame, block: str = ""
 
 
 def _too_few(claim: Claim, rows: pd.DataFrame, r: Resampling) -> str:
-    """Return what there are too few of: observations, events or blocks; empty if enough."""
+    """Return why the sample is too small: too few observations, events or blocks; else empty."""
     for counts, fewest in (
         (claim.measure.groups, FEWEST_ROWS),
         (claim.measure.events, FEWEST_EVENTS),

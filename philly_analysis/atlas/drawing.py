@@ -1,4 +1,4 @@
-"""Draw a claim's axis, one answer in a cell, and the panel of one trace as small SVG figures."""
+"""Draw a claim's axis, matrix cells and per-trace panels as SVG."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -108,8 +108,8 @@ def cell(claim: Claim, finding: Finding) -> str:
     """Draw the effect of an answer and its interval in a cell of the matrix.
 
     The colour is that of the text around it, the shape of the marker is that of the verdict:
-    a disc, a cross, a diamond, a square. A marker that is not filled rests on aggregates, a small
-    one on a printed number.
+    a disc, a cross, a diamond, a square. Hollow markers are of aggregates, small ones of printed
+    numbers.
     """
     at, low, high = (_CELL_W / 2 * (1 + 0.84 * position(claim, v)) for v in astuple(finding.effect))
     y = _CELL_H / 2

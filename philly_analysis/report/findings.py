@@ -169,7 +169,7 @@ def list_findings(words: str = "") -> Findings:
     Raises
     ------
     UnknownNameError
-        None has.
+        No finding matches.
     """
     table = Findings(ANALYSES).df()
     texts = table["analysis"] + " " + table["question"] + " " + table["chapter"]

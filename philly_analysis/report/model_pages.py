@@ -1,4 +1,4 @@
-"""Write the page of a workload model: what another month of its jobs looks like."""
+"""Write the page of a workload model: its fit, and the predictive distribution of a month."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A page that was written: show it in a notebook, or save it elsewhere."""
+"""Report page: show it in a notebook, open it in a browser, or save a copy."""
 
 import shutil
 import webbrowser
@@ -66,7 +66,7 @@ class Page(SuggestsNames):
 
 @contextmanager
 def replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
-    """Give a new folder that atomically replaces the report at `out` when the block ends.
+    """Yield a new folder that atomically replaces the report at `out` when the block ends.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the study printed about failures: its Table 7."""
+"""Failure statistics printed in the study (ATC'19, Table 7)."""
 
 from dataclasses import dataclass, fields
 from functools import cache

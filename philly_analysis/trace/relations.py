@@ -47,8 +47,9 @@ class Relation:
         of its SELECT. The line has ``binned by week of`` the table. The relation has the minutes
         of readings (``minutes``, ``sum_pct``) by the other columns, ``week`` and ``bin``.
     listed
-        True if the line has ``listed by week of`` the table: the relation has each reading that
-        starts in an interval: the other columns, ``week``, ``since``, ``minutes``, ``pct``.
+        True if the line has ``listed by week of`` the table: the relation has one row per reading
+        that starts in an interval, with the other columns, ``week``, ``since``, ``minutes`` and
+        ``pct``.
     """
 
     name: str

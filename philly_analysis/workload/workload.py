@@ -70,7 +70,7 @@ def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 
 def _interned(word: str | None) -> str | None:
-    """Return one shared string for equal ones, which each row would hold again."""
+    """Intern a string, so that equal values share memory."""
     return word and intern(word)
 
 
@@ -187,7 +187,7 @@ class Workload(SuggestsNames):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return what a trace of these jobs has under the name: ``users``, ``where``."""
+            """Return an attribute of the trace of these jobs, such as ``users`` and ``where``."""
             if not name.startswith("_") and Trace.has_name(name):
                 return getattr(Trace(self), name)
             return super(Workload, self).__getattr__(name)

@@ -1,4 +1,4 @@
-"""The layout of the Microsoft Philly archive: job log, machine list, utilisation files."""
+"""Write and check files in the Philly archive's layout: job log, machine list, utilisation."""
 
 import json
 from collections.abc import Mapping
@@ -38,10 +38,10 @@ def _clock(column: str) -> pl.Expr:
 
 
 def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
-    """Return the attempts that held GPUs nobody recorded, with bounds on when.
+    """Return attempts without recorded placements, with bounds on their start and end.
 
     An attempt of unknown size takes its job's gang, unless other attempts of the job are placed:
-    then the log knew its details, and it had none.
+    then it has no GPUs.
     """
     jobs = workload.jobs.pl().select("job_id", "submitted_at", gang="gpus")
     is_placed = pl.col("job_id").is_in(placed["job_id"].unique().implode())
@@ -119,7 +119,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
 
 
 def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines of the machine list: as its trace's list had them, if there was one."""
+    """Return the lines of the machine list: those of the archive's list, if the trace has it."""
     machines = workload.machines.pl()
     if machines["gpus_listed"].is_not_null().any():
         machines = machines.filter(pl.col("gpus_listed").is_not_null())

@@ -45,7 +45,7 @@ def cdf(
 
 
 def capacity_line(ax: Axes, gpus: int) -> None:
-    """Draw a dotted line at the GPUs of a cluster, and say how many they are."""
+    """Draw a dotted line at the GPU count of a cluster, with a label."""
     ax.axhline(gpus, color=INK, linestyle=":", linewidth=1)
     ax.annotate(
         f"{gpus:,} GPUs",

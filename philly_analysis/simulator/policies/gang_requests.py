@@ -1,4 +1,4 @@
-"""Schedule a gang's requests: hold GPUs, release them, back off, relax locality, repeat."""
+"""Compute when a gang requests GPUs, holds them, backs off and relaxes locality."""
 
 from collections.abc import Hashable, Iterator
 from math import floor

@@ -29,9 +29,9 @@ _Head = tuple[Entry, Iterator[Entry]]
 class MaxMin(PeriodicPolicy):
     """Max-min fairness in GPUs over users, or virtual clusters; first come, first served within.
 
-    Each round divides all GPUs anew: the next gang is the first that fits of the owner with the
-    fewest GPUs, or, of several, with the fewest GPU-seconds so far. If there are more owners than
-    gangs that fit, they take turns.
+    Each round divides all GPUs anew. Each step selects the owner with the fewest GPUs (of several,
+    with the fewest GPU-seconds so far) and allocates its first gang that fits. If there are more
+    owners than gangs that fit, they take turns.
 
     On GPUs of one kind this is Gavel's hierarchical policy, fairness above first come, first
     served, except that Gavel divides rounds. Not modelled: kinds of GPUs, weights.

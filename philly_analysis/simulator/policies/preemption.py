@@ -31,7 +31,7 @@ def find_gpus(plan: Plan, job: Job, *, consolidate: bool) -> Allocation | None:
 class Preemptive(Policy):
     """Serves jobs by :meth:`key` at all times, preempting those with greater keys.
 
-    A gang that does not fit even so is skipped; jobs behind it may use what is left. Of two jobs
+    A gang that still does not fit is skipped; later jobs may use the remaining GPUs. Of two jobs
     that share a GPU one may be preempted and the other continue.
     """
 

@@ -11,8 +11,8 @@ from math import ceil
 import numpy as np
 
 USERS_EFFICIENCY = 0.5
-"""Share of perfect scaling above which a user requests so many GPUs: Pollux' own rule for jobs
-that are well tuned (``get_configurations`` of its simulator)."""
+"""Least scaling efficiency at which a user requests a number of GPUs: Pollux' rule for well-tuned
+jobs (``get_configurations`` of its simulator)."""
 
 
 @dataclass(frozen=True)
