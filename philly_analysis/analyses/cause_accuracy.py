@@ -7,8 +7,8 @@ request, and when GPUs were reserved for other jobs.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.completeness import preferred
 from philly_analysis.analyses.delay_causes import COLORS
+from philly_analysis.analyses.shared.completeness import preferred
 from philly_analysis.results import Fact, Result, count, duration, figures, percent
 from philly_analysis.trace import Trace
 

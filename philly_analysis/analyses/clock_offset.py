@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from philly_analysis.analyses.clock_steps import WINDOW_MIN, clock_steps
+from philly_analysis.analyses.shared.clock_steps import WINDOW_MIN, clock_steps
 from philly_analysis.results import Fact, Result, count, count_note, duration, figures
 from philly_analysis.trace import Trace
 

@@ -8,7 +8,7 @@ count and by time differ because few waits are most of the waiting time.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.completeness import missing_jobs, preferred
+from philly_analysis.analyses.shared.completeness import missing_jobs, preferred
 from philly_analysis.results import (
     Fact,
     Facts,

@@ -7,7 +7,7 @@ jobs from which the rules were derived, and are smaller on others. They do not a
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, number, percent
 from philly_analysis.trace import Trace
 

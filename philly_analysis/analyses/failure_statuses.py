@@ -7,7 +7,7 @@ the out-of-memory killer.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, duration, figures, percent, share
 from philly_analysis.trace import Trace
 

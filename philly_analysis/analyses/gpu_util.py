@@ -8,10 +8,10 @@ counted.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import sample_gaps
-from philly_analysis.analyses.gang_sizes import trend
-from philly_analysis.analyses.published import is_philly, notebook_gap
-from philly_analysis.analyses.texts import TRENDS
+from philly_analysis.analyses.shared.exclusions import sample_gaps
+from philly_analysis.analyses.shared.gang_sizes import trend
+from philly_analysis.analyses.shared.published import is_philly, notebook_gap
+from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import (
     Comparison,
     Fact,

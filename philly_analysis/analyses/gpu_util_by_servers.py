@@ -7,9 +7,9 @@ servers more often. `locality_effect` adjusts for these.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import trend
-from philly_analysis.analyses.texts import CAVEATS, TRENDS
-from philly_analysis.analyses.utilisation_curves import plot_curves
+from philly_analysis.analyses.shared.gang_sizes import trend
+from philly_analysis.analyses.shared.texts import CAVEATS, TRENDS
+from philly_analysis.analyses.shared.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
 from philly_analysis.trace import Trace
 

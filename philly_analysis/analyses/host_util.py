@@ -6,8 +6,8 @@ attempt holds a GPU of it, though other work may run there.
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import is_philly, notebook_gap
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.published import is_philly, notebook_gap
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, figures
 from philly_analysis.trace import Trace
 

@@ -6,7 +6,7 @@ The comparison measures the effect of the definitions on this trace, not which i
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import is_philly, notebook_gap
+from philly_analysis.analyses.shared.published import is_philly, notebook_gap
 from philly_analysis.results import (
     Comparison,
     Fact,

@@ -6,7 +6,7 @@ placed is derived from free GPUs; a quota that is not in the log may have delaye
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, gang_label, share, slug
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace

@@ -8,9 +8,9 @@ times. The largest virtual clusters dominate quantiles over all of them.
 import numpy as np
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
-from philly_analysis.analyses.texts import TRENDS
+from philly_analysis.analyses.shared.exclusions import excluded
+from philly_analysis.analyses.shared.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Fact, Result, count, duration, figures, rank_association, share
 from philly_analysis.trace import Trace
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.analyses.percentiles_by_group import GroupPercentiles
+from philly_analysis.analyses.shared.exclusions import excluded
+from philly_analysis.analyses.shared.percentiles_by_group import GroupPercentiles
 from philly_analysis.results import Result
 from philly_analysis.trace import Trace
 

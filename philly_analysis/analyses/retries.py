@@ -5,8 +5,8 @@ Retries are attempts of one job by the scheduler. Jobs that users submit again a
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import gang_facts, trend
-from philly_analysis.analyses.texts import TRENDS
+from philly_analysis.analyses.shared.gang_sizes import gang_facts, trend
+from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Facts, Result, count_note, figures, percent
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Trace

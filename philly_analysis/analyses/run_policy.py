@@ -6,7 +6,7 @@ several attempts.
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import duration_curves
+from philly_analysis.analyses.shared.gang_sizes import duration_curves
 from philly_analysis.results import Fact, Result, count, duration, figures, share
 from philly_analysis.trace import Trace
 

@@ -6,9 +6,9 @@ policy of the trace defines a job's run time, and the report names it.
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import excluded
-from philly_analysis.analyses.gang_sizes import duration_curves, gang_facts, trend
-from philly_analysis.analyses.texts import TRENDS
+from philly_analysis.analyses.shared.exclusions import excluded
+from philly_analysis.analyses.shared.gang_sizes import duration_curves, gang_facts, trend
+from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Fact, Result, count, duration, figures, gang_label, share
 from philly_analysis.trace import Trace
 

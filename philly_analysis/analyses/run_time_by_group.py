@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.percentiles_by_group import GroupPercentiles
+from philly_analysis.analyses.shared.percentiles_by_group import GroupPercentiles
 from philly_analysis.results import Result, count_note
 from philly_analysis.trace import Trace
 

@@ -6,8 +6,8 @@ Limits are often the default of a queue, not an estimate. Runs that reach their 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import gang_facts
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.gang_sizes import gang_facts
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import (
     Fact,
     Result,

@@ -5,8 +5,8 @@ The curves are conditional on failure: they do not show how likely a run is to f
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.gang_sizes import duration_curves, trend
-from philly_analysis.analyses.texts import TRENDS
+from philly_analysis.analyses.shared.gang_sizes import duration_curves, trend
+from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Fact, Result, duration, figures, slug
 from philly_analysis.study import DEMAND_BUCKETS
 from philly_analysis.trace import Trace

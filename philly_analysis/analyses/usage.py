@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import excluded, sample_gaps
+from philly_analysis.analyses.shared.exclusions import excluded, sample_gaps
 from philly_analysis.results import UNNAMED, Fact, Result, duration, figures, number, share
 from philly_analysis.trace import Trace
 

@@ -7,7 +7,7 @@ of the two. Sources without reasons have pending time only.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import excluded
+from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.results import (
     Fact,
     Result,

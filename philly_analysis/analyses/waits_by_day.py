@@ -6,7 +6,7 @@ Each wait counts on the day on which it begins, not on that of the attempt's sta
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.exclusions import excluded
+from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.results import Fact, Result, duration, figures, number
 from philly_analysis.trace import Trace
 

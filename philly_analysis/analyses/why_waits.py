@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.completeness import missing_jobs, preferred
-from philly_analysis.analyses.texts import texts
+from philly_analysis.analyses.shared.completeness import missing_jobs, preferred
+from philly_analysis.analyses.shared.texts import texts
 from philly_analysis.results import (
     Fact,
     Result,

@@ -7,7 +7,7 @@ empty. Users may request a spread.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import (
     UNNAMED,
     Fact,

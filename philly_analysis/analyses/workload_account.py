@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, number
 from philly_analysis.trace import Trace
 from philly_analysis.workload import account

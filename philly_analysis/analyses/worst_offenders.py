@@ -7,7 +7,7 @@ the total shows how high. Only GPUs allocated to one attempt count as idle, and 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.texts import CAVEATS
+from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import UNNAMED, Fact, Result, figures, number, share
 from philly_analysis.trace import Trace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import compare_published
+from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step

@@ -7,7 +7,7 @@ from typing import Protocol, SupportsIndex, TypeAlias, cast, overload
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.analyses.published import has_philly_layout
+from philly_analysis.analyses.shared.published import has_philly_layout
 from philly_analysis.errors import SuggestsNames, UnknownNameError
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.results import Result

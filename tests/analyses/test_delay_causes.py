@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from philly_analysis.analyses import completeness, delay_causes, why_waits
+from philly_analysis.analyses import delay_causes, why_waits
+from philly_analysis.analyses.shared import completeness
 from philly_analysis.simulator.simulation import simulate
 from philly_analysis.trace.manifest import Sample
 from philly_analysis.trace.trace import Trace

@@ -11,7 +11,7 @@ import pytest
 
 from philly_analysis import Result, analyze
 from philly_analysis.analyses import job_status, overview, queueing_delay, retries, workload_account
-from philly_analysis.analyses.published import compare_published
+from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.trace.manifest import Account, Sample
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import MakeTrace, frame, write_tables

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import rankdata
 
 from philly_analysis import Result, Trace, advise, ingest, simulate
-from philly_analysis.analyses import completeness
+from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.baseline import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from philly_analysis.analyses import completeness
+from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.baseline import Baseline, fit_baseline
 from philly_analysis.experiments.advice.gains import MONTH_D

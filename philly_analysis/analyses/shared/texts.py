@@ -6,8 +6,8 @@ from typing import Any
 
 
 def texts(file: str) -> dict[str, Any]:
-    """Return the tables of a TOML file of this package."""
-    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+    """Return the tables of a TOML file of the findings."""
+    return tomllib.loads(Path(__file__).parents[1].joinpath(file).read_text("utf-8"))
 
 
 TRENDS: dict[str, dict[str, str]] = texts("trends.toml")
