@@ -20,37 +20,53 @@ with held as (
     a.started_at,
     a.ended_at
   from indexed_gpus as p
-  inner join attempts as a using (job_id, attempt)
+  inner join attempts as a
+    on p.job_id = a.job_id and p.attempt = a.attempt
   where a.started_at is not null and a.ended_at is not null
+),
+
+met as (
+  -- an attempt of no length overlaps with none
+  select
+    job_id,
+    attempt,
+    machine_id,
+    gpu,
+    coalesce(max(ended_at) over before_it > started_at, false)
+    or coalesce(min(started_at) over after_it < ended_at, false) as shared
+  from held
+  where ended_at > started_at
+  window
+    before_it as (
+      partition by machine_id, gpu
+      order by started_at, ended_at, job_id, attempt
+      rows between unbounded preceding and 1 preceding
+    ),
+    after_it as (
+      partition by machine_id, gpu
+      order by started_at, ended_at, job_id, attempt
+      rows between 1 following and 1 following
+    )
 )
 
 select
-  -- by start, so that later attempts do not number those of past weeks anew
-  row_number() over (order by started_at, job_id, attempt, machine_id, gpu)::integer as placement,
-  job_id,
-  attempt,
-  machine_id,
-  gpu,
-  date_trunc('minute', started_at) as from_at,
-  minute_end(ended_at) as until_at,
+  -- by start, so that later attempts do not number those of past weeks anew; rows come in this
+  -- order, so that sums over their readings are the same in each run
+  row_number() over (
+    order by h.started_at, h.job_id, h.attempt, h.machine_id, h.gpu
+  )::integer as placement,
+  h.job_id,
+  h.attempt,
+  h.machine_id,
+  h.gpu,
+  date_trunc('minute', h.started_at) as from_at,
+  minute_end(h.ended_at) as until_at,
   (seconds_between(from_at, until_at) / 60)::integer as expected_min,
-  -- an attempt of no length is compared with such ones only, and overlaps with none
-  case
-    when
-      ended_at > started_at
-      and (max(ended_at) over before_it > started_at or min(started_at) over after_it < ended_at)
-      then 'gpu_shared'
-    else 'gpu_exact'
-  end as attribution
-from held
-window
-  before_it as (
-    partition by machine_id, gpu, ended_at > started_at
-    order by started_at, ended_at, job_id, attempt
-    rows between unbounded preceding and 1 preceding
-  ),
-  after_it as (
-    partition by machine_id, gpu, ended_at > started_at
-    order by started_at, ended_at, job_id, attempt
-    rows between 1 following and 1 following
-  )
+  case when coalesce(met.shared, false) then 'gpu_shared' else 'gpu_exact' end as attribution
+from held as h
+left join met
+  on
+    h.job_id = met.job_id
+    and h.attempt = met.attempt
+    and h.machine_id = met.machine_id
+    and h.gpu = met.gpu

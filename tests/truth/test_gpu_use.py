@@ -7,6 +7,7 @@ import pytest
 
 from philly_analysis.trace.trace import Trace
 from tests.truth import reference
+from tests.truth.conftest import Case
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,10 @@ def test_utilisation_of_every_held_gpu(name: str, request: pytest.FixtureRequest
         assert total == pytest.approx(math.fsum(seen.values), rel=1e-9, abs=1e-9), key
         average = pytest.approx(fmean(seen.values), rel=1e-9, abs=1e-9) if seen.values else None
         assert mean == average, key
+
+
+def test_placements_are_in_the_order_of_their_numbers(sample: Case) -> None:
+    # sums over their readings, and what-ifs that use them, are then the same in each run
+    with Trace(sample.trace) as trace:
+        numbers = [n for (n,) in trace.sql("select placement from placed_gpus").fetchall()]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) > 10_000
