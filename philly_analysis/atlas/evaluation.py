@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from philly_analysis.atlas.catalogue import CLAIMS
@@ -19,9 +20,9 @@ from philly_analysis.results import Result, count, unique_names
 from philly_analysis.trace import Trace
 
 _COLUMNS = [
-    *("claim", "cluster", "verdict", "evidence", "effect", "low", "high", "unit", "holds"),
-    *("absent", "n", "blocks", "block", "agree", "source", "why", "notes", "shipped"),
-]
+    "claim", "cluster", "verdict", "evidence", "effect", "low", "high", "unit", "holds",
+    "absent", "n", "blocks", "block", "agree", "source", "why", "notes", "shipped",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,8 @@ class Atlas:
     @property
     def all_answers(self) -> pd.DataFrame:
         """One row per answer with an effect, whatever it rests on."""
-        cells = self.evidence.values()
-        return answers_table(f for some in cells for f in some if f.effect.value == f.effect.value)
+        found = (f for some in self.evidence.values() for f in some)
+        return answers_table(f for f in found if not np.isnan(f.effect.value))
 
     @property
     def panels(self) -> pd.DataFrame:
