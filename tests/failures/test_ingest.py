@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.failure_output import kernel_log
 from philly_analysis.trace.manifest import Account
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive
@@ -190,6 +192,22 @@ def test_a_kernel_event_alone_makes_a_record_in_its_time_zone(
     assert [row[:7] for row in rows] == [
         ("application_1", 2, "CUDA failure", "AE", "gpu_fell_off_bus", "xid_off_bus", 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "around", "year"),
+    [
+        ("Jan  1 00:00:05 m1 kernel: x", datetime(2017, 12, 31, 23), 2018),
+        ("Dec 31 23:59:55 m1 kernel: x", datetime(2018, 1, 1, 1), 2017),
+        ("Oct 10 12:00:00 m1 kernel: x", datetime(2017, 10, 9), 2017),
+        ("Feb 29 12:00:00 m1 kernel: x", datetime(2017, 2, 1), 2016),
+    ],
+)
+def test_a_time_without_a_year_is_in_the_nearest_one(
+    text: str, around: datetime, year: int
+) -> None:
+    at, _ = kernel_log._parse_time(text, around, UTC)
+    assert at is not None and (at.year, f"{at:%b %e %H:%M:%S}") == (year, text[:15])
 
 
 @pytest.mark.parametrize("keep", [False, True])

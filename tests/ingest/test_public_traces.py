@@ -189,8 +189,9 @@ def test_pai(tmp_path: Path, ingested: Ingest) -> None:
     assert "1 of 4 tasks are of jobs that the job table lacks." in got.manifest.notes
     day = datetime(1970, 1, 1, 16)  # the second day begins there, in UTC+8
     assert got.rows(
-        "select job_id, gpus, gpu_frac, round(mem_gb, 3), submitted_at, status from jobs order by 1"
-    ) == [("a", 4, 0.5, 69.3, day, "Pass"), ("b", 4, 1.0, 20.0, day, None)]
+        "select job_id, gpus, gpu_frac, cpus, round(mem_gb, 3), submitted_at, status from jobs "
+        "order by 1"
+    ) == [("a", 4, 0.5, 30.0, 69.3, day, "Pass"), ("b", 4, 1.0, 12.0, 20.0, day, None)]
     times = [(day + MINUTE, day + 120 * MINUTE), (day + 60 * MINUTE, None)]
     assert got.rows("select started_at, ended_at from attempts order by all") == times
     machines = [("m1", 8, "V100"), ("m2", 0, None)]
