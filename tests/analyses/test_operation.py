@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -89,6 +90,13 @@ def test_time_asked_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
     # y did so in half of its attempts, z has nine
     assert result.sentences[-1].startswith("1 user of at least 10 attempts")
     assert result.sentences[-1].endswith(": x (6 of 10 attempts, 9.30 GPU hours unused).")
+
+
+def test_of_users_with_equal_unused_hours_the_first_by_name_is_listed_first() -> None:
+    rows = [(user, 0.05, 2.0) for user in ("b", "a", "c") for _ in range(10)]
+    runs = pd.DataFrame(rows, columns=["user", "used_frac", "unused_gpu_h"])
+    sentence = time_asked._largest_requests(runs)
+    assert re.findall(r"(\w) \(10 of 10", sentence) == ["a", "b", "c"]
 
 
 SLURM_REASONS = tomllib.loads(Path(__file__).with_name("slurm_reasons.toml").read_text("utf-8"))

@@ -92,6 +92,16 @@ def test_statuses_and_retries() -> None:
     assert Status.fit(JOBS.assign(status=None)) is None
 
 
+def test_attempts_are_drawn_by_gang_and_status() -> None:
+    rows = [(1, "Pass", 1), (1, "Failed", 4), (8, "Pass", 2), (8, "Failed", 3)]
+    jobs = pd.DataFrame(rows * 5, columns=["gpus", "status", "attempts"])
+    model = Status.fit(jobs.assign(vc="v", last_share=None))
+    assert model is not None
+    gpus, status, attempts = zip(*rows, strict=True)
+    drawn = model.sample_attempts(np.array(gpus), np.array(status), np.random.default_rng(1))
+    assert drawn.tolist() == list(attempts)
+
+
 def test_a_virtual_cluster_of_a_hundred_jobs_has_statuses_of_its_own() -> None:
     vc = ["a"] * 100 + ["b"] * 99 + ["c"] * 100
     model = Status.fit(frame(np.arange(299.0), 1.0, vc=vc, status="Pass"))
