@@ -3,7 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from philly_analysis.simulator.jobs.job import Job
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     job: Job
 
 
-_JOB, _LAST = attrgetter("job"), itemgetter(-1)
+_JOB = attrgetter("job")
 
 
 class SortedJobs:
@@ -41,11 +41,12 @@ class SortedJobs:
         Incremented whenever a job is added or removed; for caches of derived values.
     """
 
-    __slots__ = ("_blocks", "_changes", "_entry_of", "version")
+    __slots__ = ("_blocks", "_changes", "_entry_of", "_lasts", "version")
 
     def __init__(self) -> None:
         self._changes: list[tuple[Entry, bool]] | None = None
         self._blocks: list[list[Entry]] = []
+        self._lasts: list[Entry] = []
         self._entry_of: dict[Job, Entry] = {}
         self.version = 0
 
@@ -79,7 +80,7 @@ class SortedJobs:
 
     def below(self, key: Any) -> Iterator[Entry]:
         """Yield the entries of smaller keys, greatest first."""
-        nth = bisect_left(self._blocks, (key,), key=_LAST)
+        nth = bisect_left(self._lasts, (key,))
         if nth < len(self._blocks):
             block = self._blocks[nth]
             for at in range(bisect_left(block, (key,)) - 1, -1, -1):  # few are ever consumed
@@ -97,13 +98,15 @@ class SortedJobs:
         entry = self._entry_of[job] = Entry(key, job.index, job)
         self._record_change(entry, added=True)
         if not self._blocks:
-            self._blocks = [[entry]]
+            self._blocks, self._lasts = [[entry]], [entry]
             return
-        at = min(bisect_left(self._blocks, entry, key=_LAST), len(self._blocks) - 1)
+        at = min(bisect_left(self._lasts, entry), len(self._lasts) - 1)
         block = self._blocks[at]
         insort(block, entry)
+        self._lasts[at] = block[-1]
         if len(block) > 2 * _BLOCK:
             self._blocks[at : at + 1] = block[:_BLOCK], block[_BLOCK:]
+            self._lasts[at : at + 1] = block[_BLOCK - 1], block[-1]
 
     def discard(self, job: Job) -> None:
         """Remove a job, if it is present."""
@@ -111,11 +114,13 @@ class SortedJobs:
         if entry is None:
             return
         self._record_change(entry, added=False)
-        at = bisect_left(self._blocks, entry, key=_LAST)
+        at = bisect_left(self._lasts, entry)
         block = self._blocks[at]
         del block[bisect_left(block, entry)]
-        if not block:
-            del self._blocks[at]
+        if block:
+            self._lasts[at] = block[-1]
+        else:
+            del self._blocks[at], self._lasts[at]
 
 
 class Queue:

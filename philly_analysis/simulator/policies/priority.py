@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
-from itertools import groupby
+from heapq import heapify, heappop, heapreplace
 from math import inf
-from operator import attrgetter
 from typing import Any
 
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import first_fit
 from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.ordering import Entry
 from philly_analysis.simulator.policies.knobs import STALL, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.preemption import CONSOLIDATE, PreemptiveOrder, find_gpus
@@ -118,8 +117,17 @@ class Srsf(Srtf):
     def worst_first(self, view: View) -> Iterator[tuple[float, Job]]:
         """Yield the running jobs, greatest remaining service first, by merging the sizes."""
         now_s, size = view.now_s, inf
-        by_size: list[Iterator[tuple[float, int, Job]]] = []
-        while found := next(groupby(view.running.below((size,)), attrgetter("job.size")), None):
-            size, entries = found
-            by_size.append((self.key(e.job, now_s), e.nth, e.job) for e in entries)
-        return ((key, job) for key, _, job in merge(*by_size, reverse=True))
+        behind: dict[int, Iterator[Entry]] = {}
+        heap: list[tuple[float, int, Job]] = []
+        while (last := next(entries := view.running.below((size,)), None)) is not None:
+            behind[size := last.job.size] = entries
+            heap.append((-self.key(last.job, now_s), -last.nth, last.job))
+        heapify(heap)
+        while heap:
+            key, _, job = heap[0]
+            yield -key, job
+            entry = next(behind[job.size], None)
+            if entry is not None and entry.job.size == job.size:
+                heapreplace(heap, (-self.key(entry.job, now_s), -entry.nth, entry.job))
+            else:
+                heappop(heap)
