@@ -26,18 +26,21 @@ class Quotas(Policy):
     parts: dict[RefJob, Slots] = field(default_factory=dict)
     world: World = field(default_factory=lambda: World([]))
     again_s: float = inf
+    ran: set[RefJob] = field(default_factory=set)
+    """Jobs that ran after the last decision."""
 
     def serve(self, world: World) -> None:
         self.world, self.again_s = world, inf
         ran = world.running
         waiting = world.waiting
         before, self.parts = self.parts, {j: s for j, s in self.parts.items() if j in waiting}
-        for job in list(self.parts):
-            if not self._in_time(job):
-                del self.parts[job]
-        for job in list(self.parts):  # all are tried anew, in the order in which they hold
+        late = [job for job in self.parts if not self._in_time(job)]
+        for job in late:
             del self.parts[job]
-            self._start(job) or self._hold(job)
+        if late or not self.ran <= set(ran):  # GPUs are free anew
+            for job in list(self.parts):  # all are tried anew, in the order in which they hold
+                del self.parts[job]
+                self._start(job) or self._hold(job)
         refused, restored = self._offer(waiting), False
         while any(self._restore(head, ran) for head, _ in refused):
             refused, restored = self._offer(waiting), True
@@ -48,6 +51,7 @@ class Quotas(Policy):
                 self._hold(able[0])
         same = {j: s for j, s in before.items() if self.parts.get(j) == s}
         self.parts = same | {j: s for j, s in self.parts.items() if j not in same}
+        self.ran = set(world.running)
         over = self._excess()
         started = {j.spec.vc for j in world.running if j not in ran}
         if restored or (entitled and started & set(over)):

@@ -38,13 +38,13 @@ class Philly(Policy):
     """The Philly scheduler: quotas with idle GPUs shared, gang requests with relaxed locality.
 
     A gang requests the fewest servers inside one rack. While its virtual cluster is within quota,
-    the first gang of each size holds what it finds for up to ``hold_s``. Then it releases it,
-    requests once with relaxed locality, and backs off for ``backoff_s``; each further cycle is
-    one step more relaxed. Single GPUs are placed by best fit. Idle GPUs go to the virtual cluster
-    that uses the smallest share of its quota; a virtual cluster may exceed its quota. When nearly
-    all GPUs are in use, a job within quota that has waited for ``hold_s`` preempts the youngest
-    jobs of virtual clusters above theirs: first those that leave them at their quota, then, if
-    these are not enough, larger ones.
+    the first gang of each size holds what it finds for up to ``hold_s``, and tries again whenever
+    GPUs are freed. Then it releases them, requests once with relaxed locality, and backs off for
+    ``backoff_s``; each further cycle is one step more relaxed. Single GPUs are placed by best fit.
+    Idle GPUs go to the virtual cluster that uses the smallest share of its quota; a virtual
+    cluster may exceed its quota. When nearly all GPUs are in use, a job within quota that has
+    waited for ``hold_s`` preempts the youngest jobs of virtual clusters above theirs: first those
+    that leave them at their quota, then, if these are not enough, larger ones.
 
     Two knobs are not Philly's, but guidelines of the study: more requests before locality is
     relaxed (``asks``), and migration against fragmentation (``migrate_after_s``): other jobs move
