@@ -1,4 +1,4 @@
-"""The package's exceptions, which all derive from :class:`PhillyError`."""
+"""The exceptions of the package, which all derive from PhillyError."""
 
 import inspect
 import tomllib
