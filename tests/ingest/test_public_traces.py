@@ -181,11 +181,11 @@ def pai(folder: Path, machines: str, **more: str) -> Path:
 
 def test_pai(tmp_path: Path, ingested: Ingest) -> None:
     got = ingested("pai", pai(tmp_path, "m1,V100,96,512,8\nm2,CPU,64,512,\n"))
-    assert got.account("jobs").rejected == {
-        "end_time is not a time": 1,
-        "start_time is not a time": 1,
-        "submitted_at is missing": 1,
-    }
+    assert got.rejects("jobs") == [
+        (3, "start_time is not a time"),
+        (4, "submitted_at is missing"),
+        (5, "end_time is not a time"),
+    ]
     assert "1 of 4 tasks are of jobs that the job table lacks." in got.manifest.notes
     day = datetime(1970, 1, 1, 16)  # the second day begins there, in UTC+8
     assert got.rows(

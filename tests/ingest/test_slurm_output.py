@@ -16,6 +16,7 @@ import pytest
 from philly_analysis import ingest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.slurm import accounting_json
 from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
@@ -448,3 +449,15 @@ def test_a_hold_after_a_requeue_is_no_queueing(served: Path) -> None:
     for wait_s, held_s, hold_s in rows:
         assert held_s == hold_s >= 100
         assert 0 <= wait_s - held_s < 60
+
+
+def test_resources_of_accounting_in_json_are_those_with_a_count() -> None:
+    listed = [
+        {"type": "cpu", "name": "", "count": 8},
+        {"type": "gres", "name": "gpu:a100", "count": 4},
+        {"type": "mem", "count": 500},
+        {"type": "node", "count": 0},
+        {"type": "billing", "count": None},
+    ]
+    assert accounting_json._resources(listed) == "cpu=8,gres/gpu:a100=4,mem=500M"
+    assert accounting_json._resources([]) is None
