@@ -7,7 +7,7 @@ from pathlib import Path
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.ingest.ingestion import IngestOptions, ingest
-from philly_analysis.trace import MANIFEST, TraceLike, fetch_trace
+from philly_analysis.trace import MANIFEST, TraceLike, is_address
 
 
 @contextmanager
@@ -19,10 +19,10 @@ def raw_as_trace(given: TraceLike) -> Iterator[TraceLike]:
     given
         A trace, or a folder or archive of raw logs of a source that can be detected.
     """
-    if not isinstance(given, str | Path):
+    if not isinstance(given, str | Path) or is_address(given):
         yield given
         return
-    raw = fetch_trace(given)
+    raw = Path(given)
     if not raw.exists() or (raw / MANIFEST).is_file():
         yield given
         return

@@ -24,7 +24,12 @@ from philly_analysis.trace.manifest import (
     Sample,
     find_files,
 )
-from philly_analysis.trace.object_storage import fetch_raw, fetch_trace, upload_appended
+from philly_analysis.trace.object_storage import (
+    fetch_raw,
+    fetch_trace,
+    is_address,
+    upload_appended,
+)
 from philly_analysis.trace.queries import query, tables
 from philly_analysis.trace.quotas import QUOTAS_NOTE, Quotas, read_quotas, write_quotas
 from philly_analysis.trace.relations import (
