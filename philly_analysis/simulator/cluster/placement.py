@@ -143,9 +143,14 @@ def pack_within(
     domains = cluster.topology.domains(level)
     if len(domains) == 1:
         return pack(cluster, gpus, servers=servers)
-    emptiest_first = sorted(domains, key=lambda domain: -_free_gpus_in(cluster, domain))
-    found = (pack(cluster, gpus, servers=servers, among=domain) for domain in emptiest_first)
-    return min(filter(None, found), key=lambda allocation: len(allocation.shares), default=None)
+    best: Allocation | None = None
+    for domain in sorted(domains, key=lambda domain: -_free_gpus_in(cluster, domain)):
+        found = pack(cluster, gpus, servers=servers, among=domain)
+        if found and (best is None or len(found.shares) < len(best.shares)):
+            best = found
+            if len(best.shares) == 1:
+                break
+    return best
 
 
 def pack_nearest(cluster: Cluster, gpus: int, *, beyond: int = SERVER) -> Allocation | None:

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import filterfalse, islice
 
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
@@ -103,6 +104,8 @@ class _Timetable:
     def __init__(self, view: View) -> None:
         self._most = view.cluster.capacity * GPU_UNITS
         self.starts_s: dict[Job, float] = {}
+        self._to_start: list[tuple[float, int, Job]] = []
+        self._reserved = 0
         view.running.changes()  # is_valid reads the changes from now on
         self.ends_s = {entry.job: entry.key for entry in view.running.entries()}
         running = {job: ends_s for job, ends_s in self.ends_s.items() if ends_s > view.now_s}
@@ -134,8 +137,11 @@ class _Timetable:
         self._from_s[0] = max(self._from_s[0], now_s)
 
     def due(self, by_s: float) -> list[Job]:
-        """Return the jobs whose reservation has begun, in the order of reservation."""
-        return [job for job, starts_s in self.starts_s.items() if starts_s <= by_s]
+        """Return, once, the jobs whose reservation has begun, in the order of reservation."""
+        found = []
+        while self._to_start and self._to_start[0][0] <= by_s:
+            found.append(heappop(self._to_start)[1:])
+        return [job for _, job in sorted(found)]
 
     def reserve(self, job: Job, takes_s: float) -> None:
         """Reserve the earliest interval in which a gang fits for so long."""
@@ -152,6 +158,8 @@ class _Timetable:
             while at < last and free[at] >= size:
                 at += 1
         self.starts_s[job] = starts_s
+        self._reserved += 1
+        heappush(self._to_start, (starts_s, self._reserved, job))
         if starts_s < starts_s + takes_s:
             begin, end = self._cut(starts_s), self._cut(starts_s + takes_s)
             free[begin:end] = [left - size for left in free[begin:end]]
