@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import SuggestsNames, TraceError
+from philly_analysis.errors import SuggestsNames, TraceError, file_errors
 
 PAGE = "report.html"
 
@@ -75,9 +75,6 @@ def replacing(out: Path, page: str = PAGE) -> Iterator[Path]:
     """
     if out.exists() and not (out / page).is_file():
         raise TraceError(f"{out} exists and is not a report, so it is not replaced.")
-    try:
-        with atomic_write(out) as partial:
-            partial.mkdir()
-            yield partial
-    except OSError as error:
-        raise TraceError(f"{out} cannot be written: {error.strerror or error}") from error
+    with file_errors(TraceError, f"{out} cannot be written"), atomic_write(out) as partial:
+        partial.mkdir()
+        yield partial

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import OutputError
+from philly_analysis.errors import OutputError, file_errors
 from philly_analysis.results.escaping import write_csv
 
 if TYPE_CHECKING:
@@ -70,16 +70,12 @@ def create_folder(path: Path) -> None:
     OutputError
         It cannot be created.
     """
-    try:
+    with file_errors(OutputError, f"{path} cannot be written"):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _write(path: Path, write: Callable[[Path], object]) -> None:
-    try:
+    with file_errors(OutputError, f"{path} cannot be written"):
         path.parent.stat()  # raises if the folder is missing
         with atomic_write(path) as partial:
             write(partial)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
