@@ -42,7 +42,13 @@ _ESTIMATES = ("p95", "p99", "peak")
 _SHARES = (
     ("fair_share", "waits", "", _DECIDED, "fair-share delay among waits of known cause"),
     ("unknown", "waits", "", CAUSES, "waits of unknown cause"),
-    ("fragmentation", "time_s", "_time", _DECIDED, "fragmentation in waiting time of known cause"),
+    (
+        "fragmentation",
+        "time_s",
+        "_time",
+        _DECIDED,
+        "fragmentation delay in the waiting time of known cause",
+    ),
     ("unknown", "time_s", "_time", CAUSES, "waiting time of unknown cause"),
     ("start_up", "waits", "", CAUSES, "waits for start-up"),
     ("start_up", "time_s", "_time", CAUSES, "start-up in all waiting time"),

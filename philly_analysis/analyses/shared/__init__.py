@@ -1,1 +1,1 @@
-"""What several findings share: caveats, curves by group, and comparisons with the study."""
+"""Parts of several findings: caveats, curves by group, and comparisons with the study."""

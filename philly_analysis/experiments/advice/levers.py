@@ -88,15 +88,19 @@ def _other_servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | No
 def _end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
     """End jobs after their first idle period of so many hours."""
     most_s = assumed.idle_h * _H
-    ends = {
-        job_id: (begun_s + most_s, resumed)
-        for job_id, periods in known.idle.items()
-        for begun_s, _, resumed in [period for period in periods if period[1] > most_s][:1]
-    }
+    ends: dict[str, float] = {}
+    losers = set()
+    for job_id, periods in known.idle.items():
+        for begun_s, lasted_s, resumed in periods:
+            if lasted_s > most_s:
+                ends[job_id] = begun_s + most_s
+                if resumed:
+                    losers.add(job_id)
+                break
     if not ends:
         return None
-    ended = now.with_jobs(lambda s: _cut(s, ends[s.job_id][0]) if s.job_id in ends else s)
-    return Change(ended, frozenset(job_id for job_id, (_, resumed) in ends.items() if resumed))
+    ended = now.with_jobs(lambda s: _cut(s, ends[s.job_id]) if s.job_id in ends else s)
+    return Change(ended, frozenset(losers))
 
 
 def _retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
