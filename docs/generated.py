@@ -17,7 +17,7 @@ from philly_analysis import Trace, formats, models, policies, sources, tables
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.report.computing import compute, draw_svg
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, lacking
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.simulator.policies import POLICIES
 from philly_analysis.study.published_numbers import numbers
 from philly_analysis.trace.relations import relations
@@ -255,7 +255,7 @@ def _python() -> Iterator[str]:
         if kind == "class":
             yield "   :members:"
         yield ""
-    for name in ("trace.Rows", "distributions.distribution.Distribution"):
+    for name in ("results.Facts", "distributions.distribution.Distribution"):
         yield f".. autoclass:: philly_analysis.{name}\n   :members:\n"
     yield "```"
 

@@ -12,8 +12,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast, overload
 
-from philly_analysis.errors import ArgumentError, suggest_arguments
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     from philly_analysis.exports import Exported
     from philly_analysis.models import Work, WorkloadModel
-    from philly_analysis.report import Findings, Own, Page
+    from philly_analysis.report import Own, Page
     from philly_analysis.results import Result, Results
     from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation, WhatIf
     from philly_analysis.study import Estimates, Gangs, RunPolicy
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from philly_analysis.workload import Ensemble, Machine, Workload
 
 
-@suggest_arguments
 def fetch(dataset: str, out: Path | str | None = None, *, url: str | None = None) -> Path:
     """Download a public trace from its publisher.
 
@@ -75,7 +72,6 @@ def fetch(dataset: str, out: Path | str | None = None, *, url: str | None = None
     return download(dataset, out, url=url)
 
 
-@suggest_arguments
 def datasets() -> pd.DataFrame:
     """List the public traces that can be downloaded.
 
@@ -95,7 +91,6 @@ def datasets() -> pd.DataFrame:
     return list_datasets()
 
 
-@suggest_arguments
 def slurm_command(
     since: str | date = "YYYY-MM-01", until: str | date = "now", cluster: str | None = None
 ) -> str:
@@ -125,7 +120,6 @@ def slurm_command(
     return command(since, until, cluster)
 
 
-@suggest_arguments
 def sources() -> pd.DataFrame:
     """List the sources of raw logs.
 
@@ -145,10 +139,9 @@ def sources() -> pd.DataFrame:
     return list_sources()
 
 
-@suggest_arguments
 def ingest(
     source: str,
-    raw: Path | str | None = None,
+    raw: Path | str,
     out: Path | str | None = None,
     *,
     map: str | Path | None = None,  # noqa: A002 - the word of the command line
@@ -174,8 +167,8 @@ def ingest(
     Parameters
     ----------
     source
-        Source of the raw logs; auto: detected from the files. A call that begins with the raw
-        logs detects their source: ``ingest(raw)``, ``ingest(raw, out)``.
+        Source of the raw logs; :func:`sources` lists them. ``auto`` detects the source from the
+        files.
     raw
         Folder or archive of raw logs. It may be an address on object storage, as `failures` and
         `telemetry` may; files are then copied for the duration of the call.
@@ -247,12 +240,6 @@ def ingest(
     from philly_analysis.ingest import IngestOptions
     from philly_analysis.ingest import ingest as run
 
-    if not isinstance(source, str | Path):
-        raise ArgumentError("ingest(): it reads files. Use Trace(frame) for a table in memory.")
-    if raw is None:
-        source, raw = "auto", source
-    elif out is None and "/" in str(source):  # raw files and the folder of the trace
-        source, raw, out = "auto", source, raw
     options = IngestOptions(
         source=source,
         raw=raw,
@@ -278,7 +265,6 @@ def ingest(
     return trace
 
 
-@suggest_arguments
 def tables(trace: TraceLike | None = None) -> pd.DataFrame:
     """List all tables and columns, or the tables of a trace.
 
@@ -305,7 +291,6 @@ def tables(trace: TraceLike | None = None) -> pd.DataFrame:
     return list_tables(trace)
 
 
-@suggest_arguments
 def verify(trace: TraceLike) -> pd.DataFrame:
     """Verify a trace's files against its checksums.
 
@@ -340,7 +325,6 @@ def verify(trace: TraceLike) -> pd.DataFrame:
     return check(trace)
 
 
-@suggest_arguments
 def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = None) -> pd.DataFrame:
     """Run a SELECT on a trace's tables and relations.
 
@@ -386,7 +370,6 @@ def query(trace: TraceLike, sql: str, *, run_policy: RunPolicy | str | None = No
     return run(trace, sql, run_policy=run_policy)
 
 
-@suggest_arguments
 def classify(
     outputs: Iterable[Path | str] | Path | str,
     *,
@@ -454,7 +437,6 @@ def analyze(
 ) -> Results: ...
 
 
-@suggest_arguments
 def analyze(
     trace: TraceLike,
     *names: str | Own | Iterable[str | Own],
@@ -517,8 +499,7 @@ def analyze(
     return results
 
 
-@suggest_arguments
-def analyses(words: str = "") -> Findings:
+def analyses(words: str = "") -> pd.DataFrame:
     """List the findings, with the questions that they answer.
 
     Parameters
@@ -528,8 +509,8 @@ def analyses(words: str = "") -> Findings:
 
     Returns
     -------
-    Findings
-        A list of names; ``.df()`` has analysis, question, chapter, needs (tables and columns).
+    pandas.DataFrame
+        One row per finding: analysis, question, chapter, needs (tables and columns).
 
     Raises
     ------
@@ -538,7 +519,7 @@ def analyses(words: str = "") -> Findings:
 
     Examples
     --------
-    >>> list(analyses("gang size"))
+    >>> list(analyses("gang size")["analysis"])
     ['run_time', 'queueing_delay', 'gpu_util', 'gpu_util_summaries']
 
     In a shell::
@@ -550,7 +531,6 @@ def analyses(words: str = "") -> Findings:
     return list_findings(words)
 
 
-@suggest_arguments
 def report(
     trace: TraceLike | WorkloadModel,
     out: Path | str | None = None,
@@ -630,7 +610,6 @@ def report(
     )
 
 
-@suggest_arguments
 def compare(
     *traces: TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike],
     findings: Iterable[str] = (),
@@ -678,7 +657,6 @@ def compare(
     return comparison_page(traces, [findings] if isinstance(findings, str) else list(findings), out)
 
 
-@suggest_arguments
 def atlas(
     traces: Sequence[TraceLike] | TraceLike = (),
     out: Path | str | None = None,
@@ -735,7 +713,6 @@ def atlas(
     return atlas_of(traces, None if out is None else Path(out), datasets, fetch=fetch, jobs=workers)
 
 
-@suggest_arguments
 def published() -> pd.DataFrame:
     """List the numbers that the study printed, and where.
 
@@ -756,7 +733,6 @@ def published() -> pd.DataFrame:
     return list_published()
 
 
-@suggest_arguments
 def demo(out: Path | str = "philly-demo") -> Page:
     """Make the bundled sample's trace and page.
 
@@ -791,7 +767,6 @@ def demo(out: Path | str = "philly-demo") -> Page:
     return make(Path(out))
 
 
-@suggest_arguments
 def fit(
     trace: TraceLike,
     model: Path | str | None = None,
@@ -868,7 +843,6 @@ def _check_writable(file: Path) -> None:
         raise ModelError(f"the model cannot be written to {file}: no permission.")
 
 
-@suggest_arguments
 def models() -> pd.DataFrame:
     """List the bundled workload models.
 
@@ -888,7 +862,6 @@ def models() -> pd.DataFrame:
     return list_models()
 
 
-@suggest_arguments
 def sample(
     model: str | Path | WorkloadModel,
     out: Path | str | None = None,
@@ -949,8 +922,6 @@ def sample(
     """
     from philly_analysis.models import WorkloadModel, load_model
 
-    if isinstance(out, int):  # as of model.sample(100)
-        jobs, out = out, None  # type: ignore[unreachable]
     given = model if isinstance(model, WorkloadModel) else load_model(model)
     drawn = given.sample(
         jobs=jobs,
@@ -966,10 +937,9 @@ def sample(
     return drawn
 
 
-@suggest_arguments
 def export(
     workload: Work,
-    format: str | Path,  # noqa: A002 - the word of the command line
+    format: str,  # noqa: A002 - the word of the command line
     file: Path | str | None = None,
     *,
     jobs: int | None = None,
@@ -995,7 +965,7 @@ def export(
     workload
         Folder of a trace. Or an open trace, tables in memory, a workload; or a model with `jobs`.
     format
-        Name of a format; :func:`formats` lists them. Or the file, whose suffix is the name.
+        Name of a format; :func:`formats` lists them.
     file
         File or folder to write; by default in a folder of this session.
     jobs
@@ -1065,13 +1035,10 @@ def export(
     )
     from philly_analysis.models import one_workload
 
-    if isinstance(format, Path) or "." in format:  # the file first, or alone: its suffix tells
-        format, file = str(file or Path(format).suffix.removeprefix(".")), format  # noqa: A001
     drawn = one_workload(workload, jobs=jobs, gpus=gpus, seed=seed)
     return write(drawn, format, _folder_for(file, format), options)
 
 
-@suggest_arguments
 def formats() -> pd.DataFrame:
     """List the formats that a workload can be exported to.
 
@@ -1104,7 +1071,6 @@ def _also_of_ensembles(
 
 
 @_also_of_ensembles
-@suggest_arguments
 def simulate(
     workload: Work,
     policy: str | Policy,
@@ -1251,7 +1217,6 @@ def simulate(
     return _open_written(made, temporary=out is None)
 
 
-@suggest_arguments
 def policies(name: str | None = None) -> pd.DataFrame:
     """List the scheduling policies, or the knobs of one.
 
@@ -1283,7 +1248,6 @@ def policies(name: str | None = None) -> pd.DataFrame:
     return list_policies(name)
 
 
-@suggest_arguments
 def sweep(
     workloads: Sequence[Work] | Work,
     policies: Sequence[str] | str,
@@ -1405,7 +1369,6 @@ def sweep(
     return sweep_page(runs, out, sized=sized, workers=workers, cluster=cluster)
 
 
-@suggest_arguments
 def experiment(
     names: Iterable[str] | str = (),
     *,
@@ -1469,7 +1432,6 @@ def experiment(
     )
 
 
-@suggest_arguments
 def advise(
     trace: TraceLike,
     out: Path | str | None = None,

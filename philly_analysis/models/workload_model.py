@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import ModelError, SuggestsNames
+from philly_analysis.errors import ModelError
 from philly_analysis.models import model_view, summary
 from philly_analysis.models.between_period import ESTIMATED, PERIOD_D
 from philly_analysis.models.components.arrivals import Arrivals
@@ -51,7 +51,7 @@ class SampleOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WorkloadModel(Parts, SuggestsNames):
+class WorkloadModel(Parts):
     """The workload of a cluster: arrivals, users, gang sizes, run times and statuses.
 
     ``model.job_size`` and ``model.duration`` are the distributions of gang sizes and run times,

@@ -1,14 +1,14 @@
 """List the findings of the report by chapter, with what each needs of a trace."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
-from typing import Protocol, SupportsIndex, TypeAlias, cast, overload
+from typing import Protocol, TypeAlias, cast
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.published import has_philly_layout
-from philly_analysis.errors import SuggestsNames, UnknownNameError
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.models.validation import calibration, other_months, philly_like
 from philly_analysis.results import Result
 from philly_analysis.trace import Trace, is_selected
@@ -112,71 +112,30 @@ OF_ALL_JOBS = frozenset(
 """Analyses that need all jobs of the cluster, and so do not run on a subset of a trace."""
 
 
-class Finding(str):
-    """Name of a finding, with its question."""
-
-    @property
-    def name(self) -> str:
-        """The name as plain text."""
-        return str(self)
-
-    @property
-    def question(self) -> str:
-        """The question that the finding answers."""
-        return ANALYSES[self].QUESTION
-
-
-class Findings(list[Finding], SuggestsNames):
-    """Names of findings; ``.df()`` has their questions, chapters and needs."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        super().__init__(map(Finding, names))
-
-    @overload
-    def __getitem__(self, at: SupportsIndex | str) -> Finding: ...
-    @overload
-    def __getitem__(self, at: slice) -> "Findings": ...
-    def __getitem__(self, at: SupportsIndex | str | slice) -> "Finding | Findings":
-        """Return a finding by its number or name, or those of a slice."""
-        if isinstance(at, slice):
-            return Findings(list(self)[at])
-        if isinstance(at, str):
-            if at not in self:
-                raise UnknownNameError("finding", at, self)
-            return Finding(at)
-        return super().__getitem__(at)
-
-    def df(self) -> pd.DataFrame:
-        """Return one row per finding: analysis, question, chapter, needs (tables and columns)."""
-        rows = [
-            (name, analysis.QUESTION, chapter, ", ".join(analysis.NEEDS))
-            for chapter, analyses in CHAPTERS.items()
-            for name, analysis in analyses.items()
-            if name in self
-        ]
-        return pd.DataFrame(rows, columns=["analysis", "question", "chapter", "needs"])
-
-    def __repr__(self) -> str:
-        return self.df()[["analysis", "question"]].to_string(index=False)
-
-    def _repr_html_(self) -> str:
-        return str(self.df().to_html(index=False, border=0))
-
-
-def list_findings(words: str = "") -> Findings:
+def list_findings(words: str = "") -> pd.DataFrame:
     """List the findings whose name, question or chapter has these words.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per finding: analysis, question, chapter, needs (tables and columns).
 
     Raises
     ------
     UnknownNameError
         No finding matches.
     """
-    table = Findings(ANALYSES).df()
+    rows = [
+        (name, analysis.QUESTION, chapter, ", ".join(analysis.NEEDS))
+        for chapter, analyses in CHAPTERS.items()
+        for name, analysis in analyses.items()
+    ]
+    table = pd.DataFrame(rows, columns=["analysis", "question", "chapter", "needs"])
     texts = table["analysis"] + " " + table["question"] + " " + table["chapter"]
-    found = table["analysis"][texts.str.contains(words, case=False, regex=False)]
-    if found.empty:
+    matching = table[texts.str.contains(words, case=False, regex=False)]
+    if matching.empty:
         raise UnknownNameError("finding", words, ANALYSES)
-    return Findings(found)
+    return matching.reset_index(drop=True)
 
 
 def relevant(trace: Trace) -> list[str]:

@@ -49,7 +49,6 @@ from philly_analysis.trace.result_cache import (
     store_result,
     store_table,
 )
-from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.sample_reader import MINUTE_US, FloatArray, IntArray, timestamps_us
 from philly_analysis.trace.schema import (
     ATTEMPTS,
@@ -77,6 +76,3 @@ from philly_analysis.trace.writer import (
     write_tables,
     write_trace,
 )
-
-__all__ = ["Rows"]
-"""Names for users, which type checkers export."""

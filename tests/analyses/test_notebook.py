@@ -9,7 +9,7 @@ import pytest
 from philly_analysis.analyses import gpu_util, notebook_definitions
 from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.report.findings import ANALYSES
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.study import published_numbers
 from philly_analysis.trace.trace import Trace
 from tests.analyses.plain import Rows, by

@@ -39,9 +39,8 @@ from philly_analysis.experiments.panels import symlog_percent
 from philly_analysis.experiments.study_failures import with_study_failures
 from philly_analysis.models.library import load_model
 from philly_analysis.parallel import workers
-from philly_analysis.results import figures
+from philly_analysis.results import Result, figures
 from philly_analysis.results.paired_effects import Paired
-from philly_analysis.results.result import Result
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan

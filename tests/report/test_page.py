@@ -25,9 +25,8 @@ from philly_analysis.report.findings import (
 )
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
-from philly_analysis.results import figures
+from philly_analysis.results import Comparison, Result, figures
 from philly_analysis.results.formatting import bind_units, number
-from philly_analysis.results.result import Comparison, Result
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import trace_of

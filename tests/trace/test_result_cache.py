@@ -16,8 +16,7 @@ from philly_analysis import analyze, report
 from philly_analysis.parallel import processes
 from philly_analysis.report import trace_page
 from philly_analysis.report.findings import ANALYSES
-from philly_analysis.results import figures
-from philly_analysis.results.result import Comparison, Fact, Result
+from philly_analysis.results import Comparison, Fact, Result, figures
 from philly_analysis.trace import result_cache
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.trace import Trace

@@ -22,7 +22,7 @@ MODEL = load_model("itp-01")
 
 def span_s(drawn: Workload) -> float:
     since = drawn.jobs.pl()["submitted_at"] - drawn.jobs.pl()["submitted_at"].min()
-    return float(since.dt.total_seconds().max())  # type: ignore[arg-type]
+    return float(since.dt.total_seconds().max())
 
 
 def test_equal_seeds_give_equal_workloads() -> None:

@@ -43,7 +43,7 @@ def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) 
     An attempt of unknown size takes its job's gang, unless other attempts of the job are placed:
     then it has no GPUs.
     """
-    jobs = workload.jobs.pl().select("job_id", "submitted_at", gang="gpus")
+    jobs = workload.frames["jobs"].select("job_id", "submitted_at", gang="gpus")
     is_placed = pl.col("job_id").is_in(placed["job_id"].unique().implode())
     first = pl.coalesce("started_at", "submitted_at")
     last = pl.concat([attempts["started_at"], attempts["ended_at"], jobs["submitted_at"]]).max()
@@ -100,7 +100,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
         .agg("attempts")
     )
     return (
-        workload.jobs.pl()
+        workload.frames["jobs"]
         .sort("submitted_at", "job_id")
         .join(by_job, on="job_id", how="left", maintain_order="left")
         .select(
@@ -120,7 +120,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
 
 def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
     """Return the lines of the machine list: those of the archive's list, if the trace has it."""
-    machines = workload.machines.pl()
+    machines = workload.frames["machines"]
     if machines["gpus_listed"].is_not_null().any():
         machines = machines.filter(pl.col("gpus_listed").is_not_null())
     listed = machines.select(
@@ -144,7 +144,7 @@ def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
 def _first_free(workload: Workload) -> int:
     """Return a number above that of every machine called m<number>."""
     names = pl.concat(
-        [workload.machines.pl()["machine_id"], workload.placements.pl()["machine_id"]]
+        [workload.frames["machines"]["machine_id"], workload.frames["placements"]["machine_id"]]
     )
     numbers = names.str.extract(r"^m(\d{1,9})$").cast(pl.Int64)
     largest = numbers.max()
@@ -153,9 +153,9 @@ def _first_free(workload: Workload) -> int:
 
 def _write(request: Request, folder: Path) -> Notes:
     workload = request.workload
-    attempts = workload.attempts.pl()
+    attempts = workload.frames["attempts"]
     # an entry of the log names its GPUs: where the trace does not, they are packed anew
-    placements = workload.placements.pl().filter(pl.col("gpu").is_not_null())
+    placements = workload.frames["placements"].filter(pl.col("gpu").is_not_null())
     unplaced = _unplaced(workload, attempts, placements)
     invented = place(unplaced, _first_free(workload))
     details = pl.concat([_details(placements), invented], how="vertical_relaxed")
@@ -167,17 +167,17 @@ def _write(request: Request, folder: Path) -> Notes:
     if machines.height:
         request.dialect.layouts[MACHINE_LIST].write(machines, folder / MACHINE_LIST)
     lost = list(write_samples(workload, folder, request.dialect.layouts))
-    times = (workload.jobs.pl()["submitted_at"], attempts["started_at"], attempts["ended_at"])
+    times = (workload.frames["jobs"]["submitted_at"], attempts["started_at"], attempts["ended_at"])
     if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
         lost.append("fractions of a second: times are rounded to whole seconds")
     position = pl.col("attempt").rank("dense").over("job_id")
     if moved := attempts.filter(pl.col("attempt") != position)["job_id"].n_unique():
         lost.append(f"numbers of attempts of {moved:,} jobs that lack an earlier one: they move up")
-    alone = workload.jobs.pl().join(attempts, on="job_id", how="anti")
+    alone = workload.frames["jobs"].join(attempts, on="job_id", how="anti")
     if gangs := int(alone["gpus"].is_not_null().sum()):
         lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
     assumed = []
-    if unknown := workload.jobs.pl()["status"].null_count():
+    if unknown := workload.frames["jobs"]["status"].null_count():
         assumed.append(f"status of {unknown:,} jobs: {PASS}")
     if unplaced.height:
         servers = invented["machine_id"].n_unique()
@@ -185,7 +185,10 @@ def _write(request: Request, folder: Path) -> Notes:
             f"placements of {unplaced.height:,} attempts whose GPUs are not known: packed on "
             f"{servers:,} made-up servers of 8 GPUs, no GPU held twice at once"
         )
-    if len(workload.machines) and workload.machines.pl()["gpus_listed"].is_null().all():
+    if (
+        workload.frames["machines"].height
+        and workload.frames["machines"]["gpus_listed"].is_null().all()
+    ):
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
     return Notes(tuple(assumed), tuple(lost))
 
