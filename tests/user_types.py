@@ -24,7 +24,7 @@ assert_type(trace.waits, DuckDBPyRelation)
 assert_type(trace["waits"], DuckDBPyRelation)
 assert_type(trace.waits.filter("gpus > 8").limit(3), DuckDBPyRelation)
 assert_type(trace.where(vc=["a", "b"]).between("2017-11-01", "2017-12-01"), Trace)
-assert_type(trace.jobs.df(), pd.DataFrame)
+frame: pd.DataFrame = trace.jobs.df()
 
 assert_type(philly.analyze(trace, "queueing_delay"), Result)
 assert_type(philly.analyze(trace), Results)

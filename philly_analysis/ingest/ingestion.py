@@ -36,7 +36,7 @@ from philly_analysis.trace import (
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Arguments of :func:`philly_analysis.api.ingest`, which describes them."""
+    """Arguments of :func:`philly_analysis.ingest`, which describes them."""
 
     source: str
     raw: str | Path

@@ -37,7 +37,9 @@ def test_an_unsure_verdict_is_said_to_be_unsure() -> None:
         "text 1: only the class or code of the error is known; 83% of such verdicts are right; "
         "also possible: CUDA failure."
     ]
-    assert not any("usually mended" in s for s in classify(text="reading configuration\n").sentences)
+    assert not any(
+        "usually mended" in s for s in classify(text="reading configuration\n").sentences
+    )
 
 
 def test_of_many_outputs_only_advice_is_given() -> None:
