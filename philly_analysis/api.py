@@ -270,7 +270,7 @@ def ingest(
         append=append,
         anonymize=anonymize,
         force=force,
-        cluster=cluster,
+        executor=cluster,
     )
     manifest = run(options)
     trace = _open_written(options.out, temporary=out is None)
@@ -585,7 +585,8 @@ def report(
     cluster
         Address of a Dask scheduler to run on. Its workers must see the trace under the same path.
     executor
-        Processes that draw figures while this one computes; by default those that count samples.
+        Where findings are computed and drawn, and the samples of a folder counted: an executor, a
+        number of processes, or the address of a Dask scheduler. None: this process.
 
     Returns
     -------
@@ -624,9 +625,7 @@ def report(
         _folder_for(out, "reports"),
         also=also,
         run_policy=run_policy,
-        workers=workers,
-        cluster=cluster,
-        executor=executor,
+        executor=cluster or (executor if workers == 1 else workers),
     )
 
 
@@ -732,7 +731,9 @@ def atlas(
     """
     from philly_analysis.report import atlas_of
 
-    return atlas_of(traces, None if out is None else Path(out), datasets, fetch=fetch, jobs=workers)
+    return atlas_of(
+        traces, None if out is None else Path(out), datasets, fetch=fetch, executor=workers
+    )
 
 
 @suggest_arguments
@@ -1402,7 +1403,7 @@ def sweep(
         assumed=assumed,
     )
     sized = gpus is not None or machines is not None
-    return sweep_page(runs, out, sized=sized, workers=workers, cluster=cluster)
+    return sweep_page(runs, out, sized=sized, executor=cluster or workers)
 
 
 @suggest_arguments
@@ -1464,8 +1465,7 @@ def experiment(
         models=models,
         seeds=seeds,
         out=None if out is None else Path(out),
-        workers=workers,
-        cluster=cluster,
+        executor=cluster or workers,
     )
 
 
@@ -1558,9 +1558,7 @@ def advise(
         wait_weight=wait_weight,
     )
     folder = None if out is None else Path(out)
-    return advice_page(
-        trace, folder, assumed=assumed, months=months, workers=workers, cluster=cluster
-    )
+    return advice_page(trace, folder, assumed=assumed, months=months, executor=cluster or workers)
 
 
 def _folder_for(out: Path | str | None, name: str) -> Path | str:

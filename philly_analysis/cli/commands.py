@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # `--help` does not import pandas
 
     from philly_analysis.exports import Exported
     from philly_analysis.models import WorkloadModel
+    from philly_analysis.report import Page
     from philly_analysis.results import Result, Results
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Workload
@@ -285,16 +286,25 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[A
         pairs = [(knob, value or "true") for knob, _, value in settings]
         arguments["knobs"] = dict(pairs) if function is api.simulate else pairs
     if function is api.report:
-        # they compute and draw what needs no samples while this one reads the samples
-        with processes(min(max(1, cores() // 2), 4)) as executor:
-            for trace in arguments.pop("trace"):
-                yield api.report(trace, executor=executor, **arguments)
+        for trace in arguments.pop("trace"):
+            yield _report(trace, **arguments)
     elif any(p.kind is p.VAR_POSITIONAL for p in parameters):  # which takes a list as well
         names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
         positional = [arguments.pop(name, ()) for name in names]
         yield function(*positional, **arguments)
     else:
         yield function(**arguments)
+
+
+def _report(trace: Path, **arguments: Any) -> "Page":
+    """Write a report; unless workers are given, other processes draw while this one counts."""
+    if arguments.get("workers", 1) != 1 or "cluster" in arguments or not trace.is_dir():
+        return api.report(trace, **arguments)
+    with (
+        library.Trace(trace, run_policy=arguments.get("run_policy", RunPolicy.SPAN)) as opened,
+        processes(min(max(1, cores() // 2), 4)) as drawing,
+    ):
+        return api.report(opened, executor=drawing, **arguments)
 
 
 def _help(doc: str) -> dict[str, str]:
