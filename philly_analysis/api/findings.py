@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from concurrent.futures import Executor
 
     import pandas as pd
 
     from philly_analysis.models import WorkloadModel
+    from philly_analysis.parallel import ExecutorLike
     from philly_analysis.report import Own, Page
     from philly_analysis.results import Result, Results
     from philly_analysis.study import RunPolicy
@@ -139,9 +139,7 @@ def report(
     *,
     also: Iterable[Own] = (),
     run_policy: RunPolicy | str | None = None,
-    workers: int = 1,
-    cluster: str | None = None,
-    executor: Executor | None = None,
+    executor: ExecutorLike = None,
 ) -> Page:
     """Compute every finding on a trace, as a page.
 
@@ -163,13 +161,11 @@ def report(
     run_policy
         Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
         By default an open trace keeps its definition, and a folder has ``span``.
-    workers
-        Processes to run on. They count samples, day by day, and draw; a trace that is already open
-        uses its own executor. The page is the same.
-    cluster
-        Address of a Dask scheduler to run on. Its workers must see the trace under the same path.
     executor
-        Processes that draw figures while this one computes; by default those that count samples.
+        Where findings are computed and drawn: an executor, a number of processes, or the address
+        of a Dask scheduler. By default this process does the work. Workers also count the samples
+        of a folder, day by day, and must see the folder under the same path; an open Trace counts
+        on the executor that it was opened with. The page is the same.
 
     Returns
     -------
@@ -179,8 +175,8 @@ def report(
     Raises
     ------
     InputError
-        There are no workers, or a model is combined with options that require a trace: `also` or
-        `run_policy`.
+        The number of processes is not positive, or a model is combined with options that require a
+        trace: `also` or `run_policy`.
     TraceError
         The folder is not a trace, the trace is open with another run policy, or the report cannot
         be written.
@@ -209,8 +205,6 @@ def report(
         folder_for(out, "reports"),
         also=also,
         run_policy=run_policy,
-        workers=workers,
-        cluster=cluster,
         executor=executor,
     )
 
@@ -268,7 +262,7 @@ def atlas(
     *,
     datasets: Path | str | None = None,
     fetch: bool = False,
-    workers: int = 1,
+    executor: ExecutorLike = None,
 ) -> Result:
     """Test which of the study's findings hold on which clusters.
 
@@ -287,8 +281,9 @@ def atlas(
         are printed, interrupted downloads resume, and digests are verified. The folder is
         `datasets`, by default ``public-traces``. The names are philly, helios, acme, itp-2021,
         pai, alibaba-openb-2023, alibaba-spot-2026, mit-supercloud, thetagpu-2023, blue-waters.
-    workers
-        Processes that ingest public traces at the same time.
+    executor
+        Where public traces are ingested: an executor, a number of processes, or the address of a
+        Dask scheduler. By default this process ingests them one by one.
 
     Returns
     -------
@@ -316,7 +311,9 @@ def atlas(
     """
     from philly_analysis.report import atlas_of
 
-    return atlas_of(traces, None if out is None else Path(out), datasets, fetch=fetch, jobs=workers)
+    return atlas_of(
+        traces, None if out is None else Path(out), datasets, fetch=fetch, executor=executor
+    )
 
 
 def published() -> pd.DataFrame:

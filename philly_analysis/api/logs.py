@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from philly_analysis.parallel import ExecutorLike
     from philly_analysis.results import Result
     from philly_analysis.trace import Quotas, Trace
 
@@ -145,7 +146,7 @@ def ingest(
     append: bool = False,
     anonymize: Path | str | None = None,
     force: bool = False,
-    cluster: str | None = None,
+    executor: ExecutorLike = None,
 ) -> Trace:
     """Turn raw logs into a trace, with an account of every row.
 
@@ -197,9 +198,10 @@ def ingest(
         output are withheld. The same key gives the same hashes.
     force
         Replace an existing trace at OUT.
-    cluster
-        Address of a Dask scheduler whose workers read the samples. The workers must see the raw
-        files (for packed archives: `out`) under the same path. The trace has the same bytes.
+    executor
+        Where the samples are read: an executor, a number of processes, or the address of a Dask
+        scheduler. By default this process reads the samples. Workers must see the raw files (for
+        packed archives: `out`) under the same path. The trace has the same bytes.
 
     Returns
     -------
@@ -248,7 +250,7 @@ def ingest(
         append=append,
         anonymize=anonymize,
         force=force,
-        cluster=cluster,
+        executor=executor,
     )
     manifest = run(options)
     trace = open_written(options.out, temporary=out is None)

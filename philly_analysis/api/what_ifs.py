@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from philly_analysis.models import Work, WorkloadModel
+    from philly_analysis.parallel import ExecutorLike
     from philly_analysis.results import Result, Results
     from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation, WhatIf
     from philly_analysis.study import RunPolicy
@@ -227,8 +228,7 @@ def sweep(
     prerun_s: float = 600.0,
     retry_by_reason: bool = False,
     estimates: str = "exact",
-    workers: int = 1,
-    cluster: str | None = None,
+    executor: ExecutorLike = None,
 ) -> Result:
     """Run workloads under several policies, compared in pairs.
 
@@ -275,10 +275,9 @@ def sweep(
         Do not retry users' errors.
     estimates
         Run-time estimates for policies: exact, requested (time limits) or noisy:SIGMA.
-    workers
-        Processes to run on. The outcome is the same.
-    cluster
-        Address of a Dask scheduler to run on.
+    executor
+        Where the replays run: an executor, a number of processes, or the address of a Dask
+        scheduler. By default the replays run in this process. The outcome is the same.
 
     Raises
     ------
@@ -287,7 +286,7 @@ def sweep(
     SimulationError
         There is nothing to run, or several seeds of a recorded trace.
     InputError
-        There are no workers.
+        The number of processes is not positive.
 
     Examples
     --------
@@ -325,7 +324,7 @@ def sweep(
         assumed=assumed,
     )
     sized = gpus is not None or machines is not None
-    return sweep_page(runs, out, sized=sized, workers=workers, cluster=cluster)
+    return sweep_page(runs, out, sized=sized, executor=executor)
 
 
 def experiment(
@@ -334,8 +333,7 @@ def experiment(
     models: Iterable[str | Path | WorkloadModel | Ensemble] = (),
     seeds: int | None = None,
     out: Path | str | None = None,
-    workers: int = 1,
-    cluster: str | None = None,
+    executor: ExecutorLike = None,
 ) -> Results:
     """Decompose the gains of guidelines, Synergy, Amoeba, AntMan.
 
@@ -355,10 +353,9 @@ def experiment(
     out
         Folder of reports. The page is ``out/<names>/report.html``, or ``out/seeds`` for all
         experiments; ``conclusions`` writes ``verdicts.csv`` as well. By default no page is written.
-    workers
-        Processes to run on. The outcome is the same.
-    cluster
-        Address of a Dask scheduler to run on.
+    executor
+        Where the replays run: an executor, a number of processes, or the address of a Dask
+        scheduler. By default the replays run in this process. The outcome is the same.
 
     Returns
     -------
@@ -386,8 +383,7 @@ def experiment(
         models=models,
         seeds=seeds,
         out=None if out is None else Path(out),
-        workers=workers,
-        cluster=cluster,
+        executor=executor,
     )
 
 
@@ -403,8 +399,7 @@ def advise(
     servers: int = 1,
     wait_weight: float = 1.0,
     months: int = 6,
-    workers: int = 1,
-    cluster: str | None = None,
+    executor: ExecutorLike = None,
 ) -> Result:
     """Recommend what a cluster should change, with its gain.
 
@@ -434,10 +429,9 @@ def advise(
         GPU hours that are worth one hour of waiting for one GPU, in the order of levers.
     months
         Months drawn for the intervals of the recommended levers; 0: the log alone is used.
-    workers
-        Processes to run on. The outcome is the same.
-    cluster
-        Address of a Dask scheduler to run on.
+    executor
+        Where the replays run: an executor, a number of processes, or the address of a Dask
+        scheduler. By default the replays run in this process. The outcome is the same.
 
     Returns
     -------
@@ -480,6 +474,4 @@ def advise(
         wait_weight=wait_weight,
     )
     folder = None if out is None else Path(out)
-    return advice_page(
-        trace, folder, assumed=assumed, months=months, workers=workers, cluster=cluster
-    )
+    return advice_page(trace, folder, assumed=assumed, months=months, executor=executor)

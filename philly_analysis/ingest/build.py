@@ -46,7 +46,7 @@ def build_trace(
     failures: FailureOutput | None,
     telemetry: Telemetry | None,
     quotas: Mapping[str, int] | None,
-    executor: Executor | None,
+    executor: Executor,
 ) -> Manifest:
     """Write the files of a trace to the store's folder.
 

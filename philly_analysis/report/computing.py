@@ -133,7 +133,7 @@ def _selection(trace: Trace) -> tuple[str, ...]:
     return (sample.how,) if sample and is_selected(trace.manifest) else ()
 
 
-def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) -> Iterator[Result]:
+def compute_each(trace: Trace, names: Sequence[str], executor: Executor) -> Iterator[Result]:
     """Yield findings on a trace: those in its cache, then others as they are computed.
 
     Others that need no samples are computed by chapter in an executor, which opens the trace by its
@@ -143,7 +143,8 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) 
     cached = {n: found for n in names if (found := load_result(trace, n)) is not None}
     yield from (replace(found, draw=draw) for found in cached.values())
     due = [n for n in names if n not in cached]
-    begun = _compute_apart(trace, due, executor) if executor else {}
+    apart = not isinstance(executor, InlineExecutor)
+    begun = _compute_apart(trace, due, executor) if apart else {}
     here = [n for n in due if not any(n in chapter for chapter in begun)]
     numbers = count(1)
 
@@ -199,9 +200,7 @@ def read_samples(trace: Trace, names: Collection[str]) -> None:
     )
 
 
-def draw_each(
-    trace: Trace, results: Iterable[Result], executor: Executor | None = None
-) -> dict[str, str]:
+def draw_each(trace: Trace, results: Iterable[Result], executor: Executor) -> dict[str, str]:
     """Return the figures of findings as SVG text, by name, from the trace's cache where possible.
 
     Parameters
@@ -210,8 +209,7 @@ def draw_each(
         Findings, which may be computed on iteration: an executor draws one while this process
         computes the next.
     executor
-        Processes that draw; figures not begun when all findings are computed are drawn here, as
-        all are without one.
+        Processes that draw. Figures not begun when all findings are computed are drawn here.
     """
     found: dict[str, str] = {}
 
@@ -223,12 +221,11 @@ def draw_each(
             else:
                 found[result.name] = cached
 
-    drawer = executor or InlineExecutor()
     begun: list[tuple[Result, Future[tuple[str, str]]]] = []
     try:
-        begun += ((result, drawer.submit(draw_svg, result)) for result in uncached())
+        begun += ((result, executor.submit(draw_svg, result)) for result in uncached())
         # matplotlib is not thread-safe: no drawing here beside threads
-        alone = not isinstance(drawer, ThreadPoolExecutor)
+        alone = not isinstance(executor, ThreadPoolExecutor)
         ours = [draw_svg(result) for result, future in reversed(begun) if alone and future.cancel()]
         theirs = [future.result() for _, future in begun if not future.cancelled()]
     finally:

@@ -30,7 +30,7 @@ _MEANINGS = {
 _REJECTS_SHOWN = 20
 
 
-def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | None) -> None:
+def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -> None:
     """Compute every finding on a trace, and those of a user, and write them to a folder."""
     chapters, gaps = _findings(trace, executor)
     if own := [compute_own(trace, one) for one in also]:
@@ -38,7 +38,7 @@ def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | 
     write_page(folder, chapters, _render(trace, chapters, gaps))
 
 
-def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], list[Gap]]:
+def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap]]:
     """Compute and draw all findings of a trace; return the chapters, and what it lacks."""
     concerned = set(relevant(trace))
     wanted = {n: a for part in CHAPTERS.values() for n, a in part.items() if n in concerned}

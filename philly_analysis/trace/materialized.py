@@ -23,7 +23,7 @@ from duckdb import ColumnExpression, ConstantExpression
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
-from philly_analysis.parallel import cores, map_ordered, require_visible
+from philly_analysis.parallel import InlineExecutor, cores, map_ordered, require_visible
 from philly_analysis.progress import step
 from philly_analysis.trace import histograms, sample_reader
 from philly_analysis.trace.checksums import text_digest
@@ -104,13 +104,13 @@ class Materializer:
     scratch
         A folder of this session, in case the trace's folder cannot be written.
     executor
-        Where samples are counted; None: in this process.
+        Workers that count samples; an InlineExecutor: threads of this process.
     """
 
     con: duckdb.DuckDBPyConnection
     folder: TraceFolder
     scratch: Path
-    executor: Executor | None = None
+    executor: Executor
 
     @cached_property
     def manifest_text(self) -> str:
@@ -172,7 +172,12 @@ class Materializer:
     @property
     def _samples_folder(self) -> Path:
         """The trace's folder by a path that the processes which count its samples have."""
-        return self.folder.path if self.executor else self.folder.files
+        return self.folder.files if self._here else self.folder.path
+
+    @property
+    def _here(self) -> bool:
+        """Whether threads of this process count samples."""
+        return isinstance(self.executor, InlineExecutor)
 
     @contextmanager
     def _partitions(self, found: Sequence[Relation], home: Path) -> Iterator[list[Partition]]:
@@ -212,9 +217,9 @@ class Materializer:
 
     def _count(self, table: str, partitions: Sequence[Partition]) -> None:
         """Count or list the samples of each week, or reuse what was computed of it before."""
-        executor = nullcontext(self.executor) if self.executor else ThreadPoolExecutor(_THREADS)
+        executor = ThreadPoolExecutor(_THREADS) if self._here else nullcontext(self.executor)
         # threads need work ahead while a week is written
-        ahead = _AHEAD if self.executor else _THREADS + 4
+        ahead = _THREADS + 4 if self._here else _AHEAD
         with executor as workers:
             counted = map_ordered(
                 workers, _count_slice, self._slices(table, partitions), ahead=ahead

@@ -2,8 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from html import escape
@@ -16,6 +15,7 @@ import duckdb
 
 from philly_analysis.atomic import FolderHandle, scratch_folder
 from philly_analysis.errors import QueryError, TraceError, UnknownNameError
+from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import connect, first_line, keep_with, parse_run_policy
@@ -63,8 +63,8 @@ class Trace:
         :func:`philly_analysis.trace.quotas.read_quotas`), instead of the trace's own or of
         estimates; for this session. To record them in the trace, ingest it with them.
     executor
-        Where to count samples, interval by interval: processes of this machine or workers of a
-        cluster that have the folder under the same path; None: threads of this process.
+        Where to count samples: an executor, a number of processes, or the address of a Dask
+        scheduler whose workers have the folder under the same path. None: threads of this process.
 
     Raises
     ------
@@ -78,15 +78,17 @@ class Trace:
         *,
         run_policy: RunPolicy | str = RunPolicy.SPAN,
         quotas: Quotas | None = None,
-        executor: Executor | None = None,
+        executor: ExecutorLike = None,
     ) -> None:
         self.run_policy = parse_run_policy(run_policy)
+        self._opened = ExitStack()
+        workers = self._opened.enter_context(open_executor(executor))
         self._folder = TraceFolder(path, quotas)
         self.path, self.manifest = self._folder.path, self._folder.manifest
         self._scratch = scratch_folder()
         self._con = connect(self._folder.folders, self._scratch, self.run_policy)
         keep_with(self._con, self._folder.handle)  # relations may outlive the trace
-        self._materializer = Materializer(self._con, self._folder, self._scratch, executor)
+        self._materializer = Materializer(self._con, self._folder, self._scratch, workers)
         self._reads: dict[str, None] = {}
         self._remove: finalize[..., FolderHandle] | None = None
         try:
@@ -376,6 +378,7 @@ class Trace:
 
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""
+        self._opened.close()
         self._con.close()
         self._folder.handle.close()
         if self._remove:
@@ -489,7 +492,7 @@ def open_trace(
     run_policy: RunPolicy | str | None = None,
     *,
     otherwise: RunPolicy = RunPolicy.SPAN,
-    executor: Executor | None = None,
+    executor: ExecutorLike = None,
 ) -> Iterator[Trace]:
     """Return a trace that is open already, or open one while the block runs.
 

@@ -131,14 +131,14 @@ def sweep(_raw: Path, _trace: Path, _name: str) -> None:
     from philly_analysis import sweep as run
 
     policies = ["fifo", "easy", "srtf"]
-    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, workers=cores())
+    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, executor=cores())
 
 
 def atlas(_raw: Path, _trace: Path, folder: str) -> None:
     """Ingest the public traces of a folder in a process per core, and test the findings."""
     from philly_analysis import atlas as run
 
-    run(datasets=folder, workers=cores())
+    run(datasets=folder, executor=cores())
 
 
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {
