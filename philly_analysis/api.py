@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from philly_analysis.exports import Exported
     from philly_analysis.models import Work, WorkloadModel
-    from philly_analysis.report import Findings, Own, Page
+    from philly_analysis.report import Own, Page
     from philly_analysis.results import Result, Results
     from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation, WhatIf
     from philly_analysis.study import Estimates, Gangs, RunPolicy
@@ -518,7 +518,7 @@ def analyze(
 
 
 @suggest_arguments
-def analyses(words: str = "") -> Findings:
+def analyses(words: str = "") -> pd.DataFrame:
     """List the findings, with the questions that they answer.
 
     Parameters
@@ -528,8 +528,8 @@ def analyses(words: str = "") -> Findings:
 
     Returns
     -------
-    Findings
-        A list of names; ``.df()`` has analysis, question, chapter, needs (tables and columns).
+    pandas.DataFrame
+        One row per finding: analysis, question, chapter, needs (tables and columns).
 
     Raises
     ------
@@ -538,7 +538,7 @@ def analyses(words: str = "") -> Findings:
 
     Examples
     --------
-    >>> list(analyses("gang size"))
+    >>> list(analyses("gang size")["analysis"])
     ['run_time', 'queueing_delay', 'gpu_util', 'gpu_util_summaries']
 
     In a shell::

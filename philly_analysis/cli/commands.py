@@ -238,10 +238,9 @@ def _experimented(results: "Results", given: Given) -> None:
 
 TABLES: dict[str, Callable[[Any, Given], None]] = {
     **dict.fromkeys(("datasets", "formats", "models", "policies"), _show_table),
-    **dict.fromkeys(("published", "query", "sources"), _show_table),
+    **dict.fromkeys(("analyses", "published", "query", "sources"), _show_table),
     "atlas": _show_atlas,
     "classify": _show_result,
-    "analyses": lambda findings, given: _show_table(findings.df(), given),
     "analyze": _show_findings,
     "compare": _show_comparison,
     "tables": _show_tables,
