@@ -145,8 +145,8 @@ def _relations() -> Iterator[str]:
         yield f"Reads {reads}.\n" if reads else ""
 
 
-def _paragraphs(module: object) -> list[str]:
-    return [part.replace("``", "`") for part in (module.__doc__ or "").strip().split("\n\n")]
+def _paragraphs(text: str) -> list[str]:
+    return [part.replace("``", "`") for part in text.split("\n\n")]
 
 
 def _gallery(drawn: Collection[str]) -> Iterator[str]:
@@ -157,11 +157,11 @@ def _gallery(drawn: Collection[str]) -> Iterator[str]:
     for chapter, analyses in CHAPTERS.items():
         yield f"## {chapter}\n"
         shown = (
-            (f"{name}.md", f"{name}.svg" if name in drawn else "", analysis.QUESTION)
-            for name, analysis in analyses.items()
+            (f"{a.name}.md", f"{a.name}.svg" if a.name in drawn else "", a.question)
+            for a in analyses
         )
         yield from _cards(shown)
-        yield "```{toctree}\n:hidden:\n" + "\n".join(analyses) + "\n```\n"
+        yield "```{toctree}\n:hidden:\n" + "\n".join(a.name for a in analyses) + "\n```\n"
     yield "## Traces, models, what-ifs, statistics\n"
     yield from _cards(
         (f"../../{page}.md", f"../pictures/{name}.svg", caption)
@@ -180,8 +180,8 @@ def _cards(shown: Iterable[tuple[str, str, str]]) -> Iterator[str]:
 
 def _finding(name: str, result: Result | None, *, drawn: bool) -> Iterator[str]:
     analysis = ANALYSES[name]
-    what, *misleads = _paragraphs(analysis)
-    yield f"# {analysis.QUESTION}\n"
+    what, *misleads = _paragraphs(analysis.description)
+    yield f"# {analysis.question}\n"
     if result is None:
         yield "The bundled sample lacks the data that this finding needs.\n"
         files = [r for n, r in relations().items() if n.startswith(name)]
@@ -191,8 +191,8 @@ def _finding(name: str, result: Result | None, *, drawn: bool) -> Iterator[str]:
     yield "## Definition\n"
     yield f"{what} {(analysis.compute.__doc__ or '').strip().splitlines()[0]}\n"
     yield f"```python\nanalyze(trace, {name!r})\n```\n"
-    if analysis.NEEDS:
-        yield f"It needs {', '.join(f'`{need}`' for need in analysis.NEEDS)}.\n"
+    if analysis.needs:
+        yield f"It needs {', '.join(f'`{need}`' for need in analysis.needs)}.\n"
     if misleads:
         yield "## What can mislead\n"
         yield "\n\n".join(misleads) + "\n"
@@ -272,7 +272,7 @@ def _choices() -> Iterator[str]:
     yield from _frame(policies())
     for name, policy in POLICIES.items():
         yield f"### `{name}`\n"
-        yield "\n\n".join(_paragraphs(policy)[:2]) + "\n"
+        yield "\n\n".join(_paragraphs((policy.__doc__ or "").strip())[:2]) + "\n"
         yield from _frame(policies(name))
 
 

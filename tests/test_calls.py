@@ -20,11 +20,12 @@ from typer.main import get_command
 
 import philly_analysis as philly
 from philly_analysis import api
+from philly_analysis.analyses import FRONT
 from philly_analysis.cli import app
 from philly_analysis.cli.console import as_typed
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.report import trace_page
-from philly_analysis.report.findings import CHAPTERS, FRONT
+from philly_analysis.report.findings import CHAPTERS
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import random_tables, write_tables
 

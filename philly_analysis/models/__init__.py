@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from philly_analysis.models.library import load_model, models, shipped
     from philly_analysis.models.observations import Observations
     from philly_analysis.models.outlook import DRAWS, month_outlook
+    from philly_analysis.models.validation import VALIDATIONS
     from philly_analysis.models.work import Work, as_model, jobs_of, model_of, one_workload
     from philly_analysis.models.workload_model import WorkloadModel
 
@@ -16,6 +17,7 @@ _NAMES = {
     "library": "load_model models shipped",
     "observations": "Observations",
     "outlook": "DRAWS month_outlook",
+    "validation": "VALIDATIONS",
     "work": "Work as_model jobs_of model_of one_workload",
     "workload_model": "WorkloadModel",
 }

@@ -1,5 +1,6 @@
 """Traces on disk and open: schema, manifest, SQL relations, integrity, object storage, cache."""
 
+from philly_analysis.trace.analysis import Analysis
 from philly_analysis.trace.checksums import (
     Digest,
     digest,

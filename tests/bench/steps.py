@@ -102,12 +102,13 @@ def ingest(raw: Path, trace: Path, _name: str) -> None:
 
 def join(_raw: Path, trace: Path, samples: str) -> None:
     """Create all relations that a report needs from one table of samples."""
-    from philly_analysis.report.findings import SAMPLE_RELATIONS
+    from philly_analysis.report.findings import ANALYSES
     from philly_analysis.trace.relations import relations
     from philly_analysis.trace.trace import Trace
 
     with Trace(trace) as opened:
-        opened.create(name for name in SAMPLE_RELATIONS if relations()[name].samples == samples)
+        counts = {a.sample_counts for a in ANALYSES.values() if a.sample_counts}
+        opened.create(name for name in sorted(counts) if relations()[name].samples == samples)
 
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:

@@ -118,7 +118,7 @@ def pairs(table: pd.DataFrame, name: str, meaning: str) -> dict[str, str]:
 
 
 REGISTRIES: dict[str, Callable[[], dict[str, str]]] = {
-    "analyze.names": lambda: {name: a.QUESTION for name, a in ANALYSES.items()},
+    "analyze.names": lambda: {name: a.question for name, a in ANALYSES.items()},
     "experiment.names": lambda: {
         **{name: experiment.question for name, experiment in EXPERIMENTS.items()},
         **{name: module.QUESTION for name, module in ACROSS.items()},

@@ -23,7 +23,7 @@ from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import paper_trace
 
 NAME = "waits_by_day"
-ANALYSED = {name: ANALYSES[name] for name in (NAME, "run_policy")}
+ANALYSED = (ANALYSES[NAME], ANALYSES["run_policy"])
 """Fast analyses."""
 
 
@@ -50,10 +50,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return recorded
 
-    for name, analysis in ANALYSED.items():
-        monkeypatch.setattr(analysis, "compute", recording(name, analysis.compute))
+    analyses = [replace(a, compute=recording(a.name, a.compute)) for a in ANALYSED]
+    for analysis in analyses:
+        monkeypatch.setitem(ANALYSES, analysis.name, analysis)
     monkeypatch.setattr(figures, "svg", recording("svg", figures.svg))
-    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": ANALYSED})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": tuple(analyses)})
     monkeypatch.setattr(trace_page, "now", lambda: "now")
     return done
 
@@ -138,7 +139,7 @@ def test_a_result_without_rows_is_cached(
         computed.append("empty")
         return empty
 
-    monkeypatch.setattr(ANALYSES["run_policy"], "compute", compute)
+    monkeypatch.setitem(ANALYSES, "run_policy", replace(ANALYSES["run_policy"], compute=compute))
     first, second = (analyze(path, ["run_policy"])["run_policy"] for _ in range(2))
     assert computed == ["empty"]
     assert first.table.equals(second.table)

@@ -15,10 +15,7 @@ from philly_analysis.models.sampling import draw_jobs
 from philly_analysis.models.validation.distances import cdf_gap
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import Fact, Result, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "How far are the jobs that most papers call Philly-like from Philly's jobs?"
-NEEDS: tuple[str, ...] = ()
+from philly_analysis.trace import Analysis, Trace
 
 REAL = "Philly jobs"
 SAMPLE_DAYS = 120
@@ -175,3 +172,13 @@ def _gpu_h(model: WorkloadModel, seed: int) -> float:
     """Return the mean GPU hours of sampled jobs."""
     drawn, _ = draw_jobs(model, jobs=20_000, seed=seed, variation="none")
     return drawn.gpu_s / drawn.at_s.size / 3_600
+
+
+ANALYSIS = Analysis(
+    name="philly_like",
+    question="How far are the jobs that most papers call Philly-like from Philly's jobs?",
+    needs=(),
+    compute=compute,
+    plot=plot,
+    study_only=True,
+)
