@@ -1,36 +1,20 @@
-"""Write and check files in the Philly archive's layout: job log, machine list, utilisation."""
+"""Write files in the Philly archive's layout: job log, machine list, utilisation."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.codec import Accepted, Codec, Notes, read_format
-from philly_analysis.exports.dialect import Dialect
+from philly_analysis.exports.codec import Accepted, Notes, Written, read_format
 from philly_analysis.exports.formats.philly_samples import write_samples
-from philly_analysis.exports.layout import NAME, TIMESTAMP, violations
 from philly_analysis.exports.placement import place
 from philly_analysis.exports.request import Request
 from philly_analysis.exports.sanitize import plain_names
-from philly_analysis.study import PASS, STATUSES
+from philly_analysis.study import PASS
 from philly_analysis.workload import SERVER, Workload
 
 JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
 _NONE = "None"
 _CLOCK = "%Y-%m-%d %H:%M:%S"
-_ANY = r"(?s).*"
-_TIMES = rf"{TIMESTAMP}|{_NONE}"
-_ENTRY = {
-    "status": "|".join(STATUSES),
-    "vc": _ANY,
-    "jobid": _ANY,
-    "submitted_time": TIMESTAMP,
-    "user": _ANY,
-}
-_ATTEMPT = {"start_time": _TIMES, "end_time": _TIMES}
-_DETAIL = {"ip": NAME}
 
 
 def _clock(column: str) -> pl.Expr:
@@ -151,7 +135,7 @@ def _first_free(workload: Workload) -> int:
     return 0 if largest is None else int(largest) + 1  # type: ignore[arg-type]
 
 
-def _write(request: Request, folder: Path) -> Notes:
+def _write(request: Request, folder: Path) -> Written:
     workload = request.workload
     attempts = workload.frames["attempts"]
     # an entry of the log names its GPUs: where the trace does not, they are packed anew
@@ -190,64 +174,7 @@ def _write(request: Request, folder: Path) -> Notes:
         and workload.frames["machines"]["gpus_listed"].is_null().all()
     ):
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
-    return Notes(tuple(assumed), tuple(lost))
+    return Written(Accepted(len(workload.jobs), None), Notes(tuple(assumed), tuple(lost)))
 
 
-def _level(
-    what: str, items: list[Any], fields: Mapping[str, str], holds: str
-) -> tuple[list[str], list[Any]]:
-    """Check one level of the job log: objects with text `fields` and the list `holds`.
-
-    Returns
-    -------
-    tuple
-        What is wrong, and the members of all the lists, one after the other.
-    """
-    for n, item in enumerate(items, 1):
-        if not isinstance(item, dict) or not isinstance(item.get(holds), list):
-            return [f"{JOB_LOG}: {what} {n:,} is no object with a list {holds}: {item!r:.100}"], []
-        if any(not isinstance(item.get(name), str) for name in fields):
-            names = ", ".join(fields)
-            return [f"{JOB_LOG}: {what} {n:,} has not all of {names} as text: {item!r:.100}"], []
-    found = []
-    for name, pattern in fields.items():
-        values = pl.Series([item[name] for item in items], dtype=pl.String)
-        ok = values.str.contains(f"^(?:{pattern})$")
-        rule = f"{what} whose {name} is not {pattern}"
-        found += violations(Path(JOB_LOG), values, ~ok, rule)
-    return found, [member for item in items for member in item[holds]]
-
-
-def _validate_log(log: object) -> list[str]:
-    if not isinstance(log, list) or not log:
-        return [f"{JOB_LOG}: not a list of jobs, or an empty one"]
-    found, below = _level("entry", log, _ENTRY, "attempts")
-    if not found:
-        ids = pl.Series([entry["jobid"] for entry in log])
-        found += violations(Path(JOB_LOG), ids, ids.is_duplicated(), "a jobid that repeats")
-    for what, fields, holds in (("attempt", _ATTEMPT, "detail"), ("detail", _DETAIL, "gpus")):
-        if not found:
-            found, below = _level(what, below, fields, holds)
-    if not found:
-        gpus = pl.Series([g if isinstance(g, str) else "" for g in below], dtype=pl.String)
-        wrong = ~gpus.str.contains(r"^gpu\d+$")
-        found += violations(Path(JOB_LOG), gpus, wrong, "a GPU that is not gpu and its index")
-    return found
-
-
-def _validate(dialect: Dialect, folder: Path, _: Path | None) -> list[str]:
-    try:
-        found = _validate_log(json.loads((folder / JOB_LOG).read_text("utf-8")))
-    except ValueError as error:
-        return [f"{JOB_LOG}: not JSON ({error})"]
-    for name, layout in dialect.layouts.items():
-        if (folder / name).is_file():
-            found += layout.validate(folder / name)
-    return found
-
-
-def _accepted(request: Request, _: Path) -> Accepted:
-    return Accepted(len(request.workload.jobs), None)
-
-
-PHILLY = read_format("philly", philly=Codec(_write, _accepted, _validate))
+PHILLY = read_format("philly", philly=_write)
