@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,15 +209,51 @@ def test_results_are_cached_by_run_policy(path: Path, computed: list[str]) -> No
     assert computed == [NAME] * 3
 
 
-def test_code_that_changed_since_it_was_loaded_caches_nothing(
+class Installed:
+    """An installed package, as importlib describes it."""
+
+    version = "0.1.0"
+
+    def __init__(self, record: str) -> None:
+        self.record = record
+
+    def read_text(self, name: str) -> str:
+        assert name == "RECORD"
+        return self.record
+
+
+def key(monkeypatch: pytest.MonkeyPatch, record: str, newest: int = 5, started: int = 9) -> str:
+    """Return the cache's key of the code for a package installed with these files."""
+    monkeypatch.setattr(result_cache, "distribution", lambda _: Installed(record))
+    monkeypatch.setattr(result_cache, "_list_files", lambda _: [("one", 1, 7), ("two", newest, 7)])
+    monkeypatch.setattr(result_cache, "_STARTED_NS", started)
+    return result_cache._code.__wrapped__()
+
+
+def test_code_is_known_by_the_installers_digests_or_the_newest_modification(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = partial(key, monkeypatch)
+    package = (
+        "philly_analysis/trace/result_cache.py,sha256=aa,10\nphilly_analysis/x.sql,sha256={},9\n"
+    )
+    scripts = "../../../bin/philly,sha256={},200\n"
+    first = of(package.format("bb") + scripts.format("cc"))
+    assert first == of(package.format("bb") + scripts.format("dd"), newest=6), "on other machines"
+    assert first != of(package.format("ee") + scripts.format("cc"))
+    checkout = "_editable.pth,sha256=aa,9\nphilly_analysis/sample/quotas.csv,sha256=bb,9\n"
+    assert of(checkout) == of(checkout) not in (first, of(checkout, newest=6))
+    assert not of(checkout, newest=10), "code was edited since it may have been loaded"
+
+
+def test_without_a_key_of_the_code_nothing_is_cached(
     path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    analyze(path, [NAME])
-    before = cached_files(path)
-    monkeypatch.setattr(result_cache, "_list_files", lambda _: [("a file", 1, 1)])
-    analyze(path, ANALYSED)
-    assert computed == list(ANALYSED), "results of the code as loaded stay valid"
-    assert cached_files(path) == before
+    monkeypatch.setattr(result_cache, "_code", lambda: "")
+    for _ in range(2):
+        analyze(path, [NAME])
+    assert computed == [NAME] * 2
+    assert not cached_files(path)
 
 
 @pytest.mark.parametrize(
