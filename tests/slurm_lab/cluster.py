@@ -21,9 +21,9 @@ DAEMONS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", 
 LIFE_S = 590
 """Seconds after which ``timeout`` ends each daemon, whatever became of this program."""
 
-SERVERS = {name: ("a100", 8) for name in ("a1", "a2", "a3", "a4")} | {
-    name: ("v100", 4) for name in ("v1", "v2", "v3")
-}
+SERVERS = dict.fromkeys(("a1", "a2", "a3", "a4"), ("a100", 8)) | dict.fromkeys(
+    ("v1", "v2", "v3"), ("v100", 4)
+)
 """GPU type and number of GPUs of each server."""
 
 CPUS_PER_GPU, MB_PER_GPU = 4, 16_000

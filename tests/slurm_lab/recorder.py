@@ -18,7 +18,10 @@ END_S = 325
 
 SNAPSHOTS = {
     "scontrol-job": (2, ("scontrol", "show", "job", "-d")),
-    "squeue": (1, ("squeue", "--all", "--array", "-o", "%A|%i|%F|%K|%P|%a|%u|%q|%T|%r|%D|%b|%V|%S|%Q|%N")),
+    "squeue": (
+        1,
+        ("squeue", "--all", "--array", "-o", "%A|%i|%F|%K|%P|%a|%u|%q|%T|%r|%D|%b|%V|%S|%Q|%N"),
+    ),
     "scontrol-node": (10, ("scontrol", "show", "node", "-d", "-o")),
     "scontrol-reservation": (10, ("scontrol", "show", "reservation", "-o")),
     "scontrol-license": (10, ("scontrol", "show", "license", "-o")),
@@ -56,10 +59,11 @@ def record(cluster: Cluster, folder: Path, steps: Sequence[Step] | None = None) 
         cluster.command("sacctmgr", "-i", *arguments)
     with _snapshots(cluster, folder / "collected"):
         _run(cluster, scenario() if steps is None else steps, folder / "truth" / "steps.jsonl")
-    _collect(cluster, folder)
     stamps = sorted(written["stamps"].iterdir())
     text = "".join(file.read_text() for file in stamps)
     (folder / "truth" / "stamps.txt").write_text(text)
+    time.sleep(3)  # slurmctld sends what the stamps show to the database
+    _collect(cluster, folder)
     shutil.copytree(written["output"], folder / "output", dirs_exist_ok=True)
 
 
@@ -71,7 +75,9 @@ def _run(cluster: Cluster, steps: Sequence[Step], log: Path) -> None:
     with log.open("w", buffering=1) as lines:
         for step in steps:
             time.sleep(max(0.0, begin + step.at_s - time.time()))
-            command = [part.format_map(jobs) if part[:1] in "{-J" else part for part in step.command]
+            command = [
+                part.format_map(jobs) if part[:1] in "{-J" else part for part in step.command
+            ]
             if step.name:
                 array = any(part.startswith("--array") for part in command)
                 pattern = output.replace("%j", "%A_%a") if array else output

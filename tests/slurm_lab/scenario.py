@@ -24,16 +24,24 @@ ACCOUNTING = (
         for account, users in USERS.items()
         for user in users
     ),
-    ("modify", "account", "where", "account=prod,research,teaching", "set", "qos=normal,high,low,capped,few,share"),
-    ("modify", "account", "where", "account=prod", "set", "GrpTRES=gres/gpu=12"),
+    (
+        "modify",
+        "account",
+        "where",
+        "account=prod,research,teaching",
+        "set",
+        "qos=normal,high,low,capped,few,share",
+    ),
+    ("modify", "account", "where", "account=prod", "set", "GrpTRES=gres/gpu=8"),
     ("modify", "user", "where", "user=irc", "set", "MaxJobs=3"),
 )
 """Arguments of ``sacctmgr``: accounts, users and limits."""
 
+TRACEBACK = 'Traceback (most recent call last):\\n  File "train.py", line 88, in <module>\\n    '
 EXCERPTS = {
-    "memory": "Traceback (most recent call last):\\n  File \"train.py\", line 88, in step\\n    loss.backward()\\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
-    "import": "Traceback (most recent call last):\\n  File \"train.py\", line 3, in <module>\\n    import apex\\nModuleNotFoundError: No module named 'apex'",
-    "file": "Traceback (most recent call last):\\n  File \"train.py\", line 21, in load\\n    open(path)\\nFileNotFoundError: [Errno 2] No such file or directory: '/data/train.idx'",
+    "memory": TRACEBACK + "loss.backward()\\ntorch.OutOfMemoryError: CUDA out of memory.",
+    "import": TRACEBACK + "import apex\\nModuleNotFoundError: No module named 'apex'",
+    "file": TRACEBACK + "open(path)\\nFileNotFoundError: [Errno 2] No such file or directory: 'a'",
 }
 """Text that failing jobs print, by what is wrong."""
 
@@ -98,12 +106,12 @@ def servers(number: int, gpus: int) -> tuple[str, ...]:
 
 
 GANGS = (
-    (45, one_server(1)),
-    (16, one_server(2)),
-    (15, one_server(4)),
-    (12, one_server(8)),
-    (5, servers(2, 4)),
-    (4, servers(2, 8)),
+    (46, one_server(1)),
+    (20, one_server(2)),
+    (18, one_server(4)),
+    (7, one_server(8)),
+    (4, servers(2, 4)),
+    (2, servers(2, 8)),
     (1, servers(3, 8)),
     (2, servers(3, 4)),
 )
@@ -122,11 +130,13 @@ def _random_jobs(steps: Steps) -> None:
     draw = steps.random
     weights, gangs = zip(*GANGS, strict=True)
     accounts = list(USERS)
-    for at_s in _arrivals(draw, 110):
-        account = draw.choices(accounts, (30, 50, 20))[0]
+    for at_s in _arrivals(draw, 105):
+        account = draw.choices(accounts, (40, 40, 20))[0]
         gang = draw.choices(gangs, weights)[0]
+        if account == "prod":  # its limit is 8 GPUs
+            gang = one_server(draw.choice((1, 1, 2, 4)))
         steps.submit(at_s, *gang, _time_limit(draw), run_s=_run_s(draw), account=account)
-    for at_s in _arrivals(draw, 100):
+    for at_s in _arrivals(draw, 80):
         gpus, kind = draw.choice((1, 1, 1, 2, 2, 4)), draw.choice(("", "v100"))
         account = draw.choices(accounts, (10, 50, 40))[0]
         options = ("--partition=batch", _time_limit(draw), *one_server(gpus, kind))
@@ -143,7 +153,7 @@ def _arrivals(draw: random.Random, number: int) -> list[float]:
 
 
 def _run_s(draw: random.Random) -> float:
-    return min(max(draw.lognormvariate(2.0, 0.6), 3), 40)
+    return min(max(draw.lognormvariate(1.9, 0.6), 3), 40)
 
 
 def _time_limit(draw: random.Random) -> str:
@@ -156,7 +166,8 @@ def _limits(steps: Steps) -> None:
         steps.submit(10 + number, "--qos=capped", *one_server(2), run_s=7)
         steps.submit(30 + number, "--qos=few", *one_server(1), run_s=6, user="games")
         steps.submit(50 + number, "--qos=share", *one_server(1), run_s=6, user="man")
-        steps.submit(70 + number, "--licenses=solver:1", *one_server(1), run_s=7)
+        options = ("--licenses=solver:1", "--partition=batch", *one_server(1))
+        steps.submit(70 + number, *options, run_s=7)
     for number in range(7):
         options = ("--partition=batch", *one_server(1))
         steps.submit(90 + number, *options, run_s=8, account="teaching", user="irc")
@@ -205,11 +216,11 @@ def _arrays(steps: Steps) -> None:
 
 def _servers(steps: Steps) -> None:
     """Strand GPUs, drain and down servers, reserve them."""
-    for number in range(5):
-        strand = ("--nodes=1", "--gres=gpu:1", "--cpus-per-task=30")
-        steps.submit(35 + 35 * number, *strand, run_s=18)
-        memory = ("--nodes=1", "--gres=gpu:1", "--cpus-per-task=2", "--mem=124000")
-        steps.submit(37 + 35 * number, *memory, run_s=18)
+    for number in range(4):
+        strand = ("--nodes=1", "--gres=gpu:1", "--cpus-per-task=28")
+        steps.submit(35 + 50 * number, *strand, run_s=12)
+        memory = ("--nodes=1", "--gres=gpu:1", "--cpus-per-task=2", "--mem=110000")
+        steps.submit(55 + 50 * number, *memory, run_s=12)
     for at_s in (55, 155):
         steps.submit(at_s, "--exclusive", "--nodes=1", "--gres=gpu:1", run_s=8)
     steps.do(95, "scontrol", "update", "NodeName=a2", "State=DRAIN", "Reason=check")
@@ -231,12 +242,12 @@ def _servers(steps: Steps) -> None:
 
 def _preempted(steps: Steps) -> None:
     """Fill a partition with jobs of a low QOS, then preempt them by a high one."""
-    for number in range(8):
+    for number in range(10):
         options = ("--partition=batch", "--qos=low", *one_server(1))
-        steps.submit(124 + 0.3 * number, *options, run_s=25)
-    for number in range(4):
+        steps.submit(110 + 0.5 * number, *options, run_s=45)
+    for number in range(5):
         options = ("--partition=batch", "--qos=high", *one_server(4))
-        steps.submit(140 + 2 * number, *options, run_s=8, account="prod")
+        steps.submit(138 + 3 * number, *options, run_s=8)
     for number in range(3):
         steps.submit(60 + 60 * number, "--qos=high", *one_server(2), account="research")
 
@@ -275,5 +286,3 @@ def _failed(steps: Steps) -> None:
         text = EXCERPTS.get(excerpt, "")
         at_s = 5 + 15 * number
         steps.submit(at_s, *one_server(1), run_s=4 + number % 3, code=code, text=text)
-
-
