@@ -21,6 +21,8 @@ _RESCHEDULED = (24, 25, 30)
 """Codes after which a job runs again: migrating, rescheduling, rescheduling on its own request."""
 _TIME_LIMIT = 37
 _SIGNALLED = 100
+_FROM_OUTSIDE = tuple(128 + number for number in (9, 10, 12, 15, 24))
+"""Exit statuses by signals that Grid Engine sends: KILL, USR1, USR2, TERM, XCPU."""
 
 
 def parse(line: str) -> Record | None:
@@ -33,6 +35,8 @@ def parse(line: str) -> Record | None:
     unit = 1000 if int(fields[8]) >= _MILLISECONDS else 1
     created, started, ended = (moment_s(fields[i], unit) for i in (8, 9, 10))
     numbers = [whole(fields[i]) for i in (11, 12, 34, 35)]
+    if created is None and whole(fields[11]) in _RESCHEDULED:
+        return Record(fault="a rescheduled run, of which Grid Engine records no times")
     if created is None or None in numbers:
         return Record(fault="its submission, exit status, slots or task is not a number")
     failed, exit_status, slots, task = (n or 0 for n in numbers)
@@ -87,7 +91,7 @@ def _end(
 ) -> tuple[str | None, str | None]:
     """Return how the attempt ended and the status of its job; None where the log does not say.
 
-    A run that a signal ended (code 100) may have been deleted, have reached a limit or have failed.
+    A run that SIGKILL ended (code 100) may have been deleted, have reached a limit or have failed.
     """
     if failed == 0:
         return ("completed", "Pass") if exit_status == 0 else ("failed", "Failed")
@@ -96,7 +100,8 @@ def _end(
     reached = None not in (started, ended, limit) and (ended or 0) - (started or 0) >= (limit or 0)
     if failed == _TIME_LIMIT or (failed == _SIGNALLED and reached):
         return "time_limit", "Failed"
-    return (None, None) if failed == _SIGNALLED else ("failed", "Failed")
+    unclear = failed == _SIGNALLED and exit_status in _FROM_OUTSIDE
+    return (None, None) if unclear else ("failed", "Failed")
 
 
 def read_hosts(path: Path) -> list[dict[str, object]] | None:
