@@ -76,9 +76,9 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
                 while chunk := file.read(_CHUNK_BYTES):
                     split = max(0, head - len(first))
                     first += chunk[:split]
-                    if rest := chunk[split:]:
-                        last.append(rest)
-                        last_bytes += len(rest)
+                    if remainder := chunk[split:]:
+                        last.append(remainder)
+                        last_bytes += len(remainder)
                     while last and last_bytes - len(last[0]) >= tail:
                         skipped = last.popleft()
                         last_bytes -= len(skipped)
@@ -138,10 +138,10 @@ def classify(
     """
     if isinstance(outputs, TextIOBase):
         outputs = [outputs.read() + "\n"]
-    each = [outputs] if isinstance(outputs, str | Path) else list(outputs)
+    inputs = [outputs] if isinstance(outputs, str | Path) else list(outputs)
     if suggest:
-        return _suggest(each)
-    named, read = tee(pair for i, one in enumerate(each, 1) for pair in _read(one, i))
+        return _suggest(inputs)
+    named, read = tee(pair for i, one in enumerate(inputs, 1) for pair in _read(one, i))
     verdicts = classify_outputs(output for _, output in read)
     failures = list(zip((name for name, _ in named), verdicts, strict=True))
     matched = sum(bool(f.rule) for _, f in failures)
@@ -186,20 +186,20 @@ def _events_table(failures: list[tuple[str, Failure]]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def _suggest(each: list[str | Path]) -> Result:
-    found: list[tuple[str, str]] = []
-    for number, one in enumerate(each, 1):
+def _suggest(inputs: list[str | Path]) -> Result:
+    unexplained: list[tuple[str, str]] = []
+    for number, one in enumerate(inputs, 1):
         if not (isinstance(one, str) and _is_text(one)) and is_trace(Path(one)):
             with Trace(one) as trace:
-                found += unexplained_of(trace)
+                unexplained += unexplained_of(trace)
             continue
         outputs, texts = tee(output for _, output in _read(one, number))
         for output, failure in zip(outputs, classify_outputs(texts), strict=True):
             if failure.level in ("general rule", "guess"):
-                found.append((failure.reason, mask(failure.line)))
+                unexplained.append((failure.reason, mask(failure.line)))
             elif failure.level == "none":
-                found.append((failure.reason, mask(last_lines(decode(output.text)))))
-    return count_lines(found)
+                unexplained.append((failure.reason, mask(last_lines(decode(output.text)))))
+    return count_lines(unexplained)
 
 
 def _read(output: str | Path, number: int) -> Iterator[tuple[str, Output]]:
