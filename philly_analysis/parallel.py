@@ -1,7 +1,5 @@
 """Run tasks on executors: this process, processes of this machine, or a Dask cluster."""
 
-import atexit
-import gc
 import multiprocessing
 import os
 import socket
@@ -29,8 +27,8 @@ _TIMEOUT_S = 30
 
 def cores() -> int:
     """Return the number of cores that this process may use; a batch job may have few of many."""
-    known = hasattr(os, "sched_getaffinity")  # Windows and macOS have no affinity
-    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")  # not on Windows and macOS
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 class InlineExecutor(Executor):
@@ -79,8 +77,8 @@ def open_executor(executor: ExecutorLike = None) -> Iterator[Executor]:
                 yield opened
         except BrokenExecutor:
             raise InputError(
-                f"one of {executor} processes was killed, perhaps for lack of memory. Use fewer, "
-                "and try again: finished work is kept."
+                f"one of {executor} processes was killed, perhaps for lack of memory. Use fewer "
+                "processes, and try again: finished work is kept."
             ) from None
 
 
@@ -120,7 +118,7 @@ def _check_cluster(client: Any, cluster: str) -> None:
     """Raise InputError if a cluster has no workers, or other package versions than this process."""
     try:
         client.wait_for_workers(1, timeout=_TIMEOUT_S)
-        found: dict[str, dict[str, str]] = client.run(_versions)
+        versions_of: dict[str, dict[str, str]] = client.run(_versions)
     except TimeoutError:
         raise InputError(f"the cluster at {cluster} has no worker. Start some.") from None
     except ImportError as error:
@@ -129,7 +127,7 @@ def _check_cluster(client: Any, cluster: str) -> None:
             "each worker."
         ) from None
     local = _versions()
-    for worker, versions in sorted(found.items()):
+    for worker, versions in sorted(versions_of.items()):
         for name, here in local.items():
             if versions[name] != here:
                 raise InputError(
@@ -163,9 +161,7 @@ def processes(jobs: int) -> ProcessPoolExecutor:
     # a forked process would inherit the engine's threads in an undefined state
     spawned = multiprocessing.get_context("spawn")
     try:
-        return ProcessPoolExecutor(
-            jobs, spawned, initializer=_initialize, initargs=(gc.get_threshold(),)
-        )
+        return ProcessPoolExecutor(jobs, spawned, initializer=_end_with_parent)
     except OSError as error:
         raise InputError(
             "a second process cannot be started: it needs a semaphore, a small file in memory "
@@ -174,14 +170,11 @@ def processes(jobs: int) -> ProcessPoolExecutor:
         ) from error
 
 
-def _initialize(thresholds: tuple[int, int, int]) -> None:
-    """Prepare a worker process: it collects garbage as rarely as its parent, and ends with it.
+def _end_with_parent() -> None:
+    """End this worker process when its parent ends, however the parent ends.
 
-    Otherwise it would wait forever for work if its parent is killed, and keep the parent's output
-    open. At its own end it exits at once, without the 0.4 s that unloading modules takes.
+    Otherwise the worker of a killed parent would wait for work, and keep the parent's output open.
     """
-    gc.set_threshold(*thresholds)
-    atexit.register(os._exit, 0)
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

@@ -23,7 +23,7 @@ from philly_analysis.experiments import sweeps
 from philly_analysis.ingest import csv_file
 from philly_analysis.ingest.samples import validate
 from philly_analysis.parallel import map_ordered, open_executor, require_visible
-from philly_analysis.trace import materialized
+from philly_analysis.trace import week_counts
 from philly_analysis.trace.trace import Trace
 from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
@@ -213,7 +213,7 @@ def test_materialized_weeks_are_the_same_though_a_worker_is_killed(
     ingest("philly", raw, tmp_path / "here")
     for name in ("there", "processes"):
         shutil.copytree(tmp_path / "here", tmp_path / name)
-    monkeypatch.setattr(materialized, "_SLICE", 4_000)
+    monkeypatch.setattr(week_counts, "_SLICE", 4_000)
     asked = ("gpu_use_bins", "host_util_bins")
 
     def ask(name: str, executor: Executor | None) -> dict[str, bytes]:
@@ -226,9 +226,7 @@ def test_materialized_weeks_are_the_same_though_a_worker_is_killed(
     with open_executor(2) as executor:
         processes = ask("processes", executor)
     with open_executor(cluster.scheduler_address) as executor:
-        calls = once(
-            monkeypatch, materialized.Materializer, "_write_week", lambda: kill_a_worker(cluster)
-        )
+        calls = once(monkeypatch, week_counts, "_write_week", lambda: kill_a_worker(cluster))
         there = ask("there", executor)
     assert calls
     assert ask("here", None) == there == processes

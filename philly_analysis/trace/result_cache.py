@@ -46,8 +46,8 @@ def load_result(trace: Trace, name: str) -> Result | None:
     """Return a cached result; None: there is none, or it is damaged."""
     for data in _read(trace, name, ".parquet"):
         with suppress(ValueError, TypeError, KeyError, OSError, pa.ArrowException):
-            if (found := _decoded(data)).name == name:
-                return found
+            if (result := _decoded(data)).name == name:
+                return result
     return None
 
 

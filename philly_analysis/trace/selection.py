@@ -77,8 +77,8 @@ class Selection:
             several = isinstance(value, Iterable) and not isinstance(value, str)
             options = list(cast("Iterable[object]", value)) if several else [value]
             values[column] = sorted(str(option) for option in options if option is not None)
-            known = f'"{column}"::varchar in (select unnest(${column}))'
-            conditions.append(f'({known} or "{column}" is null)' if None in options else known)
+            listed = f'"{column}"::varchar in (select unnest(${column}))'
+            conditions.append(f'({listed} or "{column}" is null)' if None in options else listed)
             words.append(f"{column} {quoted(options)}")
         description = f"with {', '.join(words)}" if words else "all"
         return cls(" and ".join(conditions) or "true", values, description)
@@ -133,8 +133,8 @@ class Selection:
         """Return what jobs there are, by the columns of the condition."""
         of = [c for c in self.values if c in JOBS.column_names]
         if of:
-            found = sql(f'select distinct "{of[0]}" from jobs order by all limit {_SHOWN}')
-            return f"have {of[0]} {', '.join(str(value) for (value,) in found.fetchall())}"
+            values = sql(f'select distinct "{of[0]}" from jobs order by all limit {_SHOWN}')
+            return f"have {of[0]} {', '.join(str(value) for (value,) in values.fetchall())}"
         first, last = sql("select min(submitted_at), max(submitted_at) from jobs").fetchall()[0]
         return f"were submitted from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
 

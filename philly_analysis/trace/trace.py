@@ -228,8 +228,8 @@ class Trace:
         return self._names("vc")
 
     def _names(self, column: str) -> list[str]:
-        found = self.sql(f'select distinct "{column}" from jobs where "{column}" is not null')
-        return sorted(name for (name,) in found.fetchall())
+        names = self.sql(f'select distinct "{column}" from jobs where "{column}" is not null')
+        return sorted(name for (name,) in names.fetchall())
 
     def describe(self) -> "pd.DataFrame":
         """Describe the tables: their rows, the time that they span, and the account of raw rows.
@@ -398,8 +398,8 @@ class Trace:
         if table not in self.tables or not column:
             return table in self.tables
         self._folder.check({table})
-        known = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
-        return bool(known.limit(1).fetchall())
+        values = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
+        return bool(values.limit(1).fetchall())
 
     def sql(self, query: str, /, **values: object) -> duckdb.DuckDBPyRelation:
         """Run one SELECT over the tables and relations of the trace.

@@ -11,7 +11,7 @@ import pytest
 from philly_analysis import analyze
 from philly_analysis.report.computing import read_samples
 from philly_analysis.report.findings import ANALYSES, lacking, relevant
-from philly_analysis.trace import materialized
+from philly_analysis.trace import week_counts
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
 from tests.analyses.samples import Tables, sampled_cluster
@@ -28,15 +28,15 @@ def test_a_page_reads_the_samples_once(
     cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    count = materialized.Materializer._count
+    count = week_counts.WeekCounter.count
 
     def noted(
-        self: materialized.Materializer, table: str, partitions: Sequence[materialized.Partition]
+        self: week_counts.WeekCounter, table: str, partitions: Sequence[week_counts.Partition]
     ) -> None:
         read.append(table)
         count(self, table, partitions)
 
-    monkeypatch.setattr(materialized.Materializer, "_count", noted)
+    monkeypatch.setattr(week_counts.WeekCounter, "count", noted)
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
         asked = [name for name in relevant(trace) if not lacking(trace, name)]

@@ -149,5 +149,5 @@ class Validator:
                 f"from (select {table.completed(rows)} from doubtful)",
                 {"time_error": self.time_error},
             ).fetchall()
-        found = zip(doubtful.tolist(), reasons, strict=True)
-        return {place: reason for place, (reason,) in found if reason is not None}
+        faults = zip(doubtful.tolist(), reasons, strict=True)
+        return {place: reason for place, (reason,) in faults if reason is not None}
