@@ -109,10 +109,10 @@ GANGS = (
     (46, one_server(1)),
     (20, one_server(2)),
     (18, one_server(4)),
-    (7, one_server(8)),
+    (5, one_server(8)),
     (4, servers(2, 4)),
     (2, servers(2, 8)),
-    (1, servers(3, 8)),
+    (2, servers(3, 8)),
     (2, servers(3, 4)),
 )
 """Weights and options of random jobs in the partition train."""
@@ -130,13 +130,13 @@ def _random_jobs(steps: Steps) -> None:
     draw = steps.random
     weights, gangs = zip(*GANGS, strict=True)
     accounts = list(USERS)
-    for at_s in _arrivals(draw, 90):
-        account = draw.choices(accounts, (20, 55, 25))[0]
+    for at_s in _arrivals(draw, 68):
+        account = draw.choices(accounts, (10, 60, 30))[0]
         gang = draw.choices(gangs, weights)[0]
         if account == "prod":  # its limit is 8 GPUs
             gang = one_server(draw.choice((1, 1, 2, 4)))
         steps.submit(at_s, *gang, _time_limit(draw), run_s=_run_s(draw), account=account)
-    for at_s in _arrivals(draw, 80):
+    for at_s in _arrivals(draw, 70):
         gpus, kind = draw.choice((1, 1, 1, 2, 2, 4)), draw.choice(("", "v100"))
         account = draw.choices(accounts, (10, 50, 40))[0]
         options = ("--partition=batch", _time_limit(draw), *one_server(gpus, kind))
@@ -157,7 +157,7 @@ def _run_s(draw: random.Random) -> float:
 
 
 def _time_limit(draw: random.Random) -> str:
-    return f"--time={draw.choice((1, 1, 1, 2, 5))}"
+    return f"--time={draw.choice((1, 1, 1, 1, 2))}"
 
 
 def _limits(steps: Steps) -> None:

@@ -160,8 +160,8 @@ def test_attempts_start_and_end_when_the_job_says(recording: Path, trace: Trace)
 def test_gpus_and_servers_are_those_that_the_job_has(recording: Path, trace: Trace) -> None:
     held: dict[tuple[str, int], dict[str, set[int | None]]] = defaultdict(lambda: defaultdict(set))
     for placement in rows(trace, "from placements"):
-        attempt = placement["job_id"], placement["attempt"]
-        held[attempt][placement["machine_id"]].add(placement["gpu"])
+        place = placement["job_id"], placement["attempt"]
+        held[place][placement["machine_id"]].add(placement["gpu"])
     indexed = 0
     for job, run, attempt in pairs(recording, trace):
         assert attempt["gpus"] == sum(map(len, run.gpus.values())), job
