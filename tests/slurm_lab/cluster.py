@@ -82,12 +82,16 @@ def running_cluster() -> Iterator[Cluster]:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.callback(_end_processes, folder)
         for number in (signal.SIGTERM, signal.SIGALRM):
-            stack.callback(signal.signal, number, signal.signal(number, signal.default_int_handler))
+            stack.callback(signal.signal, number, signal.signal(number, _interrupt))
         stack.callback(signal.alarm, 0)
         signal.alarm(LIFE_S - 10)
         cluster = Cluster(folder, env)
         _start(cluster)
         yield cluster
+
+
+def _interrupt(number: int, _: object) -> None:
+    raise InterruptedError(f"signal {signal.Signals(number).name} stopped the laboratory")
 
 
 def _start(cluster: Cluster) -> None:

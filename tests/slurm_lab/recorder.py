@@ -17,7 +17,7 @@ END_S = 325
 """Seconds from the first submission to the last snapshot."""
 
 SNAPSHOTS = {
-    "scontrol-job": (2, ("scontrol", "show", "job", "-d")),
+    "scontrol-job": (4, ("scontrol", "show", "job", "-d")),
     "squeue": (
         1,
         ("squeue", "--all", "--array", "-o", "%A|%i|%F|%K|%P|%a|%u|%q|%T|%r|%D|%b|%V|%S|%Q|%N"),

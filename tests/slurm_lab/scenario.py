@@ -109,10 +109,10 @@ GANGS = (
     (46, one_server(1)),
     (20, one_server(2)),
     (18, one_server(4)),
-    (7, one_server(8)),
+    (5, one_server(8)),
     (4, servers(2, 4)),
     (2, servers(2, 8)),
-    (1, servers(3, 8)),
+    (2, servers(3, 8)),
     (2, servers(3, 4)),
 )
 """Weights and options of random jobs in the partition train."""
@@ -130,13 +130,13 @@ def _random_jobs(steps: Steps) -> None:
     draw = steps.random
     weights, gangs = zip(*GANGS, strict=True)
     accounts = list(USERS)
-    for at_s in _arrivals(draw, 105):
-        account = draw.choices(accounts, (40, 40, 20))[0]
+    for at_s in _arrivals(draw, 68):
+        account = draw.choices(accounts, (10, 60, 30))[0]
         gang = draw.choices(gangs, weights)[0]
         if account == "prod":  # its limit is 8 GPUs
             gang = one_server(draw.choice((1, 1, 2, 4)))
         steps.submit(at_s, *gang, _time_limit(draw), run_s=_run_s(draw), account=account)
-    for at_s in _arrivals(draw, 80):
+    for at_s in _arrivals(draw, 70):
         gpus, kind = draw.choice((1, 1, 1, 2, 2, 4)), draw.choice(("", "v100"))
         account = draw.choices(accounts, (10, 50, 40))[0]
         options = ("--partition=batch", _time_limit(draw), *one_server(gpus, kind))
@@ -157,13 +157,17 @@ def _run_s(draw: random.Random) -> float:
 
 
 def _time_limit(draw: random.Random) -> str:
-    return f"--time={draw.choice((1, 1, 1, 2, 5))}"
+    return f"--time={draw.choice((1, 1, 1, 1, 2))}"
 
 
 def _limits(steps: Steps) -> None:
     """Submit more than limits of QOS, users, licences and partitions allow."""
-    for number in range(8):
-        steps.submit(10 + number, "--qos=capped", *one_server(2), run_s=7)
+    for burst_s in (12, 92, 172):
+        for number in range(10):
+            gang = one_server(steps.random.choice((2, 4)))
+            steps.submit(burst_s + 0.7 * number, *gang, run_s=9, account="prod")
+    for number in range(11):
+        steps.submit(10 + number, "--qos=capped", *one_server(2), run_s=8)
         steps.submit(30 + number, "--qos=few", *one_server(1), run_s=6, user="games")
         steps.submit(50 + number, "--qos=share", *one_server(1), run_s=6, user="man")
         options = ("--licenses=solver:1", "--partition=batch", *one_server(1))
@@ -184,7 +188,7 @@ def _held(steps: Steps) -> None:
         held = steps.submit(15 + 30 * number, "--hold", *one_server(1), user="proxy")
         steps.do(40 + 30 * number, "scontrol", "release", f"{{{held}}}", user="proxy")
     for number in range(2):
-        held = steps.submit(20 + 50 * number, *servers(3, 8), user="backup", run_s=5)
+        held = steps.submit(20 + 50 * number, *servers(2, 4), user="backup", run_s=5)
         steps.do(20.2 + 50 * number, "scontrol", "hold", f"{{{held}}}")
         steps.do(50 + 50 * number, "scontrol", "release", f"{{{held}}}")
     never = steps.submit(60, "--hold", *one_server(2), user="games")
@@ -225,11 +229,11 @@ def _servers(steps: Steps) -> None:
         steps.submit(at_s, "--exclusive", "--nodes=1", "--gres=gpu:1", run_s=8)
     steps.do(95, "scontrol", "update", "NodeName=a2", "State=DRAIN", "Reason=check")
     steps.submit(97, "--nodelist=a2", *one_server(2), run_s=5)
-    steps.do(122, "scontrol", "update", "NodeName=a2", "State=RESUME")
+    steps.do(112, "scontrol", "update", "NodeName=a2", "State=RESUME")
     steps.do(176, "scontrol", "update", "NodeName=v2", "State=DOWN", "Reason=failed")
     steps.submit(178, "--partition=batch", "--nodelist=v2", *one_server(1), run_s=5)
     steps.do(205, "scontrol", "update", "NodeName=v2", "State=RESUME")
-    maintenance = ("ReservationName=maintenance", "StartTime=now+30", "Duration=1", "Nodes=a3")
+    maintenance = ("ReservationName=maintenance", "StartTime=now+12", "Duration=1", "Nodes=a3")
     create = ("scontrol", "create", "reservation")
     steps.do(60, *create, *maintenance, "Users=root", "Flags=MAINT,IGNORE_JOBS")
     steps.submit(62, "--nodelist=a3", *one_server(1), run_s=5)

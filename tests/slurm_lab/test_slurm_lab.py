@@ -3,6 +3,8 @@
 The recording in this folder is read in each run of the tests; a new one is made by the slow tests.
 """
 
+import csv
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
@@ -20,6 +23,7 @@ from tests.slurm_lab.cluster import missing, running_cluster
 from tests.slurm_lab.recorder import record
 from tests.slurm_lab.recording import SHIPPED, unpack
 from tests.slurm_lab.stated import CAUSES, cause_of, stated_causes, stated_reasons, stated_spans
+from tests.slurm_lab.table import HEADER, TABLE, shares
 
 READ = ("sacct.txt", "scontrol-job-*", "scontrol-node-*")
 """Collected files that ingest reads."""
@@ -52,28 +56,41 @@ LATE_S = 2
 
 @pytest.fixture(scope="module", params=["shipped", pytest.param("live", marks=pytest.mark.slow)])
 def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recording")
-    if request.param == "shipped":
-        unpack(SHIPPED, folder)
-    else:
-        if reason := missing():
-            pytest.skip(reason)
-        with running_cluster() as cluster:
-            record(cluster, folder)
+    """Return the folder of a recording, made once for all of xdist's workers."""
+    if request.param == "live" and (reason := missing()):
+        pytest.skip(reason)
+    folder = session_folder(tmp_path_factory) / f"slurm-lab-{request.param}"
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            making = folder.with_suffix(".part")
+            if request.param == "live":
+                with running_cluster() as cluster:
+                    record(cluster, making)
+            else:
+                unpack(SHIPPED, making)
+            making.rename(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def trace(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
-    folder = tmp_path_factory.mktemp("slurm")
-    raw = folder / "raw"
-    raw.mkdir()
-    for pattern in READ:
-        for file in (recording / "collected").glob(pattern):
-            shutil.copy(file, raw)
-    ingest("slurm", raw, folder / "trace")
+    folder = session_folder(tmp_path_factory) / f"{recording.name}-ingest"
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            raw = folder / "raw"
+            raw.mkdir(parents=True)
+            for pattern in READ:
+                for file in (recording / "collected").glob(pattern):
+                    shutil.copy(file, raw)
+            ingest("slurm", raw, folder / "trace")
     with Trace(folder / "trace") as opened:
         yield opened
+
+
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all of xdist's workers share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 def rows(trace: Trace, sql: str) -> list[dict[str, Any]]:
@@ -130,15 +147,12 @@ def pairs(recording: Path, trace: Trace) -> Iterator[tuple[str, truth.Run, dict[
 
 def test_attempts_start_and_end_when_the_job_says(recording: Path, trace: Trace) -> None:
     requeued = truth.requeued_after_end(recording)
-    late = {
-        (job, attempt["attempt"], what): lateness
-        for job, run, attempt in pairs(recording, trace)
-        for what, lateness in (
-            ("start", run.started - seconds(attempt["started_at"])),
-            ("end", run.ended and attempt["ended_at"] and seconds(attempt["ended_at"]) - run.ended),
-        )
-        if lateness is not None and not (what == "end" and (job, attempt["attempt"]) in requeued)
-    }
+    late = {}
+    for job, run, attempt in pairs(recording, trace):
+        place = job, attempt["attempt"]
+        late[*place, "start"] = run.started - seconds(attempt["started_at"])
+        if run.ended and attempt["ended_at"] and place not in requeued:
+            late[*place, "end"] = seconds(attempt["ended_at"]) - run.ended
     # times in the log are whole seconds
     assert {key: s for key, s in late.items() if not -1.1 <= s < LATE_S} == {}
 
@@ -146,8 +160,8 @@ def test_attempts_start_and_end_when_the_job_says(recording: Path, trace: Trace)
 def test_gpus_and_servers_are_those_that_the_job_has(recording: Path, trace: Trace) -> None:
     held: dict[tuple[str, int], dict[str, set[int | None]]] = defaultdict(lambda: defaultdict(set))
     for placement in rows(trace, "from placements"):
-        attempt = placement["job_id"], placement["attempt"]
-        held[attempt][placement["machine_id"]].add(placement["gpu"])
+        place = placement["job_id"], placement["attempt"]
+        held[place][placement["machine_id"]].add(placement["gpu"])
     indexed = 0
     for job, run, attempt in pairs(recording, trace):
         assert attempt["gpus"] == sum(map(len, run.gpus.values())), job
@@ -215,6 +229,12 @@ def test_stated_spans_are_halfway_between_snapshots(tmp_path: Path) -> None:
         "ReqNodeNotAvail": (1.5, 12.0),
         "AssocGrpGRES": (2.5, 20.0),
     }
+
+
+def test_the_documented_shares_are_those_of_the_shipped_recording(tmp_path: Path) -> None:
+    unpack(SHIPPED, tmp_path)
+    with TABLE.open() as file:
+        assert [tuple(row) for row in csv.reader(file)] == [HEADER, *shares(tmp_path)]
 
 
 @pytest.mark.parametrize(
