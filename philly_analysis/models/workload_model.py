@@ -235,7 +235,7 @@ class WorkloadModel(Parts, SuggestsNames):
         ModelError
             The text is not such a model, or has other gang buckets.
         """
-        return persistence.from_json(cls, text, where)
+        return persistence.read_model(cls, text, where)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.
