@@ -62,8 +62,8 @@ def write(folder: Path, trace: Path) -> None:
         for name in ANALYSES:
             result = None if lacking(sample, name) else compute(sample, name)
             if result is None and not lacking(limited, name):
-                found = compute(limited, name)
-                result = replace(found, synthetic=True, caveats=(*found.caveats, _ADDED))
+                computed = compute(limited, name)
+                result = replace(computed, synthetic=True, caveats=(*computed.caveats, _ADDED))
             if result is not None and (svg := draw_svg(result)[1]):
                 (folder / "findings" / f"{name}.svg").write_text(svg, "utf-8")
                 drawn.add(name)

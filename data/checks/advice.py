@@ -113,10 +113,10 @@ def rates(load: float, policy: Policy, right: str, seed: int) -> dict[str, objec
 def main() -> None:
     """Write a row for each kind of cluster, in percent."""
     cases = enumerate(product(LOADS, POLICIES, range(CLUSTERS)))
-    found = pd.DataFrame(
+    rows = pd.DataFrame(
         [rates(load, policy, right, seed) for seed, (load, (policy, right), _) in cases]
     )
-    kinds = found.groupby(["load", "policy", "lever"], sort=False)
+    kinds = rows.groupby(["load", "policy", "lever"], sort=False)
     table = kinds.agg(
         {"months": "sum", **dict.fromkeys(("first", "card", "helps", "freed", "waited"), "mean")}
     )

@@ -128,10 +128,10 @@ def main() -> None:
     """Write a row for each cluster, in hours of waiting a month."""
     with TemporaryDirectory() as folder:
         cases = enumerate(product(LOADS, range(CLUSTERS)))
-        found = pd.DataFrame([rates(load, seed, Path(folder)) for seed, (load, _) in cases])
-    hours = found.columns[2:]
-    found[hours] = found[hours].round().astype("Int64")
-    print(found.to_csv(index=False), end="")
+        rows = pd.DataFrame([rates(load, seed, Path(folder)) for seed, (load, _) in cases])
+    hours = rows.columns[2:]
+    rows[hours] = rows[hours].round().astype("Int64")
+    print(rows.to_csv(index=False), end="")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ def window_of(name: str) -> Window:
     """Return a window in the middle, of 14 days or else 7."""
     data = listed(name)
     for days in (14, 7):
-        if found := [first for first, _ in window_pairs(data, lengths_d=(days,), most=3)]:
-            return found[len(found) // 2]
+        if windows := [first for first, _ in window_pairs(data, lengths_d=(days,), most=3)]:
+            return windows[len(windows) // 2]
     raise SystemExit(f"{name} has no two windows")
 
 
@@ -52,8 +52,8 @@ def waits_min(
     ]
     loaded = at_load(specs, LOAD, GPUS)
     served_s = np.mean([s.run_s for s in loaded])
-    found = (run(loaded, fleet("8x8"), policy_named(p, {}), quotas=quotas) for p in POLICIES)
-    return [float(done.jct_s.mean() - served_s) / 60 for done in found]
+    simulated = (run(loaded, fleet("8x8"), policy_named(p, {}), quotas=quotas) for p in POLICIES)
+    return [float(done.jct_s.mean() - served_s) / 60 for done in simulated]
 
 
 def entitled(jobs: pd.DataFrame) -> dict[str, int]:

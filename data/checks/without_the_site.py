@@ -60,9 +60,9 @@ def neighbours() -> dict[str, Variation]:
 
 def under(name: str, variations: Variations) -> pd.DataFrame:
     """Return the mean score of each statistic of a list (columns) by variation (rows)."""
-    found = scores(name, in_use(listed(name)), variations)
+    by_method = scores(name, in_use(listed(name)), variations)
     print(name, file=sys.stderr, flush=True)
-    by_variation = found.pivot_table(index="method", columns="statistic", values="winkler")
+    by_variation = by_method.pivot_table(index="method", columns="statistic", values="winkler")
     return by_variation.reindex(list(variations))
 
 
@@ -87,10 +87,12 @@ def steps(site: str, tables: Tables) -> dict[str, float]:
     Each tried value has a penalty of the standard error of its gain, so that parameters the lists
     do not determine keep their values.
     """
-    known = others(site, tables)
-    loss = losses(known, pd.concat([t.loc["start"] for t in known], axis=1).mean(axis=1))
+    tables_elsewhere = others(site, tables)
+    loss = losses(
+        tables_elsewhere, pd.concat([t.loc["start"] for t in tables_elsewhere], axis=1).mean(axis=1)
+    )
     gain = loss - loss.loc["start"]
-    penalised = gain.mean(axis=1) + gain.std(axis=1) / np.sqrt(len(known))
+    penalised = gain.mean(axis=1) + gain.std(axis=1) / np.sqrt(len(tables_elsewhere))
     low, high = TRIED
     return {
         p: minimum(penalised[[f"{p} {low:g}", "start", f"{p} {high:g}"]].to_numpy(), np.log(high))
@@ -102,11 +104,11 @@ def joint(pool: Executor) -> dict[str, Variation]:
     """Return the initial variation with the joint estimates without each site."""
     first, variations = reweighted.first_round(pool, LISTS), {}
     for site in SITES:
-        known = [name for name in LISTS if SITE[name] != site]
-        tried = reweighted.refine(pool, first.on(known))
-        found = reweighted.parameters(tried.best(), reweighted.extra_deviation(pool, tried))
-        variation = start().with_values(**found)
-        of_users = turnover.estimate(known, variation)
+        names_elsewhere = [name for name in LISTS if SITE[name] != site]
+        tried = reweighted.refine(pool, first.on(names_elsewhere))
+        values = reweighted.parameters(tried.best(), reweighted.extra_deviation(pool, tried))
+        variation = start().with_values(**values)
+        of_users = turnover.estimate(names_elsewhere, variation)
         variations[site] = variation.with_values(**of_users)
         print(site, file=sys.stderr, flush=True)
     return variations
@@ -126,9 +128,9 @@ def fractions(
 def best(site: str, tables: Tables, variations: Variations) -> Variation:
     """Return the variation with the fraction of its steps that scores best on all other sites."""
     mine = [key for key in variations if key.startswith(f"{site} ")]
-    known = [table.loc[mine] for table in others(site, tables)]
-    typical = pd.concat([table.mean() for table in known], axis=1).mean(axis=1)
-    return variations[str(losses(known, typical).mean(axis=1).idxmin())]
+    tables_elsewhere = [table.loc[mine] for table in others(site, tables)]
+    typical = pd.concat([table.mean() for table in tables_elsewhere], axis=1).mean(axis=1)
+    return variations[str(losses(tables_elsewhere, typical).mean(axis=1).idxmin())]
 
 
 def estimate(pool: Executor, near: Tables) -> dict[str, Variation]:

@@ -40,8 +40,8 @@ def distances(place: int, load: float, seed: int) -> tuple[float, float]:
     policy = CANDIDATES[place].policy
     quotas = quotas_by_use(specs, GPUS)
     cluster = Scenario((Pool("", fleet("8x8"), specs),), policy, quotas)
-    found = dict(outcome(cluster).select("job_id", "first_wait_s").iter_rows())
-    waits = {job: wait + START_UP_S * rng.lognormal(0, SPREAD) for job, wait in found.items()}
+    simulated = dict(outcome(cluster).select("job_id", "first_wait_s").iter_rows())
+    waits = {job: wait + START_UP_S * rng.lognormal(0, SPREAD) for job, wait in simulated.items()}
     kept = tuple(
         spec for spec, keep in zip(specs, rng.random(len(specs)) < 0.5, strict=True) if keep
     )

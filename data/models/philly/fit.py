@@ -67,8 +67,8 @@ def published_utilisation() -> Utilisation:
     cells = []
     for group in groups("gpu_util"):
         status, gpus = group.split()
-        known = curve("gpu_util", group)
-        value, level = known["value"].to_numpy(float), known["cdf_pct"].to_numpy(float) / 100
+        points = curve("gpu_util", group)
+        value, level = points["value"].to_numpy(float), points["cdf_pct"].to_numpy(float) / 100
         # The last percentile at 0 % is the atom; a curve ends at 100 %.
         zero = float(level[value <= 0].max(initial=0.0))
         at = np.concatenate(([0.0], value[value > 0], [100.0]))

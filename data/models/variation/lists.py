@@ -107,8 +107,10 @@ def listed(name: str) -> Observations:
     if name == SDSC:
         frame = pd.read_csv(TRACES / "gen-parallel-workloads" / "SDSC_95.csv")
         number, run_s = frame["Number_of_Allocated_Processors"], frame["Run_Time"]
-        known = run_s.where(run_s >= 0)
-        return Observations.of_jobs(name, frame["Interval"].cumsum(), number.astype(int), known)
+        recorded_s = run_s.where(run_s >= 0)
+        return Observations.of_jobs(
+            name, frame["Interval"].cumsum(), number.astype(int), recorded_s
+        )
     if name not in ALCF:
         return observed(name, {**EXTRACTS, **MORE, **UNSEEN})
     frame = pd.read_csv(TRACES / "lumos" / f"data_{name}.csv")

@@ -104,10 +104,10 @@ def all_scaled(variation: Variation, factors: Mapping[str, float]) -> Variation:
 
 def minimum(loss: Floats, step: float = STEP) -> float:
     """Return the factor that minimises the parabola through three losses."""
-    left, middle, right = loss
-    bend = left - 2 * middle + right
-    ends = -FARTHEST if left < right else FARTHEST
-    at = step * (left - right) / (2 * bend) if bend > 0 else ends
+    below, middle, right = loss
+    bend = below - 2 * middle + right
+    ends = -FARTHEST if below < right else FARTHEST
+    at = step * (below - right) / (2 * bend) if bend > 0 else ends
     return float(np.exp(np.clip(at, -FARTHEST, FARTHEST)))
 
 

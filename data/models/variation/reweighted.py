@@ -264,9 +264,11 @@ def extra_deviation(pool: Executor, tried: Tried) -> float:
     share = {}
     for site in dict.fromkeys(SITE[name] for name in tried.names):
         others = [name for name in tried.names if SITE[name] != site]
-        own = [name for name in tried.names if SITE[name] == site]
+        names_of_site = [name for name in tried.names if SITE[name] == site]
         variations = map(variation_at, tried.on(others).best() + steps)
-        share[site] = pd.DataFrame(list(pool.map(partial(covered, own), variations))).mean(axis=1)
+        share[site] = pd.DataFrame(
+            list(pool.map(partial(covered, names_of_site), variations))
+        ).mean(axis=1)
     by_factor = np.maximum.accumulate(pd.DataFrame(share).mean(axis=1))
     return float(np.interp(CONFIDENCE, by_factor, FACTORS))
 

@@ -96,8 +96,8 @@ class UserParameters:
         """Return the jobs of users who stay, shape (k, nodes of the log-normal factor)."""
         like = met.jobs**self.user_persistence
         mean = float(((1 - self.leaves(met)) * like).sum()) * np.exp(self.user_sd**2 / 2)
-        each = like * max(met.then.sum(), 1.0) / mean
-        return np.asarray(each[:, None] * np.exp(self.user_sd * _NODES))
+        jobs = like * max(met.then.sum(), 1.0) / mean
+        return np.asarray(jobs[:, None] * np.exp(self.user_sd * _NODES))
 
     def log_likelihood(self, met: Turnover) -> Floats:
         """Return the log-likelihood of each user's jobs in the second window."""
@@ -128,14 +128,14 @@ def windows(name: str) -> list[Turnover]:
 
 def estimate(names: Sequence[str], variation: Variation = ESTIMATED) -> dict[str, float]:
     """Estimate the parameters of users on lists, given all others."""
-    lists = [found for name in names if (found := windows(name))]
+    lists = [pairs for name in names if (pairs := windows(name))]
 
     def of_users(x: Floats) -> float:
         parameters = UserParameters.at(x)
-        each = [
+        by_list = [
             np.mean(np.concatenate([parameters.log_likelihood(m) for m in met])) for met in lists
         ]
-        return -float(np.mean(each))
+        return -float(np.mean(by_list))
 
     best = scipy.optimize.minimize(of_users, (-0.5, -1.0, 1.0, 0.0), method="L-BFGS-B")
     parameters = UserParameters.at(best.x)
@@ -152,11 +152,11 @@ def estimate(names: Sequence[str], variation: Variation = ESTIMATED) -> dict[str
 
     def of_coming(x: Floats) -> float:
         factor = np.exp(x[0] + np.exp(x[1]) * _NODES)
-        each = [
+        by_list = [
             np.log(np.maximum(_poisson(n[:, None], mean[:, None] * factor) @ _WEIGHTS, 1e-300))
             for n, mean in zip(came, expected, strict=True)
         ]
-        return -float(np.mean([e.mean() for e in each]))
+        return -float(np.mean([e.mean() for e in by_list]))
 
     coming = scipy.optimize.minimize(of_coming, (0.0, -1.0), method="L-BFGS-B").x
     scale = np.sqrt(variation.degrees_of_freedom.value / (variation.degrees_of_freedom.value - 2))

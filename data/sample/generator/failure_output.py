@@ -169,11 +169,11 @@ def write(archive: Path, out: Path, seed: int) -> int:
         gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
     )
     failed = list(failed_attempts(log, known_reasons(archive / "truth.parquet")))
-    found = list(records(failed, np.random.default_rng(seed)))
-    text = "".join(json.dumps(record) + "\n" for record in found)
+    lines = list(records(failed, np.random.default_rng(seed)))
+    text = "".join(json.dumps(record) + "\n" for record in lines)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    return len(found)
+    return len(lines)
 
 
 if __name__ == "__main__":
