@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from data.models.variation.lists import (
+from data.models.between_period.lists import (
     HELD_OUT,
     PAIRS,
     SITE,

@@ -11,7 +11,7 @@ All lists are scored, those of the estimates from their first week of regular us
 import sys
 
 from data.checks.coverage import markdown, measured, site_shares
-from data.models.variation.lists import DEVELOPED_ON, LISTS
+from data.models.between_period.lists import DEVELOPED_ON, LISTS
 
 
 def main() -> None:

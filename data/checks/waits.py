@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from data.models.variation.lists import OF_GPUS, listed
+from data.models.between_period.lists import OF_GPUS, listed
 from philly_analysis.models import WorkloadModel, draw_jobs
 from philly_analysis.models.components import load_correlation
 from philly_analysis.models.validation import Window, window_pairs

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 from data.checks.coverage import markdown, score_list, site_shares, summary
-from data.models.variation import reweighted, turnover
-from data.models.variation.lists import LISTS, SITE, SITES, in_use, listed
-from data.models.variation.one_by_one import (
+from data.models.between_period import reweighted, turnover
+from data.models.between_period.lists import LISTS, SITE, SITES, in_use, listed
+from data.models.between_period.one_by_one import (
     OF_USERS,
     PARAMETERS,
     all_scaled,
@@ -32,7 +32,7 @@ from data.models.variation.one_by_one import (
     scaled,
     scores,
 )
-from data.models.variation.reweighted import REWEIGHTED
+from data.models.between_period.reweighted import REWEIGHTED
 from philly_analysis.models import ESTIMATED, Variation
 from philly_analysis.models.validation import STATISTICS, WORKLOAD_MODEL
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.models.variation import lists as job_lists
-from data.models.variation import reweighted, turnover
+from data.models.between_period import lists as job_lists
+from data.models.between_period import reweighted, turnover
 from philly_analysis.distributions.distribution import EMPIRICAL
 from philly_analysis.models.between_period import ESTIMATED, Variation
 from philly_analysis.models.validation.coverage import STATISTICS, Window, model_draws, statistics

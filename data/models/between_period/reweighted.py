@@ -1,6 +1,6 @@
 """Estimate the variation of job classes from windows whose own jobs are reweighted.
 
-    python -m data.models.variation.reweighted > data/reweighted.md
+    python -m data.models.between_period.reweighted > data/reweighted.md
 
 The run times, gang sizes and load of a drawn period are those of the fitted window with the factors
 of `Variation.periods` on the jobs of each class. So they are computed without fitting or sampling,
@@ -27,8 +27,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from data.models.variation.lists import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
-from data.models.variation.one_by_one import BOOTSTRAPS, all_scaled, scaled, show
+from data.models.between_period.lists import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
+from data.models.between_period.one_by_one import BOOTSTRAPS, all_scaled, scaled, show
 from philly_analysis.models import ESTIMATED, Variation
 from philly_analysis.models import RUN_TIMES_S as CLASS_RUN_TIMES_S
 from philly_analysis.models.components import Arrivals

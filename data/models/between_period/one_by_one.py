@@ -1,6 +1,6 @@
 """Estimate parameters of the variation between periods from consecutive windows of real jobs.
 
-    python -m data.models.variation.one_by_one [PARAMETER ...] [--on EXTRACT ...] > variation.md
+    python -m data.models.between_period.one_by_one [PARAMETER ...] [--on EXTRACT ...] > variation.md
 
 tries a smaller and a larger value of each parameter of `Variation`
 (`philly_analysis/models/between_period.toml`), the others unchanged, and scores the intervals of
@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from data.models.variation.lists import DEVELOPED_ON, LISTS, first_seed, in_use, listed
+from data.models.between_period.lists import DEVELOPED_ON, LISTS, first_seed, in_use, listed
 from philly_analysis.distributions import EMPIRICAL
 from philly_analysis.models import (
     ESTIMATED,

@@ -1,6 +1,6 @@
 """Estimate the turnover and activity of users from consecutive windows, by maximum likelihood.
 
-    python -m data.models.variation.turnover > data/turnover.md
+    python -m data.models.between_period.turnover > data/turnover.md
 
 estimates the parameters of users in `philly_analysis/models/between_period.toml`. A user of `j`
 jobs leaves with probability `leave_probability * j ** -leave_power`. The jobs of users who stay are
@@ -25,8 +25,8 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from data.models.variation.lists import DEVELOPED_ON, LISTS, PAIRS, in_use, listed
-from data.models.variation.one_by_one import show
+from data.models.between_period.lists import DEVELOPED_ON, LISTS, PAIRS, in_use, listed
+from data.models.between_period.one_by_one import show
 from philly_analysis.models import ESTIMATED, Variation
 from philly_analysis.models.validation import Window, window_pairs
 
