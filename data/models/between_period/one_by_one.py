@@ -1,6 +1,6 @@
 """Estimate parameters of the variation between periods from consecutive windows of real jobs.
 
-    python -m data.models.between_period.one_by_one [PARAMETER ...] [--on EXTRACT ...] > variation.md
+    python -m data.models.between_period.one_by_one [PARAMETER ...] [--on EXTRACT ...] > out.md
 
 tries a smaller and a larger value of each parameter of `Variation`
 (`philly_analysis/models/between_period.toml`), the others unchanged, and scores the intervals of
