@@ -332,7 +332,7 @@ def opendc(out: Path, _: Path | None) -> int:
         assert fragment["duration"] > 0
         lasted[fragment["id"]] += fragment["duration"]
     assert lasted == tasks
-    return pq.read_metadata(out / "tasks.parquet").num_rows
+    return int(pq.read_metadata(out / "tasks.parquet").num_rows)
 
 
 def philly(out: Path, _: Path | None) -> int:
