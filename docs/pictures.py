@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import measured
 import numpy as np
 import pandas as pd
-import statistics_pictures
 from matplotlib.figure import Figure
 from PIL import Image
 
+from docs import measured, statistics_pictures
 from philly_analysis import Trace, advise, analyze, compare, load_model, simulate, sweep
 from philly_analysis.atlas import evaluate, shipped_answers
 from philly_analysis.atlas.overview import PHONE

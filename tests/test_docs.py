@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import philly_analysis
+from docs import architecture, pictures
 from philly_analysis.report import ANALYSES
 from philly_analysis.trace.relations import relations
 from tests.support.command_line import output_of
 from tests.support.repository import DOCS, PAGES, ROOT
-from tests.support.scripts import architecture, pictures
 
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"
 EXECUTED = {"tutorial", "own-analysis"}

@@ -86,7 +86,7 @@ class ShapeScaleFamily(Family):
         unit = float(np.exp(np.log(sample.values).mean()))
         ended, running = sample.ended / unit, sample.running / unit
         shape, scale = self.guess(sample.values / unit) if start is None else start
-        begin = np.log(np.maximum([shape, scale if start is None else scale / unit], 1e-6))
+        begin: Floats = np.log(np.maximum([shape, scale if start is None else scale / unit], 1e-6))
 
         def loss(u: Floats) -> tuple[float, Floats]:
             with np.errstate(all="ignore"):  # steps of a search may overflow
@@ -103,9 +103,11 @@ class ShapeScaleFamily(Family):
         if not root.success or loss(best)[0] > loss(begin)[0]:
             best = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS").x
         if not np.isfinite(best).all() or np.abs(best).max() > 20:
-            best = scipy.optimize.minimize(
-                lambda u: loss(u)[0], np.zeros(2), method="Nelder-Mead"
-            ).x
+
+            def value(u: Floats) -> float:
+                return loss(u)[0]
+
+            best = scipy.optimize.minimize(value, np.zeros(2), method="Nelder-Mead").x
         return np.asarray(np.exp(best) * [1, unit])
 
     def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:

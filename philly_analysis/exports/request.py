@@ -54,17 +54,16 @@ class Request:
     Attributes
     ----------
     workload
-        The workload to write; its submissions are rescaled if a load was requested.
+        The workload to write, with rescaled submissions if a load was requested.
     runnable
         All jobs of the workload that can be run.
     demand
-        Those of them that the dialect accepts.
+        Runnable jobs that the dialect accepts.
     jobs
-        The same, with columns that most formats write. Beside those of
-        :class:`~philly_analysis.workload.demand.Demand`: ``id``, ``user_id`` and ``vc_id`` (names
-        that no text format breaks), ``duration_s`` (run time in whole seconds, at least 1),
-        ``cpus_due`` and ``mem_gb_due`` (as requested, else a server's share by GPU), ``part`` (of
-        a gang that was split, else null).
+        Jobs of `demand`, with further columns that most formats write: ``id``, ``user_id`` and
+        ``vc_id`` (names that no text format breaks), ``duration_s`` (run time in whole seconds, at
+        least 1), ``cpus_due`` and ``mem_gb_due`` (as requested, else a server's share by GPU),
+        ``part`` (of a gang that was split, else null).
     cluster
         The target cluster.
     estimates

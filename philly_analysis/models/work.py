@@ -59,10 +59,10 @@ def one_workload(
     WorkloadError
         An ensemble of several periods.
     """
-    found = jobs_of(work, jobs=jobs, gpus=gpus, seed=seed)
-    if isinstance(found, Ensemble):
-        raise WorkloadError(f"{found!r} has several months: give one of them, ensemble[0].")
-    return found
+    workloads = jobs_of(work, jobs=jobs, gpus=gpus, seed=seed)
+    if isinstance(workloads, Ensemble):
+        raise WorkloadError(f"{workloads!r} has several months: give one of them, ensemble[0].")
+    return workloads
 
 
 def model_of(work: Work) -> WorkloadModel | None:

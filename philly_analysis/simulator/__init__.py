@@ -15,9 +15,9 @@ from philly_analysis.simulator.jobs.run_failures import (
     until_user_error,
     with_reasons,
 )
-from philly_analysis.simulator.output.samples import Utilisation
+from philly_analysis.simulator.output.samples import PublishedMeans, Utilisation
 from philly_analysis.simulator.policies import POLICIES, Bounds, Policy, knob, policy_named
-from philly_analysis.simulator.policies.view import Decision, View
+from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.simulation import simulate
 from philly_analysis.simulator.speed.models import (
     SPEEDS,

@@ -106,7 +106,7 @@ class Pages:
         if trace.exists():
             return trace
         if kind == "sample":
-            output, quotas = SAMPLE.with_name("sample-output"), SAMPLE / "quotas.csv"
+            output, quotas = SAMPLE / "failed-output", SAMPLE / "quotas.csv"
             ingest("philly", SAMPLE, trace, failures=output, quotas=quotas)
         else:
             ingest("slurm", PRINTED / "wide_D.txt.gz", trace)
