@@ -390,8 +390,9 @@ def _add(function: Callable[..., Any]) -> None:
 
     def command(**typed: Any) -> None:
         arguments = {n: typed[n] for n in parameters if typed.get(n) not in (None, [])}
-        if executor := typed.get("scheduler") or typed.get("processes"):
-            arguments["executor"] = executor
+        places = [typed[name] for name in ("scheduler", "processes") if typed.get(name) is not None]
+        if places:
+            arguments["executor"] = places[0]
         defaults = {name: p.default for name, p in parameters.items()}
         given = Given(**{**defaults, **typed, **arguments})
         if function is api.analyze:

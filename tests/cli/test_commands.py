@@ -71,7 +71,8 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     assert given - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
-        default = parameters[name].default if name in parameters else False
+        absent = None if name in ONE_ARGUMENT else False
+        default = parameters[name].default if name in parameters else absent
         default = COMMAND_DEFAULTS.get(f"{verb}.{name}", default)
         if default in (None, (), inspect.Parameter.empty):
             assert parameter.default is None

@@ -318,7 +318,7 @@ def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> No
         assert trace.jobs.aggregate("count(*)").fetchall() == [(3,)]
         assert trace.waits.df().equals(trace.answer("waits").df())
         assert {"jobs", "waits", "sql", "tables"} <= set(dir(trace))
-        with pytest.raises(AttributeError, match="Did you mean waits"):
+        with pytest.raises(AttributeError, match="Did you mean 'waits'"):
             trace.waitz  # noqa: B018
         with pytest.raises(MissingTableError, match="gpu_samples"):
             trace.gpu_use  # noqa: B018
