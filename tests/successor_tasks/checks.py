@@ -97,7 +97,7 @@ def option_of_a_verb(folder: Path) -> None:
     shown = CliRunner().invoke(app, ["published", "--unit", "%", "--csv"])
     assert shown.exit_code == 0, shown.output
     assert set(pd.read_csv(StringIO(shown.stdout))["unit"]) == {"%"}
-    assert "Only numbers in this unit" in CliRunner().invoke(app, ["published", "--help"]).output
+    assert "Unit of the numbers to list" in CliRunner().invoke(app, ["published", "--help"]).output
 
 
 def lock(folder: Path) -> None:
