@@ -52,7 +52,8 @@ class SmallestFirst(Policy):
 
     def decide(self, view: View) -> Decision:
         plan = view.plan()
-        plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
+        for job in plan.offers():
+            plan.assign(job, pack(plan.cluster, job.gpus))
         return plan.decision
 
 

@@ -12,12 +12,14 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from philly_analysis.errors import InputError
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
+ExecutorLike: TypeAlias = Executor | int | str | None
+"""Where work runs: an executor, a number of processes, a Dask address; None: this process."""
 
 _SAME_VERSION = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
 """Packages whose versions must be equal on all workers, or numbers may differ."""
@@ -42,6 +44,44 @@ class InlineExecutor(Executor):
         except Exception as error:  # noqa: BLE001 - the future raises it
             future.set_exception(error)
         return future
+
+
+@contextmanager
+def open_executor(executor: ExecutorLike = None) -> Iterator[Executor]:
+    """Return the executor that an ``executor=`` argument names; close it if it was opened here.
+
+    Parameters
+    ----------
+    executor
+        An executor, which stays open. A number of processes of this machine: a script that uses
+        more than one needs the guard ``if __name__ == "__main__":``, since each process imports
+        the script. The address of a Dask scheduler, e.g. ``tcp://head:8786``. None or 1: the
+        calling process.
+
+    Raises
+    ------
+    InputError
+        The number of processes is below one; the cluster cannot be reached, has no worker or other
+        package versions; ``distributed`` is not installed; or a worker was killed.
+    """
+    if isinstance(executor, Executor):
+        yield executor
+    elif isinstance(executor, str):
+        with _dask_workers(executor) as opened:
+            yield opened
+    elif executor is None or executor == 1:
+        yield InlineExecutor()
+    elif executor < 1:
+        raise InputError(f"the number of processes is {executor}; give 1 or more.")
+    else:
+        try:
+            with processes(executor) as opened:
+                yield opened
+        except BrokenExecutor:
+            raise InputError(
+                f"one of {executor} processes was killed, perhaps for lack of memory. Use fewer, "
+                "and try again: finished work is kept."
+            ) from None
 
 
 @contextmanager

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, Policy, policy_named, run, simulate
-from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import Estimates, JobSpec, estimates_of
 from tests.simulator import reference as slow
 from tests.simulator.drawn import (
     assert_same_bars,
