@@ -94,7 +94,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.sample('philly', jobs=20)": lambda v: v.jobs.height == 20,
     "philly.fit(path, family='empirical').gang_size.pmf(1)": lambda v: 0 <= v <= 1,
     "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits,
-    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits,
+    "philly.simulate(jobs, 'fifo', out / 'frames-if', cluster=64)": lambda v: v.waits,
     "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: v.path == Path(v.file) and str(v),
 }
 
@@ -112,9 +112,7 @@ EXPLAINED = {
     "trace.between('2030-01-01')": r"Its jobs were submitted from (2017-10\S+ \S+) to (?!\1)",
     "philly.analyze([path, path], 'run_time')": r"Use compare\(traces, findings=",
     "philly.compare(path, ['fifo', 'srtf'])": r"Use sweep\(work, \['fifo', 'srtf'\]\)",
-    "philly.simulate(path, ['fifo', 'srtf'])": r"Use sweep\(work, policies\)",
-    "philly.sweep(path, 'fifo', gpus=[64, 128])": r"Use \[sweep\(…, gpus=one\) for one in",
-    "philly.simulate(path, 'fifo', gpus='64')": "gpus is a number. Use gpus=1",
+    "philly.simulate(path, ['fifo', 'srtf'])": r"sweep\(work, policies\) runs",
     "philly.export(trace, format='csv')": r"Use workload\.to_csv\(",
     "trace.jobs['gpu']": "no column named 'gpu'. Did you mean 'gpus'",
     "trace.jobs.sort_values('gpu')": "no column named 'gpu'. Did you mean 'gpus'",

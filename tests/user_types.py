@@ -47,11 +47,11 @@ model.sample("1000")  # type: ignore[call-overload]
 
 with ProcessPoolExecutor() as executor:
     assert_type(philly.simulate(months, "srtf", executor=executor), Result)
-run = philly.simulate(model, "srtf", jobs=200, gpus=64)
+run = philly.simulate(trace, "srtf", cluster=64)
 assert_type(run, Trace)
 assert_type(run.save("kept"), Path)
 philly.simulate(trace, "srtf", n_gpus=64)  # type: ignore[call-overload]
-assert_type(philly.sweep(model, ["fifo", "srtf"], gpus=64), Result)
+assert_type(philly.sweep(model, ["fifo", "srtf"], cluster=64), Result)
 assert_type(philly.compare({"recorded": trace, "srtf": run}), Result)
 
 

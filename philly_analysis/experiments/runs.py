@@ -19,7 +19,7 @@ from philly_analysis.models import Work, WorkloadModel, model_of
 from philly_analysis.parallel import require_visible
 from philly_analysis.simulator import Failures, Outage, Speed, policy_named, simulate
 from philly_analysis.simulator.policies import Policy, list_policies
-from philly_analysis.trace import MANIFEST, Frames, Trace, fetch_trace
+from philly_analysis.trace import MANIFEST, Frames, Manifest, Trace, fetch_trace
 from philly_analysis.workload import (
     Changes,
     Ensemble,
@@ -304,6 +304,7 @@ def _jobs(
         return Jobs(name, ensemble=drawn), machines
     if isinstance(work, str | Path):
         folder = fetch_trace(work).resolve()
+        Manifest.read(folder)  # raises an error unless the folder is a trace
         return Jobs(folder.name, trace=folder), machines
     if isinstance(work, Workload):
         folder = Path(tempfile.mkdtemp(dir=scratch_folder())) / "trace"

@@ -137,8 +137,8 @@ def test_estimates_that_make_no_sense_are_refused(text: str) -> None:
 def test_what_is_believed_changes_a_what_if_only_where_somebody_looks(tmp_path: Path) -> None:
     def ends(policy: str, estimates: str) -> pl.Series:
         out = simulate(
-            workload(120), policy, tmp_path / f"{policy}{estimates}", machines=MACHINES,
-            estimates=estimates,
+            workload(120).with_estimates(estimates), policy, tmp_path / f"{policy}{estimates}",
+            cluster=MACHINES,
         )  # fmt: skip
         assert ("believed" in " ".join(Manifest.read(out).notes)) == (estimates != "exact")
         return pl.read_parquet(out / "attempts.parquet")["ended_at"]
