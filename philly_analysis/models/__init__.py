@@ -8,7 +8,14 @@ if TYPE_CHECKING:
     from philly_analysis.models.library import load_model, models, shipped
     from philly_analysis.models.observations import Observations
     from philly_analysis.models.outlook import DRAWS, month_outlook
-    from philly_analysis.models.work import Work, as_model, jobs_of, model_of, one_workload
+    from philly_analysis.models.work import (
+        Work,
+        as_model,
+        jobs_of,
+        model_of,
+        one_workload,
+        require_jobs_of,
+    )
     from philly_analysis.models.workload_model import WorkloadModel
 
 _NAMES = {
@@ -16,7 +23,7 @@ _NAMES = {
     "library": "load_model models shipped",
     "observations": "Observations",
     "outlook": "DRAWS month_outlook",
-    "work": "Work as_model jobs_of model_of one_workload",
+    "work": "Work as_model jobs_of model_of one_workload require_jobs_of",
     "workload_model": "WorkloadModel",
 }
 """Names by module."""

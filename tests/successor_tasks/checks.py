@@ -35,7 +35,7 @@ def analysis(folder: Path) -> None:
 
 def policy(folder: Path) -> None:
     workload = Workload.from_trace(paper_trace(folder / "t"))
-    simulate(workload, "smallest", folder / "what-if", machines="1x8")
+    simulate(workload, "smallest", folder / "what-if", cluster="1x8")
     with Trace(folder / "what-if") as trace:
         starts = trace.sql("select job_id from attempts order by started_at").fetchall()
     assert starts == [("a",), ("b",), ("b",), ("c",)]
