@@ -348,7 +348,8 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> list[inspec
     kind: Any = TYPES[found[2]]
     if found[1] or star or key == "report.trace":
         kind = list[kind]
-    required = key in REQUIRED or (parameter.default is parameter.empty and not star)
+    is_given = parameter.default is parameter.empty and not star and key not in COMMAND_DEFAULTS
+    required = key in REQUIRED or is_given
     default = (
         None if star or parameter.default == () else COMMAND_DEFAULTS.get(key, parameter.default)
     )

@@ -193,7 +193,7 @@ def sweep(
 
 DOCUMENTED: dict[str, tuple[Callable[..., Any], ...]] = {
     "simulate": (api.simulate,),
-    "sweep": (api.sweep, simulate),
+    "sweep": (simulate, api.sweep),
 }
 """Functions whose docstrings describe the parameters that a command's own docstring omits."""
 

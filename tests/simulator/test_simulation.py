@@ -230,7 +230,7 @@ def test_only_the_last_attempt_of_a_job_last_seen_running_has_an_unknown_end(
         schema=["job_id", "attempt", "started_at", "ended_at", "gpus"],
         orient="row",
     )
-    jobs = load.jobs.with_columns(status=pl.lit(None, pl.String), gpus=pl.lit(1))
+    jobs = load.frames["jobs"].with_columns(status=pl.lit(None, pl.String), gpus=pl.lit(1))
     load = replace(load, jobs=jobs, attempts=attempts)
     simulate(load, "fifo", tmp_path / "out", cluster=MACHINES)
     with Trace(tmp_path / "out") as trace:
