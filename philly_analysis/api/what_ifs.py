@@ -93,7 +93,7 @@ def simulate(
     knobs
         Values of the policy's knobs by name; :func:`policies` lists the knobs of a policy.
     speed
-        Speed of jobs; by default that of the policy's publication.
+        Model of the speed of jobs; by default the model of the policy's publication.
     outages
         Failures: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or recorded (the
         trace's own rate). Jobs that are hit return to their last checkpoint and wait again.
@@ -238,7 +238,7 @@ def sweep(
     jobs
         Number of jobs drawn from a model.
     speed
-        Speed of jobs; by default that of the policy's publication.
+        Model of the speed of jobs; by default the model of the policy's publication.
     outages
         Failures: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or recorded
         (each trace's own rate).
