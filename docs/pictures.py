@@ -64,7 +64,7 @@ def write(folder: Path, sample: Trace) -> None:
     """
     model = load_model("philly")
     month = model.sample(1_000, gpus=GPUS, offered=0.8, seed=1)
-    runs = {policy: simulate(month, policy, gpus=GPUS) for policy in _POLICIES}
+    runs = {policy: simulate(month, policy, cluster=GPUS) for policy in _POLICIES}
     drawn: dict[str, Callable[[], Figure]] = {
         "trace": sample.plot,
         "gantt": lambda: sample.gantt(by="vc"),
@@ -75,7 +75,7 @@ def write(folder: Path, sample: Trace) -> None:
         "run_time": model.duration(gpus=8).plot,
         "comparison": compare(runs).plot,
         "sweep": sweep(
-            model, list(_POLICIES), gpus=GPUS, loads=[0.8, 1.0], seeds=3, jobs=1_000
+            model, list(_POLICIES), cluster=GPUS, loads=[0.8, 1.0], seeds=range(3), jobs=1_000
         ).plot,
         "advice": advise(sample).plot,
         "causes": statistics_pictures.causes,

@@ -19,9 +19,9 @@ import pandas as pd
 
 from data.checks.advice import MONTH_S, month
 from philly_analysis import Trace, advise, ingest
-from philly_analysis.simulator import Estimates, Job, Plan, run
+from philly_analysis.simulator import Job, Plan, run
 from philly_analysis.simulator.policies import Easy
-from philly_analysis.workload import JobSpec, fleet
+from philly_analysis.workload import Estimates, JobSpec, fleet
 
 LOADS = (0.3, 0.4, 0.5)
 """Offered loads that a queue which blocks can serve; above, it grows from month to month."""

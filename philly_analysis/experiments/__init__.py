@@ -16,7 +16,7 @@ from philly_analysis.experiments.job_sources import (
     quotas_by_use,
 )
 from philly_analysis.experiments.outage_rates import recorded_outages
-from philly_analysis.experiments.runs import Assumed, Run, plan_runs
+from philly_analysis.experiments.runs import Run, RunOptions, plan_runs
 from philly_analysis.experiments.synergy import SYNERGY
 
 EXPERIMENTS: dict[str, Experiment] = {

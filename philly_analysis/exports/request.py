@@ -20,7 +20,6 @@ from philly_analysis.workload import (
     Machine,
     Workload,
     demand_of,
-    fleet,
     offered_load,
     quotas_of,
     require_jobs,
@@ -144,11 +143,12 @@ def prepare(workload: Workload, dialect: Dialect, options: ExportOptions) -> Req
     timed, estimates = dialect.timed, _estimates(dialect, options.estimates)
     if options.gangs not in list(Gangs):
         raise UnknownNameError("treatment of gangs", options.gangs, list(Gangs))
+    workload.require_unchanged("an export")
     runnable = demand_of(workload, options.run_policy)
     if timed:
         runnable = require_jobs(runnable)
-    machines = fleet(options.machines) if isinstance(options.machines, str) else options.machines
-    target = target_cluster(workload, runnable, gpus=options.gpus, machines=machines)
+    cluster = options.gpus if options.machines is None else options.machines
+    target = target_cluster(workload, runnable, cluster)
     demand = runnable.within(target.gpus) if timed else runnable
     gang_notes: tuple[str, ...] = ()
     if dialect.gangs:

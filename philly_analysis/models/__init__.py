@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from philly_analysis.models.outlook import DRAWS, month_outlook
     from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
-    from philly_analysis.models.work import Work, as_model, jobs_of, model_of, one_workload
+    from philly_analysis.models.work import (
+        Work,
+        as_model,
+        jobs_of,
+        model_of,
+        one_workload,
+        require_jobs_of,
+    )
     from philly_analysis.models.workload_model import MONDAY, WorkloadModel
 
 _NAMES = {
@@ -26,7 +33,7 @@ _NAMES = {
     "outlook": "DRAWS month_outlook",
     "sampling": "draw_jobs",
     "validation": "VALIDATIONS",
-    "work": "Work as_model jobs_of model_of one_workload",
+    "work": "Work as_model jobs_of model_of one_workload require_jobs_of",
     "workload_model": "MONDAY WorkloadModel",
 }
 """Names by module."""

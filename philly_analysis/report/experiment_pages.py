@@ -195,26 +195,27 @@ def sweep_page(
     runs: Sequence[Run],
     out: str | Path | None,
     *,
-    sized: bool,
+    is_sized: bool,
     executor: ExecutorLike,
 ) -> Result:
     """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`.
 
     Parameters
     ----------
-    sized
-        Whether the size of the cluster was given; otherwise a note has the size that is assumed.
+    is_sized
+        Whether the cluster was given; otherwise a note has the size that is assumed.
     """
     scratch = scratch_folder()  # removes what an interrupted sweep left, also without runs to do
     folder = scratch if out is None else Path(out)
-    with open_executor(executor) as workers, step(f"{len(runs):,} runs"):
-        result = sweeps.sweep(runs, folder / "runs", workers)
-    sizes = {run.setting: run.assumed.gpus for run in runs}
+    with open_executor(executor) as opened, step(f"{len(runs):,} runs"):
+        result = sweeps.sweep(runs, folder / "runs", opened)
+    clusters = {run.jobs.name: run.options.cluster or () for run in runs}
+    sizes = {name: sum(m.gpus for m in cluster) for name, cluster in clusters.items()}
     notes = (
         f"The jobs of {name} have no cluster: one of {count(gpus, 'GPU')} is assumed. It holds the "
         "largest gang, and its load as submitted is at most 1."
         for name, gpus in sizes.items()
-        if gpus and not sized
+        if gpus and not is_sized
     )
     result = replace(
         result,

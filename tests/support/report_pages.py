@@ -94,9 +94,9 @@ class Pages:
             ["fifo", "srtf", "tiresias"],
             out / kind,
             loads=(0.7, 1.0),
-            seeds=3,
+            seeds=range(3),
             jobs=100,
-            gpus=64,
+            cluster=64,
         )
         return out / kind / "page" / "report.html"
 

@@ -87,7 +87,7 @@ def generate(plan: Plan, out: Path, *, compress: bool = False) -> None:
             "philly",
             folder / "run",
             knobs={"asks": ASKS},
-            machines=machines,
+            cluster=machines,
             samples=PlacedUtilisation(),
             outages=outages(plan, earlier_s),
             checkpoint_s=CHECKPOINT_S,

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
-from philly_analysis.simulator.jobs.job import FOREVER, SCHEDULER_ENDS, Job
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.recorded import recorded_allocation
+from philly_analysis.workload import SCHEDULER_ENDS
 
 _ROUNDING_S = 1e-5
 """Delay of a run's end by rounding to microseconds, with a margin."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.results import count
-from philly_analysis.simulator.jobs.job import runs_of
-from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload.job import AttemptSpec, JobSpec
+from philly_analysis.workload.runs import runs_of
 
 
 @dataclass(frozen=True, slots=True)
