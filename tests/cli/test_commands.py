@@ -27,6 +27,7 @@ import philly_analysis as library
 from philly_analysis.cli import app
 from philly_analysis.cli.commands import COMMAND_DEFAULTS
 from philly_analysis.cli.completion import COMPLETIONS
+from philly_analysis.cli.what_ifs import COMMANDS
 from philly_analysis.distributions import EMPIRICAL, FAMILIES
 from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
 from philly_analysis.experiments import ACROSS, EXPERIMENTS
@@ -41,7 +42,7 @@ from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
 from tests.support.small_traces import paper_trace
 
-PYTHON_ONLY = {"report": {"also", "executor"}, "simulate": {"executor"}}
+PYTHON_ONLY = {"report": {"also", "executor"}}
 """Parameters whose values a shell cannot give."""
 
 
@@ -63,7 +64,8 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [verb.replace("_", "-")]]
     assert line.endswith(summary)
     declared = {p.name: p for p in commands()[verb].params}
-    parameters = inspect.signature(getattr(library, verb)).parameters
+    function = COMMANDS.get(verb, getattr(library, verb))
+    parameters = inspect.signature(function).parameters
     assert declared.keys() - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
@@ -94,8 +96,9 @@ def test_a_verb_has_the_defaults_of_its_implementation(verb: str) -> None:
     package, _, name = IMPLEMENTED[verb].partition(".")
     inner = inspect.signature(getattr(import_module(f"philly_analysis.{package}"), name)).parameters
     parameters = inspect.signature(getattr(library, verb)).parameters
-    assert inner.keys() - parameters.keys() <= {"retries"}
-    assert parameters.keys() - inner.keys() <= {"jobs", "days"}, "of models, which are drawn first"
+    assert inner.keys() - parameters.keys() <= {"retries", "workload"}
+    names = parameters.keys() - inner.keys()
+    assert names <= {"work", "executor"}, "of ensembles, which are simulated month by month"
     optional = inner.keys() & parameters.keys() - {"raw", "out"}  # made in the session
     assert {n: parameters[n].default for n in optional} == {n: inner[n].default for n in optional}
 
@@ -205,6 +208,8 @@ def as_typed(call: Call) -> list[str]:
 def called(call: Call) -> Any:
     """Return the result of a call in Python."""
     (verb, *arguments), options = call
+    if verb == "simulate":
+        options = {"cluster" if k == "machines" else k: v for k, v in options.items()}
     return getattr(library, verb)(*arguments, **options)
 
 
