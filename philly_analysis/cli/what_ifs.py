@@ -127,7 +127,7 @@ def simulate(
 def sweep(
     workloads: Sequence[Path],
     policies: Sequence[str],
-    out: Path,
+    out: Path | None = None,
     *,
     loads: Sequence[float] = (),
     seeds: int = 1,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -10,9 +9,7 @@ from philly_analysis.errors import WorkloadError
 from philly_analysis.results import count, number
 from philly_analysis.study import RunPolicy
 from philly_analysis.workload.job import AttemptSpec, JobSpec
-
-if TYPE_CHECKING:
-    from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.protocol import JobTables
 
 UNKNOWN = "unknown"
 """Name of a virtual cluster or user that is not recorded."""
@@ -142,7 +139,7 @@ def excluded_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def demand_of(workload: "Workload", run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
+def demand_of(workload: JobTables, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
     """Reduce a workload to the jobs that can be run, by the relation ``workload_jobs``.
 
     Parameters

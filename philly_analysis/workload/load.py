@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.job import JobSpec
-
-if TYPE_CHECKING:
-    from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.protocol import Tables
 
 ALL = slice(None)
 """The window that measures every job."""
@@ -106,7 +103,7 @@ def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = AL
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
 
 
-def rescale_arrivals(workload: "Workload", factor: float) -> "Workload":
+def rescale_arrivals(workload: Tables, factor: float) -> Tables:
     """Return the workload with the time between submissions multiplied by a factor, to the second.
 
     Whole seconds keep submissions equal in formats without fractions. Attempts move with their

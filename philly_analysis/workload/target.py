@@ -3,14 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from philly_analysis.workload.demand import Demand
 from philly_analysis.workload.machines import SERVER, Machine, default_servers, machines_of
-
-if TYPE_CHECKING:
-    from philly_analysis.workload.workload import Workload
-
+from philly_analysis.workload.protocol import JobTables
 
 ASSUMED_CLUSTER = (
     "The jobs have no cluster: one is assumed that holds the largest gang and is offered a load of "
@@ -55,7 +51,7 @@ class Cluster:
 
 
 def target_cluster(
-    workload: "Workload",
+    workload: JobTables,
     demand: Demand,
     cluster: int | str | Sequence[Machine] | None = None,
 ) -> Cluster:

@@ -212,6 +212,8 @@ def as_typed(call: Call) -> list[str]:
 def called(call: Call) -> Any:
     """Return the result of a call in Python."""
     (verb, *arguments), options = call
+    if verb == "simulate":
+        options = {"cluster" if k == "machines" else k: v for k, v in options.items()}
     return getattr(library, verb)(*arguments, **options)
 
 
