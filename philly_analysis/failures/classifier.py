@@ -49,7 +49,7 @@ class Failure:
     fine
         Finer cause (``comm_timeout``, ``xid_error``, ``no_space``, ...) or "".
     line, line_number
-        The deciding line and its number from 1; "" and 0 if there is none.
+        The deciding line and its number from 1; "" and 0 if no line decided.
     rule
         Id of the signature that decided, or "".
     level

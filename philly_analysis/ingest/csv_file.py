@@ -50,7 +50,7 @@ class CsvFile:
     header
         Required names in the first line, without the spaces around them.
     shapes
-        Columns that a row may have, the usual ones first; each shape has another number of them.
+        Columns that a row may have, the usual shape first; no two shapes have equally many columns.
         Columns in `texts` are text, columns without a name are empty, all others are numbers.
     texts
         Columns of text whose values repeat.
@@ -139,7 +139,7 @@ class CsvFile:
     def _parse(
         self, parsed: ParsedBlock, text: bytes, numbers: _Numbers, columns: tuple[str, ...]
     ) -> None:
-        """Parse lines at once, then those of another shape; where that fails, in smaller parts."""
+        """Parse lines at once, then lines of other shapes; where that fails, in smaller parts."""
         ragged: list[csv.InvalidRow] = []
         try:
             if not text.isascii():
