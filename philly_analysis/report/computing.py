@@ -1,6 +1,5 @@
 """Compute findings and draw their figures, cached with the trace and spread over processes."""
 
-import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -234,11 +233,5 @@ def draw(result: Result) -> Figure:
 
 def draw_svg(result: Result) -> tuple[str, str]:
     """Draw a finding; return its name and the figure as SVG text, empty if it shows nothing."""
-    collects = gc.isenabled()
-    gc.disable()  # figures have so many parts that collecting garbage would take a fifth
-    try:
-        figure = draw(result)
-        return result.name, "" if figures.is_empty(figure) else figures.svg(figure)
-    finally:
-        if collects:
-            gc.enable()
+    figure = draw(result)
+    return result.name, "" if figures.is_empty(figure) else figures.svg(figure)
