@@ -35,9 +35,9 @@ def compute(trace: Trace) -> Result:
             f"reason occurs {per_job:.1f} times per affected job and {per_user:.1f} times per "
             "affected user."
         )
-        known = top.dropna(subset=["trials_per_user", "top_user_pct"])
-        if len(known) and known["trials_per_user"].max() > 1:
-            worst = known.sort_values(["trials_per_user", "reason"]).iloc[-1]
+        user_reasons = top.dropna(subset=["trials_per_user", "top_user_pct"])
+        if len(user_reasons) and user_reasons["trials_per_user"].max() > 1:
+            worst = user_reasons.sort_values(["trials_per_user", "reason"]).iloc[-1]
             sentences.append(
                 f"{worst['reason']} recurs most for the same user: "
                 f"{float(worst['trials_per_user']):.1f} times on average; one user has "

@@ -50,8 +50,8 @@ def compute(trace: Trace) -> Result:
     passed = sum_where(groups["ending"] == "retried, then passed")
     coded = sum_where(groups["exit_code"].notna())
     signalled = sum_where(groups["exit_code"].isin(SIGNALS))
-    known = total[["rtf_p50_s", "early_pct"]].dropna().to_numpy(float).tolist()
-    median, early = known[0] if known else (None, None)
+    totals = total[["rtf_p50_s", "early_pct"]].dropna().to_numpy(float).tolist()
+    median, early = totals[0] if totals else (None, None)
     passed_pct = 100 * passed / retried if retried else None
     signalled_pct = 100 * signalled / coded if coded else None
     facts = (

@@ -77,16 +77,16 @@ def compute(trace: Trace) -> Result:
 
 def _by_size(means: pd.DataFrame) -> str:
     sizes = means[means["status"].isna() & means["gpus"].notna()].nlargest(SIZES, "gpu_h")
-    each = ", ".join(
+    shown = ", ".join(
         f"{mean_pct:.1f} % on {count(int(gpus), 'GPU')}"
         for gpus, mean_pct in sorted(zip(sizes["gpus"], sizes["mean_pct"], strict=True))
     )
-    return f"Gang sizes with most GPU time: {each}."
+    return f"Gang sizes with most GPU time: {shown}."
 
 
 def _means(rows: pd.DataFrame) -> list[Fact]:
     """Return the mean utilisation of the study's gang sizes and statuses as facts."""
-    found = []
+    facts = []
     for gpus, status, mean in zip(rows["gpus"], rows["status"], rows["mean_pct"], strict=True):
         if pd.notna(gpus) and gpus not in _STUDY_SIZES:
             continue
@@ -94,8 +94,8 @@ def _means(rows: pd.DataFrame) -> list[Fact]:
         status = status if isinstance(status, str) else "all"
         statuses = "all statuses" if status == "all" else status
         meaning = f"mean utilisation, {sizes}, {statuses}"
-        found.append(Fact(f"mean_{status}_{size}_pct", mean, meaning))
-    return found
+        facts.append(Fact(f"mean_{status}_{size}_pct", mean, meaning))
+    return facts
 
 
 def _notebook_gaps(trace: Trace) -> list[Comparison]:
@@ -103,7 +103,7 @@ def _notebook_gaps(trace: Trace) -> list[Comparison]:
     if not is_philly(trace):
         return []
     ours = trace.answer("notebook_gpu_util").df()
-    found = []
+    comparisons = []
     for name, figure in (("gpu_util", 5), ("gpu_util_dedicated", 6)):
         for group in groups(name):
             status, _, gpus = group.rpartition(" ")
@@ -116,8 +116,8 @@ def _notebook_gaps(trace: Trace) -> list[Comparison]:
                     "the notebook's definition, computed here: it ignores the time zones of the "
                     "two clocks, so its minutes are seven or eight hours after the job's"
                 )
-                found.append(notebook_gap(name, group, rows["util_pct"], what, reason))
-    return found
+                comparisons.append(notebook_gap(name, group, rows["util_pct"], what, reason))
+    return comparisons
 
 
 def plot(result: Result) -> Figure:

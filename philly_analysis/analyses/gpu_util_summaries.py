@@ -30,12 +30,12 @@ def compute(trace: Trace) -> Result:
             Fact("mean_pct", total.mean_pct, "mean utilisation over these GPU hours"),
             Fact("median_pct", total.util_pct, "median over attempts"),
         ]
-        each = ", ".join(
+        by_size = ", ".join(
             f"{size.util_pct:.0f} % for {count(int(size.gpus), 'GPU')}"
             for size in sizes.nlargest(_CURVES, "attempts").sort_values("gpus").itertuples()
         )
         sentences = [
-            f"The mean utilisation of an attempt has a median of {total.util_pct:.0f} % ({each}).",
+            f"The median of the attempts' mean utilisation is {total.util_pct:.0f} % ({by_size}).",
             size.sentence(**TRENDS["gpu_util_summaries"]),
         ]
     for gpus, mean, median in sizes[["gpus", "mean_pct", "util_pct"]].itertuples(index=False):

@@ -108,11 +108,14 @@ def basis(trace: Trace) -> str:
             "The log only records whether jobs completed, failed or were killed, so server "
             "failures cannot be distinguished."
         )
-    known = "An attempt counts as lost if the scheduler records a server failure"
+    recorded = "An attempt counts as lost if the scheduler records a server failure"
     if "failures" not in trace.tables:
-        return f"{known}; failures that it records as the job's, or finds later, are unknown."
+        return (
+            f"{recorded}. Failures that the scheduler records as the job's, or detects later, are "
+            "missing."
+        )
     return (
-        f"{known}, or its output has an uncorrectable GPU memory error, a GPU off the bus, an "
+        f"{recorded}, or its output has an uncorrectable GPU memory error, a GPU off the bus, an "
         "NVLink error or a lost server."
     )
 
@@ -169,8 +172,8 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
         f"failures per 1,000 server-days, a mean time to failure of {mean} (95 % interval {low} to "
         f"{high})."
     ]
-    known = int(table["failures"].sum())
-    if known >= 2 and np.isfinite(p):
+    attributed = int(table["failures"].sum())
+    if attributed >= 2 and np.isfinite(p):
         worst = table.sort_values(["failures", "machine_id"], ascending=[False, True])
         listed = ", ".join(
             f"{m['machine_id']} {m['failures']:,} in {duration(DAY_S * m['days_held'])}"
@@ -185,7 +188,7 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
         )
         sentences.append(
             f"{verdict} (variance {uneven:.1f} times that of equal servers, p = {p:.2g}, "
-            f"n = {known:,} failures of known servers){f': {listed}' if listed else ''}."
+            f"n = {attributed:,} failures of known servers){f': {listed}' if listed else ''}."
         )
         hit = int((table["failures"] > 0).sum())
         sentences.append(f"{share(hit / len(table))} of the servers failed at least once.")

@@ -42,11 +42,11 @@ def compute(trace: Trace) -> Result:
         "policies only differ for them."
     ]
     if retried:
-        each = ", ".join(
+        medians = ", ".join(
             f"{duration(float(middle['retried_run_s'][p]))} as {label.partition(':')[0]}"
             for p, label in _LABELS.items()
         )
-        sentences.append(f"Their median run time is {each}.")
+        sentences.append(f"Their median run time is {medians}.")
         totals = middle["total_h"]
         if totals["span"] > 0:
             sentences.append(

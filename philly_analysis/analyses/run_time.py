@@ -31,9 +31,9 @@ def compute(trace: Trace) -> Result:
     )
     sentences = []
     if len(medians):
-        each = (f"{duration(s)} on {gang_label(str(g))}" for g, s in medians.dropna().items())
+        durations = (f"{duration(s)} on {gang_label(str(g))}" for g, s in medians.dropna().items())
         sentences = [
-            f"The median run time is {', '.join(each)}.",
+            f"The median run time is {', '.join(durations)}.",
             size.sentence(**TRENDS["run_time"]),
         ]
     if censored:

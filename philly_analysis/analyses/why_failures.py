@@ -37,8 +37,8 @@ def compute(trace: Trace) -> Result:
     """
     if not trace.has_values("failures"):
         return _by_status(trace)
-    found = trace.answer("why_failures").df()
-    table = found.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()
+    failures = trace.answer("why_failures").df()
+    table = failures.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()
     table = by_frequency(table)
     trials = int(table["trials"].sum())
     lost_h, facts, lost = _cost(trace)
@@ -46,15 +46,15 @@ def compute(trace: Trace) -> Result:
     if not trials:
         return Result("why_failures", table, facts, verdict=Verdict("No failure with output"))
     top = table.iloc[0]
-    hits = found["reason"] == top["reason"]
-    first = clustered_share(hits, found["user"], found["trials"])
+    hits = failures["reason"] == top["reason"]
+    first = clustered_share(hits, failures["user"], failures["trials"])
     facts += first.facts("top", f"share of the most frequent reason, {top['reason']}")
     timed = int(table["timed"].sum())
     early = int(table["early"].sum()) / timed if timed else None
     facts.append(
         Fact("early_pct", None if early is None else 100 * early, "failed within 5 minutes")
     )
-    trend = share_trend(found["day"], hits, found["user"], found["trials"], "failures")
+    trend = share_trend(failures["day"], hits, failures["user"], failures["trials"], "failures")
     early_words = f"{share(early)} of them failed within 5 minutes." if early is not None else ""
     pre_run, worth = _pre_run(trace)
     return Result(

@@ -28,11 +28,11 @@ def compute(trace: Trace) -> Result:
     """Find the users and jobs of most idle GPU hours, and of most lost to failures."""
     no_rows = pd.DataFrame(columns=list(_TYPES)).astype(_TYPES)
     parts, facts, sentences = [no_rows], [], []
-    found: dict[str, pd.DataFrame] = {}
+    jobs_by_kind: dict[str, pd.DataFrame] = {}
     if trace.has_values("gpu_samples") and trace.has("worst_offenders_idle"):
-        found["idle"] = trace.answer("worst_offenders_idle").df()
-    found["failed"] = lost_to_failures(trace)
-    for kind, jobs in found.items():
+        jobs_by_kind["idle"] = trace.answer("worst_offenders_idle").df()
+    jobs_by_kind["failed"] = lost_to_failures(trace)
+    for kind, jobs in jobs_by_kind.items():
         words = _WORDS[kind]
         jobs = jobs.fillna({"user": UNNAMED})
         jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})

@@ -39,10 +39,10 @@ def evaluate_claim(trace: Trace, claim: Claim, profile: TraceProfile, cluster: s
     criteria = sample.by if sample else ()
     if invalid := [SELECTION_CRITERIA[b] for b in criteria if b in claim.invalid_for]:
         return replace(undecided, why=f"A sample, selected by {_listed(invalid)}.", brief="sample")
-    found = decide(undecided, claim, trace.answer(claim.relation).df())
-    if sample and not found.brief and any(b in claim.biased_by for b in criteria):
-        return replace(found, notes=(sample.how,))
-    return found
+    finding = decide(undecided, claim, trace.answer(claim.relation).df())
+    if sample and not finding.brief and any(b in claim.biased_by for b in criteria):
+        return replace(finding, notes=(sample.how,))
+    return finding
 
 
 def decide(undecided: Finding, claim: Claim, rows: pd.DataFrame, block: str = "") -> Finding:

@@ -193,8 +193,8 @@ def ratio_of_medians(value: str, by: str, upper: Group, lower: Group, over: floa
             some = rows[by].isin(values).to_numpy()
             part = Resampling(r.kind, r.codes[some], r.weights)
             medians.append(median(part, rows[value][some].fillna(np.inf)))
-        found = ratio(*medians)
-        return np.where(np.isinf(medians[1]), np.nan, found)
+        quotient = ratio(*medians)
+        return np.where(np.isinf(medians[1]), np.nan, quotient)
 
     def panel(rows: pd.DataFrame) -> pd.DataFrame:
         jobs = rows.assign(jobs=1, long=rows[value].fillna(np.inf).gt(over).astype(int))

@@ -49,15 +49,15 @@ def atlas_of(
     jobs: int = 1,
 ) -> Result:
     """Test the study's findings on clusters: see :func:`philly_analysis.atlas`."""
-    given = list(
+    other_traces = list(
         cast("Sequence[TraceLike]", traces if isinstance(traces, list | tuple) else [traces])
     )
     failures: dict[str, str] = {}
     if fetch:
         datasets = Path(datasets or DOWNLOADS)
-        given, failures = _fetch(given, datasets)
+        other_traces, failures = _fetch(other_traces, datasets)
     with ExitStack() as stack:
-        sources = [stack.enter_context(open_trace(trace)) for trace in given]
+        sources = [stack.enter_context(open_trace(trace)) for trace in other_traces]
         absent: list[tuple[str, str]] = []
         clusters: dict[str, str] = {}
         aggregates: list[Finding] = []
@@ -74,17 +74,17 @@ def atlas_of(
                 "There is no trace. Give the folder of one or more, or that of public traces as "
                 "published with datasets=FOLDER."
             )
-        found = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
+        evaluated = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
     if out is not None:
-        atlas_page(found, absent, out)
+        atlas_page(evaluated, absent, out)
     return replace(
-        found.result(),
+        evaluated.result(),
         warnings=tuple(f"Not fetched: {name}. {why}" for name, why in failures.items()),
-        write_page=lambda _, folder: atlas_page(found, absent, folder),
+        write_page=lambda _, folder: atlas_page(evaluated, absent, folder),
     )
 
 
-def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], dict[str, str]]:
+def _fetch(traces: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], dict[str, str]]:
     """Fetch the public traces among the given ones, or all if there is none.
 
     Returns
@@ -92,19 +92,19 @@ def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], d
     list, dict
         The other given ones, and why public traces could not be fetched, by name.
     """
-    known = [dataset.fetch for dataset in known_datasets() if dataset.fetch]
+    public_names = [dataset.fetch for dataset in known_datasets() if dataset.fetch]
     names: list[str] = []
     others: list[TraceLike] = []
-    for trace in given:
+    for trace in traces:
         path = str(trace) if isinstance(trace, str | Path) else None
-        if path in known:
+        if path in public_names:
             names.append(path)
         elif path and "://" not in path and not Path(path).exists():
-            raise UnknownNameError("public trace", path, known)
+            raise UnknownNameError("public trace", path, public_names)
         else:
             others.append(trace)
     folder.mkdir(parents=True, exist_ok=True)
-    return others, fetch_all(names or known, folder)
+    return others, fetch_all(names or public_names, folder)
 
 
 def _ingest_datasets(

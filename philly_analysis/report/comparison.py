@@ -103,20 +103,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 (name, None, None, curve, float(p), float(v), "s")
                 for p, v in zip(_GRID, at, strict=True)
             ]
-    base, *others = completions
-    found: dict[str, Paired] = {}
-    changes: list[Fact] = []
-    groups: list[GroupChange] = []
-    for name, ended in zip(names[1:], others, strict=True):
-        found[name], wait = (change_of(base, ended, curve, same=same) for curve in CURVES)
-        changes += _change_facts(name, names[0], found[name], wait)
-        if same:
-            longer, users = user_count(base, ended)
-            changes += [
-                Fact(f"{name}_users", users, f"{name}: users of the common jobs"),
-                Fact(f"{name}_users_longer", longer, f"{name}: of them, those who take longer"),
-            ]
-        groups += group_changes(name, base, ended, same=same)
+    changes, change_facts, groups = _changes(names, completions, same=same)
     all_jobs = pd.DataFrame(rows, columns=COLUMNS)
     tables = [all_jobs, group_table(groups, names[0]), *parts]
     table = pd.concat([t for t in tables if len(t)], ignore_index=True)
@@ -131,15 +118,40 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 for n, k in excluded.items()
             ),
             *_facts(table, names),
-            *changes,
+            *change_facts,
         ),
-        sentences=(*verdicts(table, names, found), which),
+        sentences=(*verdicts(table, names, changes), which),
         caveats=(_OF_ALL_JOBS if same and any(excluded.values()) else "", _BLOCKS),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
         reads=tuple(reads),
         draw=plot,
     )
+
+
+def _changes(
+    names: Sequence[str], completions: Sequence[pd.DataFrame], *, same: bool
+) -> tuple[dict[str, Paired], list[Fact], list[GroupChange]]:
+    """Return changes against the first trace: of completion times, as facts, and by group."""
+    base, *others = completions
+    changes: dict[str, Paired] = {}
+    facts: list[Fact] = []
+    groups: list[GroupChange] = []
+    for name, ended in zip(names[1:], others, strict=True):
+        changes[name], wait = (change_of(base, ended, curve, same=same) for curve in CURVES)
+        facts += _change_facts(name, names[0], changes[name], wait)
+        if same:
+            longer, users = user_count(base, ended)
+            facts += [
+                Fact(f"{name}_users", users, f"{name}: users of the common jobs"),
+                Fact(
+                    f"{name}_users_longer",
+                    longer,
+                    f"{name}: users whose mean completion time is longer",
+                ),
+            ]
+        groups += group_changes(name, base, ended, same=same)
+    return changes, facts, groups
 
 
 def _activity(name: str, trace: Trace, spanned: Sequence[Trace]) -> pd.DataFrame:
@@ -187,8 +199,8 @@ def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
     for name in names:
         for measure, unit, meaning in SCALARS:
             if not np.isnan(value := single[name, measure]):
-                known = int(value) if unit in _COUNTED else float(value)
-                yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
+                measured = int(value) if unit in _COUNTED else float(value)
+                yield Fact(f"{name}_{measure}", measured, f"{name}: {meaning}")
 
 
 def _change_facts(name: str, base: str, jct: Paired, wait: Paired) -> Iterator[Fact]:

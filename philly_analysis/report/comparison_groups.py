@@ -95,15 +95,15 @@ def changes_in(table: pd.DataFrame) -> list[GroupChange]:
     wide: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in rows.to_dict("records"):
         wide.setdefault((row["trace"], row["by"], row["group"]), {})[row["measure"]] = row["value"]
-    found = []
-    for (trace, by, group), own in wide.items():
+    changes = []
+    for (trace, by, group), measures in wide.items():
         base = wide[table["trace"].iloc[0], by, group]
-        if own is not base:
-            *ends, blocks = (own[measure] for measure in _CHANGE)
-            means = (base["mean_jct_s"], own["mean_jct_s"])
+        if measures is not base:
+            *ends, blocks = (measures[measure] for measure in _CHANGE)
+            means = (base["mean_jct_s"], measures["mean_jct_s"])
             change = Paired(ends[0], ends[1], ends[2], int(blocks))
-            found.append(GroupChange(trace, by, group, int(base["jobs"]), *means, change))
-    return found
+            changes.append(GroupChange(trace, by, group, int(base["jobs"]), *means, change))
+    return changes
 
 
 def user_table(table: pd.DataFrame) -> pd.DataFrame:

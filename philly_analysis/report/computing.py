@@ -52,10 +52,10 @@ def analyze(
                 )
             label = name if isinstance(name, str) else name.__name__
             with step(f"{i} of {len(wanted)}: {label}"):
-                found = (
+                result = (
                     compute(source, name) if isinstance(name, str) else compute_own(source, name)
                 )
-            results[found.name] = found
+            results[result.name] = result
     if out is not None:
         create_folder(Path(out))
         for name, result in results.items():
@@ -89,7 +89,7 @@ def compute(trace: Trace, name: str) -> Result:
     return result
 
 
-def compute_own(trace: Trace, own: Own) -> Result:
+def compute_own(trace: Trace, function: Own) -> Result:
     """Return the finding of a user-defined analysis on a trace.
 
     Raises
@@ -97,11 +97,11 @@ def compute_own(trace: Trace, own: Own) -> Result:
     OutputError
         It has the name of an analysis of the package, or returns no Result.
     """
-    name = own.__name__
+    name = function.__name__
     if name in ANALYSES:
         raise OutputError(f"{name} is the name of an analysis of the package: rename yours.")
     with trace.record_reads() as reads:
-        result = own(trace)
+        result = function(trace)
     if not isinstance(result, Result):
         raise OutputError(
             f"{name} returned a {type(result).__name__}. Return a Result: its name, its table (a "
@@ -111,7 +111,7 @@ def compute_own(trace: Trace, own: Own) -> Result:
     return replace(
         result,
         name=name,
-        question=result.question or (own.__doc__ or name).strip().partition("\n")[0],
+        question=result.question or (function.__doc__ or name).strip().partition("\n")[0],
         synthetic=trace.manifest.synthetic,
         caveats=(*result.caveats, *_selection(trace)),
         reads=tuple(reads),
@@ -131,8 +131,8 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) 
     path. Meanwhile this process materialises all relations that need the samples, in one pass over
     them, computes the findings from samples, and then chapters that are not begun.
     """
-    cached = {n: found for n in names if (found := load_result(trace, n)) is not None}
-    yield from (replace(found, draw=draw) for found in cached.values())
+    cached = {n: result for n in names if (result := load_result(trace, n)) is not None}
+    yield from (replace(result, draw=draw) for result in cached.values())
     due = [n for n in names if n not in cached]
     begun = _compute_apart(trace, due, executor) if executor else {}
     here = [n for n in due if not any(n in chapter for chapter in begun)]
@@ -203,7 +203,7 @@ def draw_each(
         Processes that draw; figures not begun when all findings are computed are drawn here, as
         all are without one.
     """
-    found: dict[str, str] = {}
+    svgs: dict[str, str] = {}
 
     def uncached() -> Iterator[Result]:
         for result in results:
@@ -211,7 +211,7 @@ def draw_each(
             if cached is None:
                 yield result
             else:
-                found[result.name] = cached
+                svgs[result.name] = cached
 
     drawer = executor or InlineExecutor()
     begun: list[tuple[Result, Future[tuple[str, str]]]] = []
@@ -226,8 +226,8 @@ def draw_each(
             future.cancel()
     for name, svg in (*theirs, *ours):
         store_figure(trace, name, svg)
-        found[name] = svg
-    return found
+        svgs[name] = svg
+    return svgs
 
 
 def draw(result: Result) -> Figure:

@@ -114,13 +114,13 @@ def _decompositions(
 
 def _contrasts(experiment: Experiment, result: Result, model: str, at: float) -> Section:
     """Return the section that explains an answer: contrasts of one mechanism, free choices."""
-    found = contrasts(result.table, experiment.shown)
+    table = contrasts(result.table, experiment.shown)
     choices = choice_table(
         experiment.increments, result.table, experiment.usual, experiment.choices, at
     )
     explained = replace(
         result,
-        table=found,
+        table=table,
         sentences=(),
         facts=(),
         caveats=(),
@@ -132,7 +132,7 @@ def _contrasts(experiment: Experiment, result: Result, model: str, at: float) ->
         explained,
         tables={
             f"Choices that the paper leaves open, at a load of {at:g}": choices,
-            **contrast_tables(found, experiment.usual),
+            **contrast_tables(table, experiment.usual),
         },
     )
 
@@ -182,16 +182,14 @@ def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
     return sweep if seeds is None else replace(sweep, seeds=seeds)
 
 
-def _workload(given: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
+def _workload(work: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
     """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
-    if isinstance(given, Ensemble):
-        return given.name, EnsembleJobs(given), given.seeds[:seeds]
-    if (model := model_of(given)) is not None:
+    if isinstance(work, Ensemble):
+        return work.name, EnsembleJobs(work), work.seeds[:seeds]
+    if (model := model_of(work)) is not None:
         return model.name, ModelJobs(model.sample), wanted
-    recorded = (
-        given if isinstance(given, Workload) else Workload.from_trace(cast("TraceLike", given))
-    )
+    recorded = work if isinstance(work, Workload) else Workload.from_trace(cast("TraceLike", work))
     return recorded.name, TraceJobs(tuple(recorded.specs())), wanted
 
 

@@ -30,17 +30,17 @@ def report(
     executor: Executor | None = None,
 ) -> Page:
     """Compute every finding on a trace, as a page: see :func:`philly_analysis.report`."""
-    own = list(also)
+    functions = list(also)
     with ExitStack() as stack:
         counting = None
         if workers != 1 or cluster:
             counting = stack.enter_context(executor_of(workers, cluster))
         source = stack.enter_context(open_trace(trace, run_policy, executor=counting))
         folder = Path(out) / source.path.name
-        if own or not is_unchanged(source, folder):
+        if functions or not is_unchanged(source, folder):
             from philly_analysis.report.trace_page import write
 
-            write(source, folder, own, executor or counting)
-            if not own:
+            write(source, folder, functions, executor or counting)
+            if not functions:
                 record_page(source, folder)
         return Page(folder / PAGE)

@@ -14,8 +14,8 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.analyses import clock_offset, host_clock_offset
-from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.shared.clock_steps import clock_steps
+from philly_analysis.analyses.shared.offset_periods import SURE_Z, Period, periods
 from philly_analysis.results import figures
 from philly_analysis.results.result import Result
 from philly_analysis.trace.trace import Trace
@@ -98,7 +98,8 @@ def agreeing(workload: Tables, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.mark.parametrize(("minutes", "words"), [(2, "agrees"), (-2, "agrees"), (3, "is 3 minutes")])
 def test_clocks_two_minutes_apart_agree(minutes: int, words: str) -> None:
-    assert clock_offset._difference(minutes).startswith(words)
+    period = Period(at(0), at(1), minutes, -20.0, 9.0, 1.0, 100)
+    assert clock_offset._difference(period).startswith(words)
 
 
 @pytest.mark.parametrize(("seconds", "limits"), [(120, False), (121, True)])

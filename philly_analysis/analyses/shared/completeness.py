@@ -49,5 +49,5 @@ def missing_jobs(trace: Trace) -> str:
 
 def preferred(methods: Iterable[str]) -> str:
     """Return the best of the methods by which quotas are known."""
-    known = set(methods)
-    return next((m for m in _PREFERRED if m in known), "none")
+    available = set(methods)
+    return next((m for m in _PREFERRED if m in available), "none")
