@@ -138,18 +138,22 @@ def _manager_starts(trace: Trace) -> tuple[tuple[Fact, ...], str]:
     soonest = float(starts["lag_s"].min())
     facts = (
         Fact("manager_starts", len(starts), "starts of the resource manager in job ids"),
-        Fact("soonest_job_s", soonest, "least seconds from such a start to its first job"),
+        Fact(
+            "soonest_job_s",
+            soonest,
+            "fewest seconds from a start of the resource manager to its first job",
+        ),
     )
     named = f"Job ids contain {count(len(starts), 'start')} of the resource manager, in UTC"
     if soonest < 0:
         return facts, (
-            f"{named}; a job's time is {duration(-soonest)} before its manager's start, so the "
-            "job log is not in UTC."
+            f"{named}. A job's submission is {duration(-soonest)} before the start of its "
+            "resource manager, so the job log is not in UTC."
         )
     zone = "in UTC" if soonest < 900 else f"not behind UTC, nor ahead by {duration(soonest)}"
     return facts, (
-        f"{named}. No job is earlier than its manager's start, and the first follows after "
-        f"{duration(soonest)}, so the job log is {zone}."
+        f"{named}. No job is earlier than the start of its resource manager, and the first job "
+        f"follows after {duration(soonest)}, so the job log is {zone}."
     )
 
 

@@ -76,8 +76,8 @@ def compute(trace: Trace) -> Result:
     facts = (
         Fact("part", seen.part, "part of a gang"),
         Fact("parts", seen.parts, f"{seen.part}s observed"),
-        Fact("failures", seen.rate.events, "their failures"),
-        Fact("part_days", seen.rate.exposure, "their days in use, summed"),
+        Fact("failures", seen.rate.events, f"failures of {seen.part}s"),
+        Fact("part_days", seen.rate.exposure, f"days in use of all {seen.part}s in sum"),
         *(
             fact
             for row in reported
@@ -88,18 +88,22 @@ def compute(trace: Trace) -> Result:
             )
         ),
         Fact("lost_gangs", lost, f"attempts on several {seen.part}s that were lost"),
-        Fact("expected_gangs", expected, f"number expected from the rate of one {seen.part}"),
+        Fact(
+            "expected_gangs",
+            expected,
+            f"lost attempts on several {seen.part}s that the rate of one {seen.part} predicts",
+        ),
     )
     caveats = (
         "The projection assumes independent failures at equal rates. The rates of a gang's "
         f"{seen.part}s add up, so that twice as many run half as long (as in Kokolis et al., HPCA "
         "2025). Failures of a whole rack or network, or by gang size, are not included. Beyond "
-        "the sizes that ran it is an extrapolation.",
+        "the largest gang that ran, the projection is an extrapolation.",
         basis(trace),
         ""
         if seen.part == "server"
-        else "The log names no servers: rates are per GPU, and attempts that one server loses "
-        "together count each.",
+        else "The log names no servers: rates are per GPU, and each attempt lost with the same "
+        "server counts as a failure.",
     )
     return Result("gang_failures", table, facts, _sentences(seen, table, lost, expected), caveats)
 
@@ -177,7 +181,7 @@ def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float)
             chance = "more than chance explains: large gangs also fail for other reasons"
         sentences.append(
             f"{count(lost, 'attempt')} on several {seen.part}s {'was' if lost == 1 else 'were'} "
-            f"lost; the rate of one {seen.part} predicts {number(expected)} ({chance})."
+            f"lost. The rate of one {seen.part} predicts {number(expected)} ({chance})."
         )
     return sentences
 

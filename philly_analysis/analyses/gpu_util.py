@@ -46,12 +46,12 @@ def compute(trace: Trace) -> Result:
     for total in means[means["gpus"].isna() & means["status"].isna()].to_dict("records"):
         facts += [
             Fact("gpu_h", total["gpu_h"], "sampled GPU hours of attempts"),
-            Fact("idle_pct", total["idle_pct"], "share of them at exactly 0 %"),
+            Fact("idle_pct", total["idle_pct"], "share of the sampled GPU hours at exactly 0 %"),
             Fact("median_pct", total["util_pct"], "median utilisation over GPU-minutes"),
         ]
         sentences = [
             f"Mean utilisation is {total['mean_pct']:.1f} % over {number(total['gpu_h'])} sampled "
-            f"GPU hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of them.",
+            f"GPU hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of that time.",
             _by_size(means),
             size.sentence(**TRENDS["gpu_util"]),
         ]
@@ -67,8 +67,9 @@ def compute(trace: Trace) -> Result:
         ),
         sentences,
         (
-            "Every GPU-minute has equal weight, so long attempts count more. An attempt has the "
-            "minutes from the one of its start up to its end. Idle (0 %) counts, offline does not.",
+            "Every GPU-minute has equal weight, so long attempts count more. An attempt has whole "
+            "minutes, from the minute of its start to its end. Idle GPU-minutes (0 %) count, "
+            "offline GPU-minutes do not.",
             *sample_gaps(trace),
         ),
         _notebook_gaps(trace),

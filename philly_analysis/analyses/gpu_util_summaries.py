@@ -25,10 +25,14 @@ def compute(trace: Trace) -> Result:
     sentences: list[str] = []
     for total in medians[medians["gpus"].isna()].itertuples():
         facts = [
-            Fact("attempts", int(total.attempts), "attempts with a mean"),
-            Fact("gpu_h", total.gpu_h, "their GPU hours, where known"),
-            Fact("mean_pct", total.mean_pct, "mean utilisation over these GPU hours"),
-            Fact("median_pct", total.util_pct, "median over attempts"),
+            Fact("attempts", int(total.attempts), "attempts with a mean utilisation"),
+            Fact(
+                "gpu_h",
+                total.gpu_h,
+                "GPU hours of attempts with a mean utilisation and a known run time",
+            ),
+            Fact("mean_pct", total.mean_pct, "mean utilisation, weighted by GPU hours"),
+            Fact("median_pct", total.util_pct, "median of the attempts' mean utilisation"),
         ]
         by_size = ", ".join(
             f"{size.util_pct:.0f} % for {count(int(size.gpus), 'GPU')}"

@@ -31,7 +31,11 @@ def compute(trace: Trace) -> Result:
     caveats = (
         count_note(log.jobs_running, "job", " still running: GPU time up to the end of the log."),
         count_note(log.attempts_untimed, "attempt", " without an end: no GPU time counted."),
-        count_note(log.jobs_flagged, "flagged job", " counted; their GPU time may be too small."),
+        count_note(
+            log.jobs_flagged,
+            "flagged job",
+            " counted; the GPU time of flagged jobs may be too small.",
+        ),
     )
     return Result("job_status", table, facts, _sentences(table), caveats)
 

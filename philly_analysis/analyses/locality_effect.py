@@ -119,8 +119,8 @@ def _sentence(among: str, row: pd.Series) -> str:
     elif row["low_pct"] > 0:
         verdict = f"is {row['effect_pct']:.1f} percentage points higher than"
     return (
-        f"The utilisation of spread {gangs} {verdict} that of packed ones (95 % interval "
-        f"{row['low_pct']:+.1f} to {row['high_pct']:+.1f} points; {n})."
+        f"The utilisation of spread {gangs} {verdict} the utilisation of packed gangs (95 % "
+        f"interval {row['low_pct']:+.1f} to {row['high_pct']:+.1f} points; {n})."
     )
 
 

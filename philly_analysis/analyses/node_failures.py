@@ -61,12 +61,20 @@ def compute(trace: Trace) -> Result:
     times = [finite(days * DAY_S) for days in rate.mean_time()]
     facts = (
         Fact("servers", len(table), "servers in use"),
-        Fact("server_days", rate.exposure, "their days in use, summed"),
-        Fact("lost_attempts", len(lost.drop_duplicates(["job_id", "attempt"])), "attempts lost"),
-        Fact("failures", rate.events, "server failures that lost them"),
+        Fact("server_days", rate.exposure, "days in use of all servers in sum"),
+        Fact(
+            "lost_attempts",
+            len(lost.drop_duplicates(["job_id", "attempt"])),
+            "attempts lost to server failures",
+        ),
+        Fact("failures", rate.events, "server failures by which attempts were lost"),
         *interval_facts("per_1000_server_days{}", per_1000, "failures in 1,000 server-days"),
         *interval_facts("mttf{}_s", times, "mean time in use until a server fails"),
-        Fact("unevenness", uneven, "variance of failures between servers over that of chance"),
+        Fact(
+            "unevenness",
+            uneven,
+            "variance of failures between servers, divided by the variance of chance",
+        ),
         Fact("unevenness_p", p, "p-value: equal servers fail at least as unevenly"),
     )
     order = ["failures", "in_gangs", "machine_id"]
@@ -77,10 +85,10 @@ def compute(trace: Trace) -> Result:
         _sentences(table, rate, uneven, p),
         (
             basis(trace),
-            "Days are those with jobs on the server: idle servers and repairs are not observed. "
+            "Only days with jobs on a server count: idle servers and repairs are not observed. "
             f"Attempts lost on a server within {SAME_S // 60} minutes count as one failure.",
-            "The log does not name which server of a gang failed: such a failure counts for the "
-            "overall rate and for no server.",
+            "The log does not name which server of a gang failed. The failure of a gang on several "
+            "servers counts for the overall rate and for no server.",
         ),
     )
 
@@ -165,7 +173,7 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
     if not rate.events:
         return [
             f"No attempt was lost to a failure of {observed} of use. With 95 % confidence the mean "
-            f"time to failure is at least {low}, if this log records such failures at all."
+            f"time to failure is at least {low}, if this log records server failures at all."
         ]
     sentences = [
         f"{observed} of use failed {count(rate.events, 'time')}: {number(1000 * rate.per_unit)} "
@@ -187,7 +195,7 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
             else "The failure rates of servers may differ"
         )
         sentences.append(
-            f"{verdict} (variance {uneven:.1f} times that of equal servers, p = {p:.2g}, "
+            f"{verdict} (variance {uneven:.1f} times the variance of equal servers, p = {p:.2g}, "
             f"n = {attributed:,} failures of known servers){f': {listed}' if listed else ''}."
         )
         hit = int((table["failures"] > 0).sum())

@@ -32,7 +32,7 @@ def compute(trace: Trace) -> Result:
     [waits] = trace.answer("notebook_definitions_waits").df().itertuples(index=False)
     facts = [
         Fact("stale_waits", waits.stale, "waits that the notebook repeats from an earlier attempt"),
-        Fact("zero_waits", waits.zeros, "waits of zero, which it drops"),
+        Fact("zero_waits", waits.zeros, "waits of zero, which the notebook drops"),
     ]
     for row in table[table["percentile"] == 50].to_dict("records"):
         quantity, definition, gang = row["quantity"], row["definition"], row["gang"]
@@ -47,8 +47,8 @@ def compute(trace: Trace) -> Result:
         )
     if len(table) and pd.notna(waits.median_s) and pd.notna(waits.notebook_p50_s):
         sentences.append(
-            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros and "
-            f"without repetitions it is {duration(waits.median_s)}."
+            f"By the notebook's rules the median wait is {duration(waits.notebook_p50_s)}. With "
+            f"zeros and without repetitions the median wait is {duration(waits.median_s)}."
         )
     placed = {"placements", "machines"} <= trace.tables
     if placed:

@@ -36,7 +36,7 @@ def compute(trace: Trace) -> Result:
         meaning = "out-of-order starts whose GPUs the overtaken attempt could not have used"
         facts.append(Fact("harmless_pct", 100 * unplaceable / n if n else None, meaning))
         for gang in GANGS:
-            same = f"the same, {gang_label(gang)} waiting"
+            same = f"{meaning}, {gang_label(gang)} waiting"
             facts.append(Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), same))
         if n:
             sentences.append(

@@ -36,7 +36,7 @@ def compute(trace: Trace) -> Result:
     median, p90 = waits["wait_s"].quantile([0.5, 0.9]).to_list()
     facts = (
         Fact("waits", n, "attempts with a trusted wait"),
-        Fact("zeros", zeros, "of these, attempts without a wait"),
+        Fact("zeros", zeros, "attempts with a wait of zero"),
         Fact("median_wait_s", median, "median wait"),
         Fact("p90_wait_s", p90, "90th percentile of waits"),
         *gang_facts("median_wait_{}_s", middle.set_index("gang")["wait_s"], "median wait"),
@@ -46,7 +46,7 @@ def compute(trace: Trace) -> Result:
     sentences = (
         (
             f"The median wait of {count(n, 'attempt')} is {duration(median)} and the 90th "
-            f"percentile {duration(p90)}; {share(zeros / n)} did not wait.",
+            f"percentile {duration(p90)}; {share(zeros / n)} of attempts did not wait.",
             size.sentence(**TRENDS["queueing_delay"]),
             retry.sentence(**TRENDS["queueing_delay_of_retries"]),
         )
@@ -55,8 +55,8 @@ def compute(trace: Trace) -> Result:
     )
     total_s, held_s = float(waits["wait_s"].sum()), float(waits["held_s"].sum())
     caveats = (
-        "One wait per attempt: from submission, or from the end of the attempt before, to its "
-        "start. Waits of zero count.",
+        "Each attempt has one wait: from submission, or from the end of the previous attempt, to "
+        "the start. Waits of zero count.",
         f"{share(held_s / total_s)} of the waiting time was before jobs were eligible to run "
         "(dependencies, holds), which the scheduler does not cause."
         if total_s > 0 and held_s > 0

@@ -52,10 +52,16 @@ def compute(trace: Trace) -> Result:
     timed = int(table["timed"].sum())
     early = int(table["early"].sum()) / timed if timed else None
     facts.append(
-        Fact("early_pct", None if early is None else 100 * early, "failed within 5 minutes")
+        Fact(
+            "early_pct",
+            None if early is None else 100 * early,
+            "failed attempts that ran for less than 5 minutes",
+        )
     )
     trend = share_trend(failures["day"], hits, failures["user"], failures["trials"], "failures")
-    early_words = f"{share(early)} of them failed within 5 minutes." if early is not None else ""
+    early_words = (
+        f"{share(early)} of failed attempts failed within 5 minutes." if early is not None else ""
+    )
     pre_run, worth = _pre_run(trace)
     return Result(
         "why_failures",
@@ -110,7 +116,7 @@ def _by_status(trace: Trace) -> Result:
             failed.interval,
             f"{lost}.",
             str(trend),
-            "Ingest the output of failed attempts: it shows why these "
+            "Ingest the output of failed attempts: the output shows why "
             f"{number(gpu_h)} GPU hours were lost."
             if gpu_h
             else "",
@@ -125,7 +131,7 @@ def _cost(trace: Trace) -> tuple[float, list[Fact], str]:
     pct = 100 * gpu_h / total_h if total_h else None
     facts = [
         Fact("gpu_h", gpu_h, "GPU hours of failed attempts"),
-        Fact("gpu_h_pct", pct, "their share of all GPU hours"),
+        Fact("gpu_h_pct", pct, "share of all GPU hours used by failed attempts"),
     ]
     part = f" ({share(gpu_h / total_h)} of all GPU hours)" if total_h else ""
     return gpu_h, facts, f"{number(gpu_h)} GPU hours lost to failures{part}"
@@ -150,7 +156,7 @@ def _costliest(table: pd.DataFrame, lost_h: float) -> str:
     if not most_h:
         return ""
     what = "Find out the unknown reasons" if most == NO_SIGNATURE else f"Prevent “{most}”"
-    part = f"{share(most_h / lost_h)} of those lost to failures"
+    part = f"{share(most_h / lost_h)} of the GPU hours lost to failures"
     return f"{what} first: {number(most_h)} GPU hours, {part}."
 
 

@@ -48,8 +48,8 @@ def compute(trace: Trace) -> Result:
             parts.append(worst.assign(kind=f"{kind}_{of}", lost_pct=pct))
         first = parts[-2].iloc[0]
         sentences.append(
-            f"{number(lost_h)} GPU hours {words}, {share(first['lost_pct'] / 100)} of them by user "
-            f"{first['user']}."
+            f"{number(lost_h)} GPU hours {words}. User {first['user']} has "
+            f"{share(first['lost_pct'] / 100)} of these GPU hours."
         )
     sentences = sentences or ["No GPU hour is known to have been idle or lost to a failure."]
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]

@@ -277,7 +277,7 @@ def test_the_soonest_job_after_a_start_of_the_manager_counts() -> None:
     trace: Any = SimpleNamespace(answer=lambda _: duckdb.sql("select unnest([40.0, 5, 90]) lag_s"))
     facts, sentence = clock_offset._manager_starts(trace)
     assert [fact.value for fact in facts] == [3, 5.0]
-    assert "the first follows after 5" in sentence and "the job log is in UTC" in sentence
+    assert "the first job follows after 5" in sentence and "the job log is in UTC" in sentence
 
 
 @pytest.fixture(scope="module")

@@ -216,8 +216,8 @@ def test_use_without_readings_is_what_jobs_hold(cluster: MakeTrace) -> None:
     total_h = 8 * 200 / 60
     assert str(verdict(result)) == f"Allocated: {100 * held_h / total_h:.0f} % of GPU time"
     assert verdict(result).cost == (
-        f"{total_h - held_h:.2f} GPU hours were not allocated, {beside_h:.2f} of them on partly "
-        "used servers."
+        f"{total_h - held_h:.2f} GPU hours were not allocated. {beside_h:.2f} of the unallocated "
+        "GPU hours were on partly used servers."
     )
     assert f"the {held_h:.1f} allocated GPU hours" in verdict(result).advice
     assert how_used.plot(result).axes
