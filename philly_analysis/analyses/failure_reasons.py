@@ -1,7 +1,7 @@
 """Report failure reasons: frequency, run time to failure, demand and cost (ATC'19, Table 7).
 
-A reason is the deepest one with a signature in the output; output without any is counted as such.
-Reasons that occur in long runs have long run times to failure because of these runs.
+The reason of a failure is the deepest error with a signature in the output; output without a
+signature counts as a reason of its own. Reasons of long runs have long run times to failure.
 """
 
 import pandas as pd

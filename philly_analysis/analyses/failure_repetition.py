@@ -11,7 +11,7 @@ from philly_analysis.results import Fact, Result, count, figures, percent
 from philly_analysis.trace import Analysis, Trace
 
 TOP = 8
-"""Number of reasons over which the study computes its factors, no signature among them."""
+"""Number of reasons over which the study computes its factors, missing signatures included."""
 
 
 def compute(trace: Trace) -> Result:

@@ -1,7 +1,7 @@
 """Report failures from statuses, exit codes and retries alone, without output.
 
-Exit codes are those of the last program, often a wrapper. Code 137 is any SIGKILL, not only of
-the out-of-memory killer.
+An exit code is the code of the last program, often a wrapper. Code 137 is any SIGKILL, not only
+a kill for lack of memory.
 """
 
 import pandas as pd

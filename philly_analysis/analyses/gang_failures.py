@@ -33,7 +33,7 @@ from philly_analysis.results import (
 from philly_analysis.trace import Analysis, Trace
 
 LARGEST_GPUS = 16_384
-"""Largest gang size of the projection: that of the largest trainings."""
+"""Largest gang size of the projection, as in the largest published trainings."""
 
 _REPORTED_GPUS = (1_024, 16_384)
 
@@ -64,7 +64,7 @@ class _Exposure:
 
 
 def compute(trace: Trace) -> Result:
-    """Project the mean time to failure of gangs from that of servers, and compare with theirs."""
+    """Project the mean time to failure of gangs from servers, and compare with recorded gangs."""
     seen = _servers(trace) if {"placements", "machines"} <= trace.tables else _gpus(trace)
     table = _projection(seen)
     if not records_failures(trace):
@@ -187,7 +187,7 @@ def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float)
 
 
 def plot(result: Result) -> Figure:
-    """Draw projected mean times to failure with their interval, and those of gangs that ran."""
+    """Draw projected mean times to failure with their interval, and measured ones of gangs."""
     table = result.table
     fig, [ax] = figures.canvas(height=3.6)
     projected = table[table["mttf_low_s"] > 0]

@@ -26,7 +26,7 @@ from philly_analysis.study import KILLED, PASS, groups
 from philly_analysis.trace import Analysis, Trace
 
 SIZES = 4
-"""Number of gang sizes with a curve: those of most GPU time."""
+"""Number of gang sizes with a curve, chosen by GPU time."""
 
 _STUDY_SIZES = (1, 4, 8, 16)
 

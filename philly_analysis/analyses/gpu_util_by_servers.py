@@ -1,7 +1,7 @@
 """Report GPU utilisation of gangs by their number of servers (ATC'19, Table 5).
 
 Not a like-for-like comparison: gangs on more servers have other users and statuses and share
-servers more often. `locality_effect` adjusts for these.
+servers more often. `locality_effect` adjusts for users, statuses and sharing.
 """
 
 import pandas as pd

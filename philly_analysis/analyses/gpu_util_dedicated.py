@@ -1,6 +1,7 @@
 """Report GPU utilisation of gangs on dedicated servers (ATC'19, Figure 6).
 
-Small gangs rarely fill whole servers, and those that do are not typical of small gangs.
+Small gangs rarely fill whole servers: small gangs on dedicated servers are not typical of their
+size.
 """
 
 from matplotlib.figure import Figure

@@ -29,7 +29,7 @@ from philly_analysis.trace import Analysis, Trace
 DAY_S = 86_400.0
 
 SAME_S = 300
-"""Attempts lost on a server within so many seconds are lost to one failure."""
+"""Seconds within which attempts lost on a server count as one failure."""
 
 _SIGNIFICANT = 0.01
 _NAMED = 3
@@ -96,7 +96,7 @@ def compute(trace: Trace) -> Result:
 def records_failures(trace: Trace) -> bool:
     """Return whether server failures are recorded, in output or as a separate end reason.
 
-    Logs that only have the ends of jobs record them as failures of the job.
+    Logs with only the ends of jobs record server failures as failures of the job.
     """
     ends = trace.answer("end_reasons").df()["end_reason"].dropna()
     return "failures" in trace.tables or not set(ends) <= set(LAST_END.values())
@@ -204,7 +204,7 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
 
 
 def plot(result: Result) -> Figure:
-    """Draw failures by server, and their distribution over servers beside that of chance."""
+    """Draw failures by server, and their distribution over servers, observed and by chance."""
     table = result.table
     fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:

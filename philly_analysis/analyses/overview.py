@@ -1,7 +1,7 @@
 """Summarise a trace: its contents, rejected rows and the days that it covers.
 
 A day without samples may be a gap of the monitor rather than an idle day. Jobs from before the log
-is complete are flagged, as only long ones of them are recorded.
+is complete are flagged, as only long jobs of that time are recorded.
 """
 
 import pandas as pd

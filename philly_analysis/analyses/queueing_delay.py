@@ -1,8 +1,8 @@
 """Report queueing delay by virtual cluster and gang size (ATC'19, Figure 3).
 
-A wait is the time from submission, or from the end of the attempt before, to the start. Sources
+A wait is the time from submission, or from the end of the previous attempt, to the start. Sources
 differ in what they call submission; `wait_states` reports time held by dependencies or begin
-times. The largest virtual clusters dominate quantiles over all of them.
+times. The largest virtual clusters dominate quantiles over all virtual clusters.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from philly_analysis.results import Fact, Result, count, duration, figures, rank
 from philly_analysis.trace import Analysis, Trace
 
 PANELS = 5
-"""Number of virtual clusters with a panel: those of most waits."""
+"""Number of virtual clusters with a panel, chosen by the number of waits."""
 
 _FEW = 20
 """Fewest waits for a curve."""
@@ -67,7 +67,7 @@ def compute(trace: Trace) -> Result:
 
 
 def plot(result: Result) -> Figure:
-    """Draw all waits and those of the largest virtual clusters, one curve per gang bucket."""
+    """Draw waits of all and of the largest virtual clusters, one curve per gang bucket."""
     table = result.table
     if table.empty:
         return figures.empty(figures.canvas()[0], "no attempt has a trusted wait")

@@ -1,7 +1,7 @@
 """Report GPU hours, waits and idle GPU hours by account, user and week.
 
-GPU hours are those allocated. Accounts merge and split over time, and the first and the last week
-of the log are partial.
+GPU hours are allocated GPU hours. Accounts merge and split over time, and the first and the last
+week of the log are partial.
 """
 
 import numpy as np
@@ -66,7 +66,7 @@ def _largest_kind(table: pd.DataFrame) -> str:
 
 
 def _sums_by(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return sums by account, user or virtual cluster, those of most GPU hours first."""
+    """Return sums by account, user or virtual cluster, most GPU hours first."""
     sums: pd.DataFrame = table.groupby(kind)[["jobs", "gpu_h", *_IDLE]].sum(min_count=1)
     return sums.reset_index().sort_values(["gpu_h", kind], ascending=[False, True]).set_index(kind)
 

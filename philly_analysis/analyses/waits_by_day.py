@@ -1,6 +1,6 @@
 """Report the median and 90th percentile of waits by day.
 
-Each wait counts on the day on which it begins, not on that of the attempt's start.
+Each wait counts on the day on which the wait begins, not on the day of the attempt's start.
 """
 
 import pandas as pd

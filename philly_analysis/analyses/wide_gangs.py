@@ -77,7 +77,7 @@ def compute(trace: Trace) -> Result:
 
 
 def _by_owner(table: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """Return sums by account, or virtual cluster, those of most wide GPU hours first."""
+    """Return sums by account, or virtual cluster, most GPU hours of wide attempts first."""
     kind = "account" if (table["account"] != UNNAMED).any() else "vc"
     sums: pd.DataFrame = table.groupby(kind)[["attempts", "wide", "gpu_h", "wide_gpu_h"]].sum()
     order = ["wide_gpu_h", "wide", kind]

@@ -1,4 +1,4 @@
-"""Count the jobs included in the workload of models, exports and simulations, and those excluded.
+"""Count the jobs in the workload of models, exports and simulations, and the excluded jobs.
 
 Jobs from before the log is complete (left truncated) are few and long, and would bias loads and
 run times. Jobs without an attempt have no run time and are excluded.

@@ -8,7 +8,7 @@ from philly_analysis.atlas.resampling import Floats, Resampling, ratio
 
 
 def cycle_ratio(by: str, period: int, window: int, fold_days: int) -> Measure:
-    """Measure jobs in the busiest window of a cycle over those in the quietest.
+    """Measure the ratio of jobs in the busiest and the quietest window of a cycle.
 
     The windows are found in every other fold of the calendar and counted in the folds between,
     both ways (geometric mean): otherwise chance alone would find a busy window.

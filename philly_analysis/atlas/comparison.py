@@ -1,4 +1,4 @@
-"""Compare a cluster's answers with those of the public clusters, in three sentences."""
+"""Compare a cluster's answers with the public clusters' answers, in three sentences."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ def compare_clusters(
     mine
         The cluster's strongest answer by claim.
     others
-        Those of the public clusters.
+        The public clusters' strongest answers by claim.
     """
     compared, unlike, extreme = 0, [], []
     for claim, answer in mine.items():
@@ -95,7 +95,7 @@ def _extreme(
 
 
 def _outside(answer: Finding, decided: Sequence[Finding]) -> float:
-    """Return the gap between the interval and the others' range, in lengths of this range."""
+    """Return the gap from the interval to the other clusters' range, in lengths of the range."""
     values = [f.effect.value for f in decided]
     low, high = min(values), max(values)
     gap = max(low - answer.effect.high, answer.effect.low - high, 0.0)

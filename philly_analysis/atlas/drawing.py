@@ -62,7 +62,7 @@ class Axis:
 
 
 def axis(claim: Claim, values: Iterable[float]) -> Axis:
-    """Return an axis with these values and the claim's threshold."""
+    """Return an axis that covers values and the claim's threshold."""
     finite = [v for v in (*values, claim.threshold) if np.isfinite(v)]
     positive = [v for v in finite if v > 0]
     match claim.measure.unit:
@@ -107,7 +107,7 @@ def position(claim: Claim, value: float) -> float:
 def cell(claim: Claim, finding: Finding) -> str:
     """Draw the effect of an answer and its interval in a cell of the matrix.
 
-    The colour is that of the text around it, the shape of the marker is that of the verdict:
+    The colour is the colour of the surrounding text, the marker's shape shows the verdict:
     a disc, a cross, a diamond, a square. Hollow markers are of aggregates, small ones of printed
     numbers.
     """

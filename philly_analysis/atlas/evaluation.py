@@ -32,11 +32,11 @@ class Cluster:
     Attributes
     ----------
     card
-        Its card; None for a cluster that is not public.
+        Card of the cluster; None for a cluster that is not public.
     traces
-        The traces of it.
+        Traces of the cluster.
     shipped
-        True if its answers are those that the package ships: its traces are not at hand.
+        True if the answers are shipped with the package, since no trace is at hand.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Atlas:
         return self.evidence[claim, cluster][0]
 
     def decided(self, *kinds: Evidence) -> int:
-        """Return the number of claims of public clusters that evidence of these kinds decides."""
+        """Return the number of claims of public clusters that some kinds of evidence decide."""
         cells = ((c.name, cluster.name) for c in CLAIMS.values() for cluster in self.public)
         return sum(
             any(f.decided and f.evidence in kinds for f in self.evidence[cell]) for cell in cells
@@ -118,7 +118,7 @@ class Atlas:
         return pd.concat(drawn)[columns] if drawn else pd.DataFrame(columns=columns)
 
     def result(self) -> Result:
-        """Return the table as a result: of the clusters at hand, with what is unlike the others."""
+        """Return the table of the clusters at hand as a result; sentences name unusual answers."""
         table = self.table
         mine = table[~table["shipped"]].drop(columns="shipped").reset_index(drop=True)
         verdicts = list(mine["verdict"])

@@ -70,13 +70,13 @@ def share_in(
     part
         Column of the sum.
     by, values
-        Column of the groups, and those of the numerator.
+        Column of the groups, and the groups of the numerator.
     labels
         Groups of the bars by label.
     counted
         Column of the number of observations, which is also their name.
     unseen
-        What the numerator may lack: a block as heavy as the heaviest, or any number of them.
+        What the numerator may lack: a block as heavy as the heaviest, or any number of blocks.
     """
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
@@ -241,7 +241,7 @@ def cost_ratio() -> Measure:
 
 
 def spread_minus_packed() -> Measure:
-    """Measure the utilisation of spread gangs minus that of packed ones, in percentage points.
+    """Measure the utilisation of spread minus packed gangs, in percentage points.
 
     The comparison is within gang size and status, weighted by the minutes of spread gangs; strata
     with one kind only are excluded.

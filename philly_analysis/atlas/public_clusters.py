@@ -113,7 +113,7 @@ def answers_table(findings: Iterable[Finding]) -> pd.DataFrame:
 def shipped_answers() -> tuple[Finding, ...]:
     """Return the answers of all public clusters that the package ships (``answers.csv``).
 
-    ``make reports ATLAS=1`` computes them from the public traces.
+    ``make reports ATLAS=1`` computes the answers from the public traces.
     """
     with _ANSWERS.open(newline="", encoding="utf-8") as file:
         return tuple(

@@ -99,7 +99,7 @@ def multiples(atlas: Atlas) -> dict[str, list[Multiple]]:
 def by_answers(
     chapters: Mapping[str, Iterable[Multiple]],
 ) -> tuple[list[Multiple], list[Multiple]]:
-    """Return the claims by the number of verdicts, then of effects; and those without any."""
+    """Return the claims by the number of verdicts, then of effects; and claims without effects."""
     every = [multiple for some in chapters.values() for multiple in some]
     answered = sorted(
         (m for m in every if m.marks),

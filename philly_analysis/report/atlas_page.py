@@ -71,8 +71,8 @@ def atlas_of(
             if failures:
                 raise InputError(f"Nothing could be fetched. {next(iter(failures.values()))}")
             raise TraceError(
-                "There is no trace. Give the folder of one or more, or that of public traces as "
-                "published with datasets=FOLDER."
+                "There is no trace. Give the folders of traces, or the folder of public traces as "
+                "published, with datasets=FOLDER."
             )
         evaluated = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
     if out is not None:
@@ -110,7 +110,7 @@ def _fetch(traces: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], 
 def _ingest_datasets(
     folder: Path, scratch: Path, jobs: int, failures: Mapping[str, str]
 ) -> tuple[list[tuple[Dataset, Path]], list[tuple[str, str]]]:
-    """Ingest the public traces in a folder; return their traces, and reasons for the others.
+    """Ingest the public traces in a folder; return their traces, and why others cannot be read.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _ingest_datasets(
         Why traces could not be fetched: an unverified copy of one is not ingested.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: give that of the public traces.")
+        raise InputError(f"{folder} is not a folder: give the folder of the public traces.")
     why: dict[Dataset, str] = {}
     tasks: list[tuple[Dataset, Path, Path]] = []
     for dataset in known_datasets():
@@ -143,7 +143,7 @@ def _ingest_datasets(
 
 
 def _ingest(task: tuple[Dataset, Path, Path]) -> str:
-    """Ingest a public trace; return why it cannot be read, or an empty text."""
+    """Ingest a public trace; return why the trace cannot be read, or an empty text."""
     dataset, raw, out = task
     try:
         ingest(IngestOptions(dataset.source, raw, out, map=dataset.map, name=dataset.name))

@@ -38,11 +38,11 @@ _COUNTED = ("jobs", "attempts")
 
 _GRID = np.linspace(0, 100, 101)
 _OF_ALL_JOBS = (
-    "Allocated and idle GPU time, and the time from first submission to last end, are of all jobs "
-    "of a trace, not of the common ones alone."
+    "Allocated and idle GPU time, and the time from first submission to last end, cover all jobs "
+    "of a trace, not only the common jobs."
 )
 _BLOCKS = (
-    "Intervals are of a bootstrap of blocks: the time of submissions is divided into 30 blocks of "
+    "Intervals come from a block bootstrap: the time of submissions is divided into 30 blocks of "
     "equal length, which are resampled whole."
 )
 
@@ -50,22 +50,21 @@ _BLOCKS = (
 def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result:
     """Compare the outcomes of the same jobs in several traces.
 
-    The jobs compared are those that ended in each trace. Without any, each trace is measured on
-    its own jobs, and a sentence reports it. Measures of GPUs and the makespan are of all jobs of a
-    trace.
+    The compared jobs ended in each trace. Without common jobs, each trace is measured on its own
+    jobs, and a sentence reports that. Measures of GPUs and the makespan cover all jobs of a trace.
 
     Parameters
     ----------
     traces
         Open traces; the first is the baseline.
     names
-        Their names; by default those of their folders and of what differs between them.
+        Names of the traces; by default their folders' names and what differs between the traces.
 
     Returns
     -------
     Result
-        Long table: trace, by and group (gang, vc, user: of these jobs alone; time: of an interval
-        that starts then, UTC; null: of all jobs), measure, percentile (0-100; null for single
+        Long table: trace, by and group (a gang size, virtual cluster or user; an interval of time,
+        by its start, UTC; null: all jobs), measure, percentile (0-100; null for single
         numbers), value, unit. :func:`side_by_side` makes the numbers of all jobs wide.
 
     Raises

@@ -48,7 +48,7 @@ def with_groups(ended: pd.DataFrame) -> pd.DataFrame:
 
 
 def change_of(before: pd.DataFrame, after: pd.DataFrame, measure: str, *, same: bool) -> Paired:
-    """Return the percent change of a mean, for the same jobs in the same order or for others."""
+    """Return the percent change of a mean, for equal jobs in equal order or for different jobs."""
     return mean_change(
         after[measure], before[measure], after["block"], None if same else before["block"]
     )
@@ -57,7 +57,7 @@ def change_of(before: pd.DataFrame, after: pd.DataFrame, measure: str, *, same: 
 def group_changes(
     name: str, before: pd.DataFrame, after: pd.DataFrame, *, same: bool
 ) -> Iterator[GroupChange]:
-    """Yield the change of each gang bucket; for the same jobs also of large clusters and users."""
+    """Yield the change of each gang bucket; for equal jobs also of large clusters and users."""
     for by in ("gang", "vc", "user") if same else ("gang",):
         groups = GANGS if by == "gang" else _largest(before, by)
         if by == "user":

@@ -13,9 +13,9 @@ _SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
 def trace_names(traces: Sequence[Trace]) -> list[str]:
     """Return a distinct name for each trace: its folder, and of a what-if its policy.
 
-    A policy that the folder's name has is not repeated. Knobs are named where what-ifs under one
-    policy differ in them. Equal folder names get the parent folder's, and remaining equal names a
-    number.
+    A policy that the folder's name has is not repeated. Knobs are named where they differ between
+    what-ifs under one policy. Equal folder names get the parent folder's, and remaining equal
+    names a number.
     """
     folders = [
         t.manifest.name if is_selected(t.manifest) else t.path.name  # a subset's path is temporary

@@ -125,11 +125,12 @@ def _selection(trace: Trace) -> tuple[str, ...]:
 
 
 def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) -> Iterator[Result]:
-    """Yield findings on a trace: those in its cache, then others as they are computed.
+    """Yield findings on a trace: cached findings, then the missing findings as they are computed.
 
-    Others that need no samples are computed by chapter in an executor, which opens the trace by its
-    path. Meanwhile this process materialises all relations that need the samples, in one pass over
-    them, computes the findings from samples, and then chapters that are not begun.
+    Missing findings that need no samples are computed by chapter in an executor, which opens the
+    trace by its path. Meanwhile this process materialises the relations that need the samples, in
+    one pass over the samples. The process then computes the findings from samples, and the chapters
+    that no executor has begun.
     """
     cached = {n: result for n in names if (result := load_result(trace, n)) is not None}
     yield from (replace(result, draw=draw) for result in cached.values())
@@ -184,7 +185,7 @@ def _compute_chapter(
 
 
 def read_samples(trace: Trace, names: Collection[str]) -> None:
-    """Read the samples once for all analyses that need them."""
+    """Read the samples once for all analyses that need samples."""
     counts = dict.fromkeys(ANALYSES[name].sample_counts for name in names)
     trace.create(relation for relation in counts if relation and trace.has(relation))
 

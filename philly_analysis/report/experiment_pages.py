@@ -67,7 +67,7 @@ def experiment_page(
 
 
 def experiment_folder(names: Iterable[str], out: Path) -> Path:
-    """Return the folder of the page of experiments of these names."""
+    """Return the folder of the page of experiments, by their names."""
     return out / ("-".join(dict.fromkeys(names)) or ALL)
 
 
@@ -154,7 +154,9 @@ def _conclusions(
         result = conclusions.compute(sources, executor=executor)
     verdicts = conclusions.verdicts(result.table)
     result = replace(result, draw=conclusions.plot)
-    counted = replace(result, sentences=result.sentences[:1])  # the others are in the table
+    counted = replace(
+        result, sentences=result.sentences[:1]
+    )  # the other sentences are in the table
     part = section("conclusions", result.question, counted)
     results = Results(conclusions=result)
 
@@ -183,7 +185,7 @@ def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
 
 
 def _workload(work: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
-    """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
+    """Return a workload's name, its jobs, and its seeds; None: the experiment's seeds."""
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
     if isinstance(work, Ensemble):
         return work.name, EnsembleJobs(work), work.seeds[:seeds]

@@ -27,9 +27,9 @@ class Section:
     shown
         Summary that the page shows in place of the table's first rows; None: none.
     tables
-        Other tables below the figure, by heading.
+        Tables below the figure, by heading.
     folded
-        Tables below these that a reader opens, by heading.
+        Tables that are shown when a reader opens them, by heading.
     """
 
     name: str

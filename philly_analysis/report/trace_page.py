@@ -27,12 +27,12 @@ _MEANINGS = {
     "summaries": "utilisation per attempt (summaries)",
     "placements": "the GPUs of each attempt (placements)",
 }
-"""Meaning of tables on a card that lacks them."""
+"""Meaning of tables on a card without an answer."""
 _REJECTS_SHOWN = 20
 
 
 def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | None) -> None:
-    """Compute every finding on a trace, and those of a user, and write them to a folder."""
+    """Compute the package's and the user's findings on a trace, and write them to a folder."""
     chapters, gaps = _findings(trace, executor)
     if results := [compute_own(trace, one) for one in also]:
         chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))

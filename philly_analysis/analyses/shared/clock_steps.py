@@ -77,7 +77,7 @@ def _steps(cell: IntArray, util: FloatArray, events: int) -> FloatArray:
 
 
 def _tens(values: NDArray[np.generic]) -> FloatArray:
-    """Return rolling sums of ten minutes, by the first of them."""
+    """Return rolling sums of ten minutes, by the first minute."""
     sums = np.cumsum(values, axis=1, dtype=float)
     sums[:, WINDOW_MIN:] -= sums[:, :-WINDOW_MIN].copy()
     tens: FloatArray = sums[:, WINDOW_MIN - 1 :]

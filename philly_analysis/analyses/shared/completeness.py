@@ -1,6 +1,6 @@
 """Detect traces that lack jobs of their cluster, whose causes of waits cannot be determined.
 
-GPUs of missing jobs look free, so waits for these GPUs have no cause, or a wrong one.
+GPUs of missing jobs look free, so that waits for GPUs have no cause, or a wrong cause.
 """
 
 from collections.abc import Iterable
