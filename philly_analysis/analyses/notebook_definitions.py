@@ -74,11 +74,11 @@ def _curve_gaps(trace: Trace) -> list[Comparison]:
     jobs = trace.manifest.rows.get("jobs", 0)
     runs = trace.answer("notebook_runs").select("gang", "run_s").df()
     waits = trace.answer("notebook_waits").select("vc", "gang", "wait_s").df()
-    found = [
+    samples = [
         ("run time", "run_time", gang, runs.loc[runs["gang"] == gang, "run_s"] / 60)
         for gang in groups("run_time")
     ]
-    found += [
+    samples += [
         ("wait", "queueing_delay", f"{vc} {gang}", rows["wait_s"] / 60)
         for (vc, gang), rows in waits.groupby(["vc", "gang"])
         if f"{vc} {gang}" in groups("queueing_delay") and len(rows) >= _FEWEST
@@ -92,7 +92,7 @@ def _curve_gaps(trace: Trace) -> list[Comparison]:
             f"the curve has {archive()['jobs']:,} jobs, this trace {jobs:,}; reading error about "
             "0.3 points",
         )
-        for what, name, group, values in found
+        for what, name, group, values in samples
     )
     return [gap for gap in gaps if gap.measured == gap.measured]
 

@@ -65,14 +65,14 @@ def group_changes(
         elif len(groups) < 2:
             continue
         for group in groups:
-            own, others = (
+            changed, others = (
                 rows[before[by] == group] if same else rows[rows[by] == group]
                 for rows in (before, after)
             )
-            if len(own) and len(others):
-                change = change_of(own, others, "jct_s", same=same)
-                before_s, after_s = (float(rows["jct_s"].mean()) for rows in (own, others))
-                yield GroupChange(name, by, str(group), len(own), before_s, after_s, change)
+            if len(changed) and len(others):
+                change = change_of(changed, others, "jct_s", same=same)
+                before_s, after_s = (float(rows["jct_s"].mean()) for rows in (changed, others))
+                yield GroupChange(name, by, str(group), len(changed), before_s, after_s, change)
 
 
 def group_table(changes: Iterable[GroupChange], baseline: str) -> pd.DataFrame:

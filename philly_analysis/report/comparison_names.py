@@ -40,6 +40,6 @@ def trace_names(traces: Sequence[Trace]) -> list[str]:
 def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:
     """Return the policy and the knobs under which a trace was simulated; empty if it was not."""
     for note in trace.manifest.notes:
-        if found := _SIMULATED.match(note):
-            return found[1], tuple(filter(None, (found[2] or "").split(", ")))
+        if match := _SIMULATED.match(note):
+            return match[1], tuple(filter(None, (match[2] or "").split(", ")))
     return "", ()

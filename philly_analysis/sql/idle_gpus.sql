@@ -30,11 +30,11 @@ changes as (
 stretches as (
   select
     at_us,
-    lead(at_us) over times as until_us,
-    sum(used) over times as used,
-    sum(stranded) over times as stranded
+    lead(at_us) over moments as until_us,
+    sum(used) over moments as used,
+    sum(stranded) over moments as stranded
   from changes
-  window times as (order by at_us)
+  window moments as (order by at_us)
 ),
 
 parts as (

@@ -58,10 +58,10 @@ readings as (
 readings_with_breaks as (
   select
     *,
-    busy or sampled_at - lag(sampled_at) over each > interval 1 hour as ends
+    busy or sampled_at - lag(sampled_at) over attempt_readings > interval 1 hour as ends
   from readings
   where busy is not null
-  window each as (partition by job_id, attempt order by sampled_at)
+  window attempt_readings as (partition by job_id, attempt order by sampled_at)
 ),
 
 readings_by_period as (

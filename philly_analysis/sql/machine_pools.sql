@@ -18,11 +18,11 @@ named_pools as (
   select
     machine_id,
     case
-      when min(every) over of_it = max(every) over of_it then smallest
+      when min(every) over smallest_pool = max(every) over smallest_pool then smallest
       else every
     end as pool
   from pools_of_machines
-  window of_it as (partition by smallest)
+  window smallest_pool as (partition by smallest)
 )
 
 select
