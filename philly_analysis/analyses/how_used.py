@@ -161,9 +161,10 @@ def _advice(users: pd.DataFrame, idle_h: float) -> str:
     theirs = float(idle.tail(top).sum())
     if not theirs:
         return ""
+    who = "This user has" if top == 1 else "These users have"
     return (
-        f"Ask {count(top, 'user')} of {len(idle):,} what their idle jobs wait for. These users "
-        f"have {number(theirs)} of the idle GPU hours ({share(theirs / idle_h)})."
+        f"Ask {count(top, 'user')} of {len(idle):,} what their idle jobs wait for. {who} "
+        f"{number(theirs)} of the idle GPU hours ({share(theirs / idle_h)})."
     )
 
 
