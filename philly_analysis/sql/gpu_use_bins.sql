@@ -8,10 +8,9 @@
 --   minutes    minutes that the readings stand for
 --   sum_pct    sum of the readings, in % times minutes; null: offline
 --
--- An attempt holds whole minutes, as in the study's notebook: from the one in which it started
--- (from_at) to the one in which it ended (until_at is its end). Of each reading it has the part
--- that lies in them: all or nothing of one that stands for a minute or an even part of it, and
--- the same time in sum whatever the readings stand for.
+-- Each reading counts by its overlap with the time from from_at to until_at. These are the start
+-- and end of the attempt; or, where readings stand for whole minutes, the minutes in which it ran,
+-- as in the notebook of the study: then a reading counts completely or not at all.
 select
   placement,
   machine_id,
