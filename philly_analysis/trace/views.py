@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 _HINTS = {"attempts": " A table in memory has them if it has columns started_at and ended_at."}
 """What to do about a table that is not there."""
 
-OPTIONAL = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
+OPTIONAL = {
+    "given_quotas": VIRTUAL_CLUSTERS,
+    "given_machines": MACHINES,
+    "given_limits": TABLES["limits"],
+    "given_queue_states": TABLES["queue_states"],
+    "given_host_allocations": TABLES["host_allocations"],
+}
 """Relations that have a table's rows, or none if the trace lacks the table."""
 
 
