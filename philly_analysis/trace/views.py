@@ -22,6 +22,9 @@ OPTIONAL = {
     "given_quotas": VIRTUAL_CLUSTERS,
     "given_machines": MACHINES,
     "telemetry_devices": DEVICES,
+    "given_limits": TABLES["limits"],
+    "given_queue_states": TABLES["queue_states"],
+    "given_host_allocations": TABLES["host_allocations"],
 }
 """Relations that have a table's rows, or none if the trace lacks the table."""
 

@@ -7,7 +7,8 @@ with last_records as (
     max_by(r.state, r.attempt) as state,
     max(a.gpus) as gpus,
     max_by(a.gpu_frac, a.attempt) as gpu_frac,
-    max_by(a.pool, a.attempt) as pool
+    max_by(a.pool, a.attempt) as pool,
+    max_by(a.nodes, a.attempt)::integer as servers
   from records as r
   inner join allocations as a using (job_id, attempt)
   where r.reject is null
@@ -39,6 +40,7 @@ select
   records.qos,
   last_records.pool,
   allocations.asked_model as gpu_model,
+  last_records.servers,
   last_records.gpu_frac,
   records.source_file,
   records.source_line,
