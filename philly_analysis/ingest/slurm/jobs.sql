@@ -5,6 +5,7 @@ with last_records as (
   select
     r.job_id,
     max_by(r.state, r.attempt) as state,
+    max_by(r.never_ran, r.attempt) as never_ran,
     max(a.gpus) as gpus,
     max_by(a.gpu_frac, a.attempt) as gpu_frac,
     max_by(a.pool, a.attempt) as pool,
@@ -25,6 +26,7 @@ select
   if(records.eligible_at < records.submitted_at, records.submitted_at, records.eligible_at)
     as eligible_at,
   case
+    when last_records.state = 'FAILED' and last_records.never_ran then null
     when last_records.state = 'COMPLETED' then 'Pass'
     when last_records.state = 'CANCELLED' then 'Killed'
     when last_records.state in (
