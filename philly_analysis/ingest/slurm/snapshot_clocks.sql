@@ -70,29 +70,25 @@ only_one as (
 files as (
   select
     source_file,
-    count(*) as prints
-  from snapshots
-  group by source_file
-),
-
-sizes as (
-  select
-    source_file,
     count(distinct id) as jobs
   from printed
   group by source_file
+  union all
+  select distinct
+    source_file,
+    0 as jobs
+  from snapshots
+  where source_file not in (select source_file from printed)
 )
 
 select
   files.source_file,
-  files.prints,
-  coalesce(sizes.jobs, 0) as jobs,
+  files.jobs,
   coalesce(best.jobs, 0) as matched_jobs,
   coalesce(best.offset_s, usual.offset_s, 0) as offset_s,
   coalesce(best.cluster, only_one.cluster) as cluster
 from files
 cross join only_one
-left join sizes using (source_file)
 left join best using (source_file)
 left join usual
   on true
