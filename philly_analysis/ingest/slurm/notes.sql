@@ -23,14 +23,14 @@ group by offset_s
 union all
 select
   count(*)::varchar || ' files of snapshots, such as ' || min(source_file)
-  || ', have no job of sacct at the same time: print sacct for their days.' as note
+  || ', have no job that sacct lists: print sacct for their days.' as note
 from snapshot_clocks
 where jobs > 0 and matched_jobs = 0
 having count(*) > 0
 union all
 select
   count(*)::varchar || ' jobs are in snapshots and not in sacct, which omits jobs that never '
-  || 'became eligible. A job that was still pending in its last snapshot ended by the next one.' as note
+  || 'became eligible. A job that was pending in its last snapshot ended by the next one.' as note
 from unlisted_jobs
 having count(*) > 0
 union all

@@ -94,7 +94,7 @@ select
   end as started_at,
   coalesce(t.never_ran, false) as never_ran,
   case
-    when t.word not in (
+    when coalesce(t.word, '') not in (
       'PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'CONFIGURING', 'STOPPED', 'SIGNALING',
       'STAGE_OUT'
     )

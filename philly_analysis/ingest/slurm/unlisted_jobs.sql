@@ -43,7 +43,8 @@ select
   l.account,
   l.user,
   l.uid,
-  l.state,
+  -- how a job ended that was pending in its last print is unknown
+  if(l.state = 'PENDING' and spans.next_at is not null, null, l.state) as state,
   strftime(l.submitted_at, '%Y-%m-%dT%H:%M:%S') as submit,
   strftime(l.eligible_at, '%Y-%m-%dT%H:%M:%S') as eligible,
   strftime(if(l.state = 'PENDING', spans.next_at, l.ended_at), '%Y-%m-%dT%H:%M:%S') as "end",
