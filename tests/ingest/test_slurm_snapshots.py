@@ -334,10 +334,10 @@ def test_an_end_that_slurm_overwrote_is_cut_at_the_requeue(ingested: Ingest) -> 
         ),
         (
             "Fri Nov 27 16:08:35 2026\n"
-            "NODELIST NODES PARTITION     STATE CPUS  S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON\n"
+            "NODELIST NODES PARTITION   STATE CPUS  S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON\n"
             "a1           1    train* allocated 32   32:1:1 128000        0      1   (null) none\n"
             "a2           1    train*     mixed 32   32:1:1 128000        0      1   (null) none\n"
-            "a3           1    train*     mixed 32   32:1:1 128000        0      1   (null) not used\n"
+            "a3           1    train*   mixed 32   32:1:1 128000        0      1   (null) not used\n"
             "a4           1     short      idle 32   32:1:1 128000        0      1   (null) none\n",
             (32.0, 134.218),
         ),
