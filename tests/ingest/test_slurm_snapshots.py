@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from philly_analysis import ingest
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.node_list import expand_hosts
-from tests.ingest.conftest import Ingest, write_files
+from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files
 
 PRINTED = Path(__file__).parent / "slurm_output"
 HEADER = (
@@ -155,6 +156,33 @@ def test_a_reason_stands_from_halfway_to_the_print_before_until_halfway_to_the_n
     query = f"select {columns} from attempts join jobs using (job_id) where attempts.job_id = '8'"
     assert got.rows(query) == [("8", None, at("16:01:00"), "mail", "prod", 1, None, "JobHeldUser")]
     assert got.account("attempts").rejected == {}
+
+
+def test_an_append_of_snapshots_equals_one_ingest_of_all(tmp_path: Path) -> None:
+    """The first ingest sees a job in snapshots only; sacct lists the job later."""
+    prints = [
+        f"# 2026-11-27T16:0{n}:00Z\n"
+        + job("7", "PENDING", reason, "15:59:50")
+        + job("8", "PENDING", "JobHeldUser", "15:59:00", Eligible="Unknown")
+        for n, reason in enumerate(("AssocGrpGRES", "AssocGrpGRES", "Priority", "Priority"))
+    ]
+    pages = [
+        [sacct("6", "15:58:00", "15:59:00", "16:00:00")],
+        [sacct("7", "15:59:50", "16:03:20", "16:04:00")],
+    ]
+    whole, out = tmp_path / "whole", tmp_path / "t"
+    for n, page in enumerate(pages):
+        files = {
+            f"sacct{n}.txt": "\n".join([HEADER, *page, ""]),
+            f"queue{n}.txt": "".join(prints[2 * n : 2 * n + 2]),
+            f"again{n}.txt": prints[0],
+        }
+        write_files(whole, files)
+        made = ingest("slurm", write_files(tmp_path / str(n), files), out, append=n > 0).manifest
+    ingest("slurm", whole, tmp_path / "one")
+    assert_equal_tables(tmp_path / "one", out, ("jobs", "attempts", "queue_states"))
+    counted = account(made, "attempts")
+    assert counted.read == counted.kept + sum(counted.rejected.values()) == 3
 
 
 def test_tasks_of_an_array_get_the_reason_of_their_array(ingested: Ingest) -> None:
@@ -337,7 +365,7 @@ def test_an_end_that_slurm_overwrote_is_cut_at_the_requeue(ingested: Ingest) -> 
             "NODELIST NODES PARTITION   STATE CPUS  S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON\n"
             "a1           1    train* allocated 32   32:1:1 128000        0      1   (null) none\n"
             "a2           1    train*     mixed 32   32:1:1 128000        0      1   (null) none\n"
-            "a3           1    train*   mixed 32   32:1:1 128000        0      1   (null) not used\n"
+            "a3           1    train*   mixed 32 32:1:1 128000        0      1   (null) not used\n"
             "a4           1     short      idle 32   32:1:1 128000        0      1   (null) none\n",
             (32.0, 134.218),
         ),
