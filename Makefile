@@ -15,7 +15,7 @@ CASES  ?= 1000000
 SEED   ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab faults fuzz locks audit clean
+.PHONY: help reports test test-all check lint types format bench sample notebooks docs lab slurm-lab faults fuzz locks audit clean
 
 help: ## list the targets
 	@echo "philly_analysis - from GPU-cluster logs to findings, models and what-if answers"
@@ -133,6 +133,9 @@ bench: $(VENV)/.run ## measure each step at Philly's full size, against a bare s
 	$(BIN)/python -m tests.bench.cores --scale $(SCALE)
 	$(BIN)/python -m tests.bench.simulator
 	$(BIN)/python -m tests.bench.signatures
+
+slurm-lab: $(VENV)/.dev ## start a real Slurm on loopback, run 400 jobs, compare ingest with them (ten minutes, as root)
+	$(BIN)/python -m pytest -q -rs tests/slurm_lab -m slow
 
 faults: $(VENV)/.dev ## kill commands, fill disks, damage traces, and check what remains (an hour)
 	$(BIN)/python -m tests.faults

@@ -17,7 +17,7 @@ from philly_analysis import Trace, formats, models, policies, sources, tables
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.report.computing import compute, draw_svg
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, lacking
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.simulator.policies import POLICIES
 from philly_analysis.study.published_numbers import numbers
 from philly_analysis.trace.relations import relations
@@ -145,8 +145,8 @@ def _relations() -> Iterator[str]:
         yield f"Reads {reads}.\n" if reads else ""
 
 
-def _paragraphs(module: object) -> list[str]:
-    return [part.replace("``", "`") for part in (module.__doc__ or "").strip().split("\n\n")]
+def _paragraphs(text: str) -> list[str]:
+    return [part.replace("``", "`") for part in text.split("\n\n")]
 
 
 def _gallery(drawn: Collection[str]) -> Iterator[str]:
@@ -157,11 +157,11 @@ def _gallery(drawn: Collection[str]) -> Iterator[str]:
     for chapter, analyses in CHAPTERS.items():
         yield f"## {chapter}\n"
         shown = (
-            (f"{name}.md", f"{name}.svg" if name in drawn else "", analysis.QUESTION)
-            for name, analysis in analyses.items()
+            (f"{a.name}.md", f"{a.name}.svg" if a.name in drawn else "", a.question)
+            for a in analyses
         )
         yield from _cards(shown)
-        yield "```{toctree}\n:hidden:\n" + "\n".join(analyses) + "\n```\n"
+        yield "```{toctree}\n:hidden:\n" + "\n".join(a.name for a in analyses) + "\n```\n"
     yield "## Traces, models, what-ifs, statistics\n"
     yield from _cards(
         (f"../../{page}.md", f"../pictures/{name}.svg", caption)
@@ -180,8 +180,8 @@ def _cards(shown: Iterable[tuple[str, str, str]]) -> Iterator[str]:
 
 def _finding(name: str, result: Result | None, *, drawn: bool) -> Iterator[str]:
     analysis = ANALYSES[name]
-    what, *misleads = _paragraphs(analysis)
-    yield f"# {analysis.QUESTION}\n"
+    what, *misleads = _paragraphs(analysis.description)
+    yield f"# {analysis.question}\n"
     if result is None:
         yield "The bundled sample lacks the data that this finding needs.\n"
         files = [r for n, r in relations().items() if n.startswith(name)]
@@ -191,8 +191,8 @@ def _finding(name: str, result: Result | None, *, drawn: bool) -> Iterator[str]:
     yield "## Definition\n"
     yield f"{what} {(analysis.compute.__doc__ or '').strip().splitlines()[0]}\n"
     yield f"```python\nanalyze(trace, {name!r})\n```\n"
-    if analysis.NEEDS:
-        yield f"It needs {', '.join(f'`{need}`' for need in analysis.NEEDS)}.\n"
+    if analysis.needs:
+        yield f"It needs {', '.join(f'`{need}`' for need in analysis.needs)}.\n"
     if misleads:
         yield "## What can mislead\n"
         yield "\n\n".join(misleads) + "\n"
@@ -255,7 +255,7 @@ def _python() -> Iterator[str]:
         if kind == "class":
             yield "   :members:"
         yield ""
-    for name in ("trace.Rows", "distributions.distribution.Distribution"):
+    for name in ("results.Facts", "distributions.distribution.Distribution"):
         yield f".. autoclass:: philly_analysis.{name}\n   :members:\n"
     yield "```"
 
@@ -272,7 +272,7 @@ def _choices() -> Iterator[str]:
     yield from _frame(policies())
     for name, policy in POLICIES.items():
         yield f"### `{name}`\n"
-        yield "\n\n".join(_paragraphs(policy)[:2]) + "\n"
+        yield "\n\n".join(_paragraphs((policy.__doc__ or "").strip())[:2]) + "\n"
         yield from _frame(policies(name))
 
 

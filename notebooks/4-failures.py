@@ -23,9 +23,14 @@ analyze(trace, "time_to_failure")
 analyze(trace, "failure_repetition")
 
 # %% [markdown]
-# ## Output of your own: text, files or folders
+# ## Output of your own
+#
+# `classify` takes files and folders, or `text`.
 
 # %%
 classify(
-    ["torch.OutOfMemoryError: CUDA out of memory.", "No such file or directory: 'data/imagenet'"]
+    text=[
+        "torch.OutOfMemoryError: CUDA out of memory.",
+        "No such file or directory: 'data/imagenet'",
+    ]
 )

@@ -14,11 +14,16 @@ Each verb of the command line is a function of the same name here.
 'philly-sample-fifo-sample-srtf'
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+# Verbs have the names of these packages. Importing a package makes it an attribute here, once, so
+# the packages are imported before the verbs; each imports its modules on first use.
+import philly_analysis.analyses
+import philly_analysis.atlas
+import philly_analysis.ingest
+import philly_analysis.models
+import philly_analysis.report  # noqa: F401
 from philly_analysis.api import (
     advise,
     analyses,
@@ -48,7 +53,7 @@ from philly_analysis.api import (
     tables,
     verify,
 )
-from philly_analysis.errors import PhillyError, familiar_names, no_attribute
+from philly_analysis.errors import PhillyError
 
 if TYPE_CHECKING:
     from philly_analysis.models import WorkloadModel, load_model
@@ -109,39 +114,15 @@ _PACKAGES = {
 """The package of each name that is imported on first use: some take a second to import."""
 
 
-class _Package(ModuleType):
-    """Keep functions that share their name with a subpackage (``ingest``, ``models``, ``report``).
-
-    Importing a subpackage would otherwise replace the function by the module. Others are called by
-    mistake (``trace(folder)``); their error names the right call.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType):
-            if name in __all__:
-                return
-            value.__class__ = _Subpackage
-        super().__setattr__(name, value)
-
-
-class _Subpackage(ModuleType):
-    def __call__(self, *_: object, **__: object) -> None:
-        raise no_attribute(sys.modules[__package__], f"{self.__name__.rpartition('.')[2]}()")
-
-
-sys.modules[__name__].__class__ = _Package
-
-
-if not TYPE_CHECKING:  # which would take every absent attribute for one
+if not TYPE_CHECKING:  # type checkers would accept every name
 
     def __getattr__(name: str) -> Any:
-        name = familiar_names(__name__, "works").get(name, name)
         if name == "__version__":
             from importlib.metadata import version
 
             return version("philly-analysis")
         if name not in _PACKAGES:
-            raise no_attribute(sys.modules[__name__], name)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{_PACKAGES[name]}"), name)
 
 

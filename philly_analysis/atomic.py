@@ -12,7 +12,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from functools import cache
 from multiprocessing.util import Finalize
@@ -120,9 +120,9 @@ def _clean_up(locks: Iterable[Path]) -> None:
             old = _sibling(out, "old", token)
             if old.exists() and not out.exists():
                 old.rename(out)
-            for left in lock.parent.glob(f".{glob.escape(name)}.*-{token}*"):
-                if left != lock:
-                    _remove(left)
+            for sibling in lock.parent.glob(f".{glob.escape(name)}.*-{token}*"):
+                if sibling != lock:
+                    _remove(sibling)
             lock.unlink(missing_ok=True)
 
 
@@ -188,13 +188,13 @@ def _session_folder(parent: Path, process: int) -> Path:
     """Return this process's folder, whose lock the process holds until it ends."""
     target = parent / "philly"
     remove_stale(target)
-    lock = _writer_lock(target)
-    folder = _sibling(target, "partial", lock.__enter__())
+    at_end = ExitStack()
+    folder = _sibling(target, "partial", at_end.enter_context(_writer_lock(target)))
+    at_end.callback(_remove, folder)
 
     def end() -> None:
         if os.getpid() == process:  # not in a process that was forked from it
-            _remove(folder)
-            lock.__exit__(None, None, None)
+            at_end.close()
 
     Finalize(None, end, exitpriority=0)  # worker processes run these, and no atexit functions
     return folder

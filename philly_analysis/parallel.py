@@ -1,7 +1,5 @@
 """Run tasks on executors: this process, processes of this machine, or a Dask cluster."""
 
-import atexit
-import gc
 import multiprocessing
 import os
 import socket
@@ -12,12 +10,14 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from philly_analysis.errors import InputError
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
+ExecutorLike: TypeAlias = Executor | int | str | None
+"""Where work runs: an executor, a number of processes, a Dask address; None: this process."""
 
 _SAME_VERSION = ("philly-analysis", "duckdb", "numpy", "pandas", "polars", "pyarrow", "scipy")
 """Packages whose versions must be equal on all workers, or numbers may differ."""
@@ -27,8 +27,8 @@ _TIMEOUT_S = 30
 
 def cores() -> int:
     """Return the number of cores that this process may use; a batch job may have few of many."""
-    known = hasattr(os, "sched_getaffinity")  # Windows and macOS have no affinity
-    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")  # not on Windows and macOS
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 class InlineExecutor(Executor):
@@ -45,38 +45,40 @@ class InlineExecutor(Executor):
 
 
 @contextmanager
-def workers(jobs: int = 1, cluster: str | None = None) -> Iterator[Executor]:
-    """Return an executor for the duration of the block.
+def open_executor(executor: ExecutorLike = None) -> Iterator[Executor]:
+    """Return the executor that an ``executor=`` argument names; close it if it was opened here.
 
     Parameters
     ----------
-    jobs
-        Processes on this machine; 1: the calling process. A script that uses more needs the guard
-        ``if __name__ == "__main__":``, since each process imports it.
-    cluster
-        Address of the scheduler of a Dask cluster to use instead, e.g. ``tcp://head:8786``.
+    executor
+        An executor, which stays open. A number of processes of this machine: a script that uses
+        more than one needs the guard ``if __name__ == "__main__":``, since each process imports
+        the script. The address of a Dask scheduler, e.g. ``tcp://head:8786``. None or 1: the
+        calling process.
 
     Raises
     ------
     InputError
         The number of processes is below one; the cluster cannot be reached, has no worker or other
-        package versions; ``distributed`` is not installed; or too many workers were killed.
+        package versions; ``distributed`` is not installed; or a worker was killed.
     """
-    if cluster is not None:
-        with _dask_workers(cluster) as executor:
-            yield executor
-    elif jobs < 1:
-        raise InputError(f"the number of processes is {jobs}; give 1 or more.")
-    elif jobs == 1:
+    if isinstance(executor, Executor):
+        yield executor
+    elif isinstance(executor, str):
+        with _dask_workers(executor) as opened:
+            yield opened
+    elif executor is None or executor == 1:
         yield InlineExecutor()
+    elif executor < 1:
+        raise InputError(f"the number of processes is {executor}; give 1 or more.")
     else:
         try:
-            with processes(jobs) as executor:
-                yield executor
+            with processes(executor) as opened:
+                yield opened
         except BrokenExecutor:
             raise InputError(
-                f"one of {jobs} processes was killed, perhaps for lack of memory. Use fewer, and "
-                "try again: finished work is kept."
+                f"one of {executor} processes was killed, perhaps for lack of memory. Use fewer "
+                "processes, and try again: finished work is kept."
             ) from None
 
 
@@ -116,7 +118,7 @@ def _check_cluster(client: Any, cluster: str) -> None:
     """Raise InputError if a cluster has no workers, or other package versions than this process."""
     try:
         client.wait_for_workers(1, timeout=_TIMEOUT_S)
-        found: dict[str, dict[str, str]] = client.run(_versions)
+        versions_of: dict[str, dict[str, str]] = client.run(_versions)
     except TimeoutError:
         raise InputError(f"the cluster at {cluster} has no worker. Start some.") from None
     except ImportError as error:
@@ -125,7 +127,7 @@ def _check_cluster(client: Any, cluster: str) -> None:
             "each worker."
         ) from None
     local = _versions()
-    for worker, versions in sorted(found.items()):
+    for worker, versions in sorted(versions_of.items()):
         for name, here in local.items():
             if versions[name] != here:
                 raise InputError(
@@ -159,9 +161,7 @@ def processes(jobs: int) -> ProcessPoolExecutor:
     # a forked process would inherit the engine's threads in an undefined state
     spawned = multiprocessing.get_context("spawn")
     try:
-        return ProcessPoolExecutor(
-            jobs, spawned, initializer=_initialize, initargs=(gc.get_threshold(),)
-        )
+        return ProcessPoolExecutor(jobs, spawned, initializer=_end_with_parent)
     except OSError as error:
         raise InputError(
             "a second process cannot be started: it needs a semaphore, a small file in memory "
@@ -170,14 +170,11 @@ def processes(jobs: int) -> ProcessPoolExecutor:
         ) from error
 
 
-def _initialize(thresholds: tuple[int, int, int]) -> None:
-    """Prepare a worker process: it collects garbage as rarely as its parent, and ends with it.
+def _end_with_parent() -> None:
+    """End this worker process when its parent ends, however the parent ends.
 
-    Otherwise it would wait forever for work if its parent is killed, and keep the parent's output
-    open. At its own end it exits at once, without the 0.4 s that unloading modules takes.
+    Otherwise the worker of a killed parent would wait for work, and keep the parent's output open.
     """
-    gc.set_threshold(*thresholds)
-    atexit.register(os._exit, 0)
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

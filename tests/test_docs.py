@@ -36,7 +36,7 @@ TEXT_ONLY = {
 
 def test_a_finding_describes_itself_and_its_limits() -> None:
     for name, analysis in ANALYSES.items():
-        summary, limits = (analysis.__doc__ or "").strip().split("\n\n")
+        summary, limits = analysis.description.split("\n\n")
         assert "\n" not in summary and len(limits) > 60, name
 
 
@@ -112,4 +112,4 @@ def test_sphinx_builds_it_without_warnings(tmp_path: Path) -> None:
     for name in ANALYSES:
         page = (tmp_path / "made" / "findings" / f"{name}.html").read_text("utf-8")
         assert "What can mislead" in page
-        assert "How it is computed" in page or not ANALYSES[name].NEEDS
+        assert "How it is computed" in page or not ANALYSES[name].needs

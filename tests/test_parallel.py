@@ -22,8 +22,8 @@ from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.experiments import sweeps
 from philly_analysis.ingest import csv_file
 from philly_analysis.ingest.samples import validate
-from philly_analysis.parallel import map_ordered, require_visible, workers
-from philly_analysis.trace import materialized
+from philly_analysis.parallel import map_ordered, open_executor, require_visible
+from philly_analysis.trace import week_counts
 from philly_analysis.trace.trace import Trace
 from tests.analyses.samples import sampled_cluster
 from tests.bench import archive
@@ -71,7 +71,7 @@ def test_an_error_is_raised_and_no_other_task_starts() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_on_this_machine(jobs: int) -> None:
-    with workers(jobs) as executor:
+    with open_executor(jobs) as executor:
         assert list(map_ordered(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
         with pytest.raises(ValueError, match=r"domain|nonnegative"):
             list(map_ordered(executor, math.sqrt, [-1.0], ahead=2))
@@ -93,7 +93,7 @@ with processes(1) as pool:
 
 
 def test_no_workers_are_refused() -> None:
-    with pytest.raises(InputError, match="number of processes is 0"), workers(0):
+    with pytest.raises(InputError, match="number of processes is 0"), open_executor(0):
         pass
 
 
@@ -104,7 +104,7 @@ def test_processes_need_a_semaphore_file() -> None:
         "from philly_analysis.cli import main; main()"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", limited, "report", "none"],
+        [sys.executable, "-c", limited, "report", "none", "--jobs", "2"],
         capture_output=True,
         text=True,
         check=False,
@@ -185,7 +185,7 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1 << 16)
     calls = once(monkeypatch, validate.ValidatedBlock, "renumbered", lambda: kill_a_worker(cluster))
     address = cluster.scheduler_address
-    there = ingest("philly", raw, tmp_path / "there", cluster=address).manifest
+    there = ingest("philly", raw, tmp_path / "there", executor=address).manifest
     here = ingest("philly", raw, tmp_path / "here").manifest
     assert len(calls) > 100
     assert there.digests == here.digests
@@ -201,7 +201,7 @@ def test_advice_is_the_same_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
     with trace_of(jobs, tmp_path / "here") as trace:
         here = advise(trace, months=3)
     with trace_of(jobs, tmp_path / "there") as trace:
-        there = advise(trace, months=3, cluster=cluster.scheduler_address)
+        there = advise(trace, months=3, executor=cluster.scheduler_address)
     pd.testing.assert_frame_equal(here.table, there.table)
     assert here.facts == there.facts
 
@@ -213,7 +213,7 @@ def test_materialized_weeks_are_the_same_though_a_worker_is_killed(
     ingest("philly", raw, tmp_path / "here")
     for name in ("there", "processes"):
         shutil.copytree(tmp_path / "here", tmp_path / name)
-    monkeypatch.setattr(materialized, "_SLICE", 4_000)
+    monkeypatch.setattr(week_counts, "_SLICE", 4_000)
     asked = ("gpu_use_bins", "host_util_bins")
 
     def ask(name: str, executor: Executor | None) -> dict[str, bytes]:
@@ -223,12 +223,10 @@ def test_materialized_weeks_are_the_same_though_a_worker_is_killed(
         assert len(files) == 2 * 11
         return files
 
-    with workers(2) as executor:
+    with open_executor(2) as executor:
         processes = ask("processes", executor)
-    with workers(cluster=cluster.scheduler_address) as executor:
-        calls = once(
-            monkeypatch, materialized.Materializer, "_write_week", lambda: kill_a_worker(cluster)
-        )
+    with open_executor(cluster.scheduler_address) as executor:
+        calls = once(monkeypatch, week_counts, "_write_week", lambda: kill_a_worker(cluster))
         there = ask("there", executor)
     assert calls
     assert ask("here", None) == there == processes
@@ -245,7 +243,7 @@ def test_a_sweep_is_the_same_though_a_worker_is_killed(
 
     here = swept("here")
     calls = once(monkeypatch, sweeps, "save_text", lambda: kill_a_worker(cluster))
-    there = swept("there", cluster=cluster.scheduler_address)
+    there = swept("there", executor=cluster.scheduler_address)
     assert len(calls) == 6
     assert there == here
 
@@ -284,7 +282,7 @@ def test_tables_of_a_real_trace_are_the_same_on_a_cluster(
 @pytest.mark.slow
 def test_an_unusable_cluster_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     address = cluster.scheduler_address
-    with workers(cluster=address) as executor:
+    with open_executor(address) as executor:
         assert list(map_ordered(executor, math.sqrt, [1.0, 4.0, 9.0], ahead=2)) == [1, 2, 3]
         with pytest.raises(InputError, match=r"has no file .*same path"):
             list(map_ordered(executor, require_visible, [["/nowhere/to/be/seen"]], ahead=2))
@@ -292,24 +290,27 @@ def test_an_unusable_cluster_is_refused(cluster: Any, monkeypatch: pytest.Monkey
         other.setattr(parallel, "version", lambda name: "0")
         with (
             pytest.raises(InputError, match=r"philly-analysis .*numbers may differ"),
-            workers(cluster=address),
+            open_executor(address),
         ):
             pass
     monkeypatch.setattr(parallel, "_TIMEOUT_S", 1)
     with (
         pytest.raises(InputError, match="no Dask scheduler can be reached"),
-        workers(cluster="tcp://127.0.0.1:9"),
+        open_executor("tcp://127.0.0.1:9"),
     ):
         pass
     cluster.scale(0)
-    with pytest.raises(InputError, match="has no worker"), workers(cluster=address):
+    with pytest.raises(InputError, match="has no worker"), open_executor(address):
         pass
 
 
 @pytest.mark.slow
 def test_a_task_that_kills_its_workers_is_an_error() -> None:
     distributed = pytest.importorskip("distributed")
-    with pytest.raises(InputError, match="one of 2 processes was killed"), workers(2) as executor:
+    with (
+        pytest.raises(InputError, match="one of 2 processes was killed"),
+        open_executor(2) as executor,
+    ):
         list(map_ordered(executor, os._exit, [9], ahead=2))
     import dask
 
@@ -317,6 +318,6 @@ def test_a_task_that_kills_its_workers_is_an_error() -> None:
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as run,
         pytest.raises(InputError, match="failed"),
-        workers(cluster=run.scheduler_address) as executor,
+        open_executor(run.scheduler_address) as executor,
     ):
         list(map_ordered(executor, os._exit, [9], ahead=2))

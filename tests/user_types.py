@@ -10,20 +10,21 @@ from typing import assert_type
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from duckdb import DuckDBPyRelation
 from matplotlib.figure import Figure
 
 import philly_analysis as philly
 from philly_analysis import Ensemble, Result, Trace, Workload, WorkloadModel
 from philly_analysis.results import Fact, Results
 from philly_analysis.simulator import Decision, Job, Policy, View, pack
-from philly_analysis.trace import Rows
 
 trace = philly.Trace("my-trace")
 assert_type(philly.__version__, str)
-assert_type(trace.waits, Rows)
-assert_type(trace["waits"], Rows)
+assert_type(trace.waits, DuckDBPyRelation)
+assert_type(trace["waits"], DuckDBPyRelation)
+assert_type(trace.waits.filter("gpus > 8").limit(3), DuckDBPyRelation)
 assert_type(trace.where(vc=["a", "b"]).between("2017-11-01", "2017-12-01"), Trace)
-assert_type(trace.jobs.df(), pd.DataFrame)
+frame: pd.DataFrame = trace.jobs.df()
 
 assert_type(philly.analyze(trace, "queueing_delay"), Result)
 assert_type(philly.analyze(trace), Results)
@@ -37,7 +38,7 @@ model = philly.fit(trace)
 assert_type(model, WorkloadModel)
 assert_type(WorkloadModel.from_json(model.to_json()), WorkloadModel)
 assert_type(model.sample(1000, seed=1), Workload)
-assert_type(model.sample(1000).jobs, Rows)
+assert_type(model.sample(1000).jobs, DuckDBPyRelation)
 assert_type(philly.analyze(model.sample(days=7), "run_time"), Result)
 months = model.sample(seeds=range(5))
 assert_type(months, Ensemble)

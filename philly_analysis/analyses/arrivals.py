@@ -8,10 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from philly_analysis.results import Fact, Result, count_note, figures, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "When are jobs submitted, and how bursty are arrivals?"
-NEEDS = ("jobs",)
+from philly_analysis.trace import Analysis, Trace
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -75,3 +72,12 @@ def plot(result: Result) -> Figure:
     ax.grid(visible=True, axis="x", which="minor")
     ax.set(xlim=(0, 168), ylabel="jobs per hour", xlabel="hour of the week (UTC)")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="arrivals",
+    question="When are jobs submitted, and how bursty are arrivals?",
+    needs=("jobs",),
+    compute=compute,
+    plot=plot,
+)

@@ -10,10 +10,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.delay_causes import COLORS
 from philly_analysis.analyses.shared.completeness import preferred
 from philly_analysis.results import Fact, Result, count, duration, figures, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "How well are the causes of waits found?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "known_causes")
+from philly_analysis.trace import Analysis, Trace
 
 _LABELS = {
     "fair_share": "fair share",
@@ -98,3 +95,13 @@ def plot(result: Result) -> Figure:
         ax, title="cause found in the log", loc="lower left", bbox_to_anchor=(0, 1), ncols=5
     )
     return fig
+
+
+ANALYSIS = Analysis(
+    name="cause_accuracy",
+    question="How well are the causes of waits found?",
+    needs=("jobs", "attempts", "placements", "machines", "known_causes"),
+    compute=compute,
+    plot=plot,
+    all_jobs=True,
+)

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.analyses.shared.clock_steps import WINDOW_MIN, clock_steps
 from philly_analysis.results import Fact, Result, count, count_note, duration, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "Do the clocks of the GPU samples and the job log agree?"
-NEEDS = ("jobs", "attempts", "placements", "gpu_samples")
+from philly_analysis.trace import Analysis, Trace
 
 SURE_Z = 6.0
 """Least z of a step that counts: random steps among 1,441 offsets do not reach it."""
@@ -319,3 +316,13 @@ def plot(result: Result) -> Figure:
     axes[-1].set_xticks(range(-12, 13, 2))
     axes[-1].set_xlabel("assumed offset of the samples' clock, hours (positive: ahead)")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="clock_offset",
+    question="Do the clocks of the GPU samples and the job log agree?",
+    needs=("jobs", "attempts", "placements", "gpu_samples"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_clock_readings",
+)

@@ -9,10 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.results import Fact, Result, count, count_note, figures, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "How concentrated are jobs and GPU time on few users and virtual clusters?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _MANY = 20
 """Fewest members of which a tenth is reported, instead of the largest one."""
@@ -82,3 +79,12 @@ def plot(result: Result) -> Figure:
         figures.title(ax, f"{word}s  n={len(rows):,}")
     figures.label_lines(axes)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="concentration",
+    question="How concentrated are jobs and GPU time on few users and virtual clusters?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -22,10 +22,7 @@ from philly_analysis.results import (
     slug,
 )
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "Do jobs wait for their fair share, or because free GPUs are fragmented?"
-NEEDS = ("jobs", "attempts", "placements", "machines")
+from philly_analysis.trace import Analysis, Trace
 
 _DECIDED = ("fair_share", "fragmentation")
 CAUSES = (*_DECIDED, "held", "start_up", "unknown")
@@ -218,3 +215,13 @@ def plot(result: Result) -> Figure:
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside upper left", ncols=4, fontsize=8, frameon=False)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="delay_causes",
+    question="Do jobs wait for their fair share, or because free GPUs are fragmented?",
+    needs=("jobs", "attempts", "placements", "machines"),
+    compute=compute,
+    plot=plot,
+    all_jobs=True,
+)

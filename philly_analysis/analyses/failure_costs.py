@@ -9,10 +9,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.failure_reasons import by_frequency
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, number, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "How much GPU time do failures cost, and what would a pre-run pool save?"
-NEEDS = ("jobs", "attempts", "failures")
+from philly_analysis.trace import Analysis, Trace
 
 _SHOWN = 12
 
@@ -90,3 +87,12 @@ def plot(result: Result) -> Figure:
     figures.title(lost, f"n = {int(table['trials'].sum()):,} trials")
     figures.legend(saved, loc="lower right", fontsize=7.5)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="failure_costs",
+    question="How much GPU time do failures cost, and what would a pre-run pool save?",
+    needs=("jobs", "attempts", "failures"),
+    compute=compute,
+    plot=plot,
+)

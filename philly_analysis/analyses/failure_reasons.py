@@ -9,10 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.failures import NO_SIGNATURE
 from philly_analysis.results import Fact, Result, count, count_note, duration, figures, share
-from philly_analysis.trace import Trace
-
-QUESTION = "Why do attempts fail, after how long, and at what cost?"
-NEEDS = ("jobs", "attempts", "failures")
+from philly_analysis.trace import Analysis, Trace
 
 _TIERS = {
     "IF": ("infrastructure", "#c4473f"),
@@ -129,3 +126,12 @@ def plot(result: Result) -> Figure:
         columnspacing=1.2,
     )
     return fig
+
+
+ANALYSIS = Analysis(
+    name="failure_reasons",
+    question="Why do attempts fail, after how long, and at what cost?",
+    needs=("jobs", "attempts", "failures"),
+    compute=compute,
+    plot=plot,
+)

@@ -8,10 +8,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
 from philly_analysis.results import Fact, Result, count, figures, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "Do the same jobs and users fail repeatedly for the same reason?"
-NEEDS = ("jobs", "attempts", "failures")
+from philly_analysis.trace import Analysis, Trace
 
 TOP = 8
 """Number of reasons over which the study computes its factors, no signature among them."""
@@ -65,3 +62,12 @@ def plot(result: Result) -> Figure:
         ax.set_xlabel(f"trials per {kind}")
     figures.title(axes[0], f"n = {int(table['trials'].sum()):,} trials")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="failure_repetition",
+    question="Do the same jobs and users fail repeatedly for the same reason?",
+    needs=("jobs", "attempts", "failures"),
+    compute=compute,
+    plot=plot,
+)

@@ -9,10 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, duration, figures, percent, share
-from philly_analysis.trace import Trace
-
-QUESTION = "What do statuses, exit codes and retries show about failures?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _NUMBERS = {
     1: "SIGHUP",
@@ -119,3 +116,12 @@ def plot(result: Result) -> Figure:
     for ax in axes:
         ax.set_xlabel("failed attempts")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="failure_statuses",
+    question="What do statuses, exit codes and retries show about failures?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

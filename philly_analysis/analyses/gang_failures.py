@@ -30,10 +30,7 @@ from philly_analysis.results import (
     interval_facts,
     number,
 )
-from philly_analysis.trace import Trace
-
-QUESTION = "How long does a gang run until one of its servers fails?"
-NEEDS = ("jobs", "attempts", "attempts.end_reason or failures")
+from philly_analysis.trace import Analysis, Trace
 
 LARGEST_GPUS = 16_384
 """Largest gang size of the projection: that of the largest trainings."""
@@ -229,3 +226,12 @@ def plot(result: Result) -> Figure:
     ax.set(xlabel="GPUs of the gang", ylabel="mean time to failure")
     figures.title(ax, "mean time to failure: projected, and of gangs that ran (dots: lost/ran)")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="gang_failures",
+    question="How long does a gang run until one of its servers fails?",
+    needs=("jobs", "attempts", "attempts.end_reason or failures"),
+    compute=compute,
+    plot=plot,
+)

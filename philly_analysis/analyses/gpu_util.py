@@ -23,10 +23,7 @@ from philly_analysis.results import (
     percent,
 )
 from philly_analysis.study import KILLED, PASS, groups
-from philly_analysis.trace import Trace
-
-QUESTION = "How busy are the GPUs of jobs, by gang size and job status?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "gpu_samples")
+from philly_analysis.trace import Analysis, Trace
 
 SIZES = 4
 """Number of gang sizes with a curve: those of most GPU time."""
@@ -145,3 +142,13 @@ def plot(result: Result) -> Figure:
     axes[0].set_ylabel("share of GPU-minutes")
     figures.label_lines(axes)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="gpu_util",
+    question="How busy are the GPUs of jobs, by gang size and job status?",
+    needs=("jobs", "attempts", "placements", "machines", "gpu_samples"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+)

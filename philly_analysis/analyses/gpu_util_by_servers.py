@@ -11,10 +11,7 @@ from philly_analysis.analyses.shared.gang_sizes import trend
 from philly_analysis.analyses.shared.texts import CAVEATS, TRENDS
 from philly_analysis.analyses.shared.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "How busy are a gang's GPUs, by the number of its servers?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "gpu_samples")
+from philly_analysis.trace import Analysis, Trace
 
 STUDY_GANG = 16
 """Gang size of the study's Table 5."""
@@ -90,3 +87,13 @@ def plot(result: Result) -> Figure:
         label=lambda servers: count(int(servers), "server"),
         title=f"gangs of {size} GPUs",
     )
+
+
+ANALYSIS = Analysis(
+    name="gpu_util_by_servers",
+    question="How busy are a gang's GPUs, by the number of its servers?",
+    needs=("jobs", "attempts", "placements", "machines", "gpu_samples"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+)

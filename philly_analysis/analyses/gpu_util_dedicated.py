@@ -9,10 +9,7 @@ from philly_analysis.analyses.shared.gang_sizes import trend
 from philly_analysis.analyses.shared.texts import CAVEATS, TRENDS
 from philly_analysis.analyses.shared.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "How busy are the GPUs of gangs on dedicated servers?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "gpu_samples")
+from philly_analysis.trace import Analysis, Trace
 
 _CURVES = 5
 
@@ -60,3 +57,14 @@ def plot(result: Result) -> Figure:
         return figures.empty(figures.canvas()[0], "no sampled gang ran on dedicated servers")
     largest = table[table["percentile"] == 0].nlargest(_CURVES, "gpu_h")["gpus"]
     return plot_curves(table, "gpus", figures.gang_size_colors(largest))
+
+
+ANALYSIS = Analysis(
+    name="gpu_util_dedicated",
+    question="How busy are the GPUs of gangs on dedicated servers?",
+    needs=("jobs", "attempts", "placements", "machines", "gpu_samples"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+    all_jobs=True,
+)

@@ -9,10 +9,7 @@ from philly_analysis.analyses.shared.gang_sizes import trend
 from philly_analysis.analyses.shared.texts import CAVEATS, TRENDS
 from philly_analysis.analyses.shared.utilisation_curves import plot_curves
 from philly_analysis.results import Fact, Result, count, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "How busy were the GPUs of each attempt on average, by gang size?"
-NEEDS = ("jobs", "attempts", "summaries")
+from philly_analysis.trace import Analysis, Trace
 
 _CURVES = 5
 
@@ -64,3 +61,12 @@ def plot(result: Result) -> Figure:
         quantity="mean GPU utilisation, %",
         observations="attempts",
     )
+
+
+ANALYSIS = Analysis(
+    name="gpu_util_summaries",
+    question="How busy were the GPUs of each attempt on average, by gang size?",
+    needs=("jobs", "attempts", "summaries"),
+    compute=compute,
+    plot=plot,
+)

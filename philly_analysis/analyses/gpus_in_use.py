@@ -8,10 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.results import Fact, Result, figures, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "How many GPUs are in use over time, and by which virtual clusters?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _SHOWN = 7
 
@@ -78,3 +75,12 @@ def plot(result: Result) -> Figure:
     figures.day_axis(ax)
     figures.legend(ax, "VC", loc="upper left", bbox_to_anchor=(1, 1))
     return fig
+
+
+ANALYSIS = Analysis(
+    name="gpus_in_use",
+    question="How many GPUs are in use over time, and by which virtual clusters?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -9,10 +9,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.shared.published import is_philly, notebook_gap
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "How much CPU and memory do servers use, with and without a job?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "host_samples")
+from philly_analysis.trace import Analysis, Trace
 
 _RESOURCES = {"cpu": "CPU", "mem": "memory"}
 _COLORS = {
@@ -88,3 +85,14 @@ def plot(result: Result) -> Figure:
     axes[0].set_ylabel("share of server-minutes")
     figures.label_lines(axes)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="host_util",
+    question="How much CPU and memory do servers use, with and without a job?",
+    needs=("jobs", "attempts", "placements", "machines", "host_samples"),
+    compute=compute,
+    plot=plot,
+    sample_counts="host_util_bins",
+    all_jobs=True,
+)

@@ -22,10 +22,7 @@ from philly_analysis.results import (
     share_trend,
     whole_percent,
 )
-from philly_analysis.trace import Trace
-
-QUESTION = "How well are GPUs used?"
-NEEDS = ("jobs", "attempts", "gpu_samples or summaries or placements")
+from philly_analysis.trace import Analysis, Trace
 
 _LEVELS = {-1: "0 %", 0: "1-25 %", 25: "26-50 %", 50: "51-75 %", 75: "76-100 %"}
 _COLORS = ("#c4473f", "#bcd3ea", "#8fb8de", "#3d7ab5", "#1b3f73")
@@ -189,3 +186,13 @@ def plot(result: Result) -> Figure:
     ax.set_xlabel("utilisation of an allocated GPU")
     figures.title(ax, "Share of sampled GPU hours")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="how_used",
+    question="How well are GPUs used?",
+    needs=("jobs", "attempts", "gpu_samples or summaries or placements"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+)

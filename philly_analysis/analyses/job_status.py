@@ -10,10 +10,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.results import Fact, Result, count_note, figures, share
 from philly_analysis.study import PASS, STATUSES
-from philly_analysis.trace import Trace
-
-QUESTION = "How do jobs end, and what share of GPU time has each status?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _WORDS = dict(zip(STATUSES, ("passed", "were killed", "were unsuccessful"), strict=True))
 
@@ -72,3 +69,12 @@ def plot(result: Result) -> Figure:
     n, gpu_h = int(table["jobs"].sum()), table["gpu_h"].sum()
     figures.title(ax, f"n = {n:,} jobs, {gpu_h:,.0f} GPU hours")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="job_status",
+    question="How do jobs end, and what share of GPU time has each status?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Result, count, figures, interval_facts
-from philly_analysis.trace import Trace
-
-QUESTION = "Does spreading a gang over more servers than it needs lower its utilisation?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "gpu_samples")
+from philly_analysis.trace import Analysis, Trace
 
 RESAMPLES = 2_000
 SEED = 20190710
@@ -225,3 +222,14 @@ def plot(result: Result) -> Figure:
     ax.set_xlabel("gang; bars: 95 % intervals; sizes with too few users excluded")
     figures.legend(ax, "tenancy, spread attempts", loc="lower left")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="locality_effect",
+    question="Does spreading a gang over more servers than it needs lower its utilisation?",
+    needs=("jobs", "attempts", "placements", "machines", "gpu_samples"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+    all_jobs=True,
+)

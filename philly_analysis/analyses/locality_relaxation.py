@@ -19,10 +19,7 @@ from philly_analysis.results import (
     slug,
 )
 from philly_analysis.study import GANGS, LARGE_GANGS, LARGE_GPUS
-from philly_analysis.trace import Trace
-
-QUESTION = "Do large gangs that spread over more servers wait less?"
-NEEDS = ("jobs", "attempts", "placements", "machines")
+from philly_analysis.trace import Analysis, Trace
 
 
 def compute(trace: Trace) -> Result:
@@ -94,3 +91,12 @@ def plot(result: Result) -> Figure:
         figures.title(ax, gang_label(gang))
     axes[0].set_ylabel("servers")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="locality_relaxation",
+    question="Do large gangs that spread over more servers wait less?",
+    needs=("jobs", "attempts", "placements", "machines"),
+    compute=compute,
+    plot=plot,
+)

@@ -24,10 +24,7 @@ from philly_analysis.results import (
     share,
 )
 from philly_analysis.study import LAST_END
-from philly_analysis.trace import Trace
-
-QUESTION = "How often do servers fail, and do the same ones fail repeatedly?"
-NEEDS = ("jobs", "attempts", "placements", "machines", "attempts.end_reason or failures")
+from philly_analysis.trace import Analysis, Trace
 
 DAY_S = 86_400.0
 
@@ -241,3 +238,12 @@ def _against_chance(ax: Axes, table: pd.DataFrame) -> None:
     ax.set(xlabel="failures of a server", ylabel="servers")
     figures.legend(ax, loc="upper right")
     figures.title(ax, "servers by number of failures")
+
+
+ANALYSIS = Analysis(
+    name="node_failures",
+    question="How often do servers fail, and do the same ones fail repeatedly?",
+    needs=("jobs", "attempts", "placements", "machines", "attempts.end_reason or failures"),
+    compute=compute,
+    plot=plot,
+)

@@ -19,10 +19,7 @@ from philly_analysis.results import (
     slug,
 )
 from philly_analysis.study import GANGS, LARGE_GPUS, archive, groups
-from philly_analysis.trace import Trace
-
-QUESTION = "How do the archive notebook's definitions change the numbers?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _QUANTITIES = ("run time", "wait")
 _FEWEST = 20
@@ -124,3 +121,14 @@ def plot(result: Result) -> Figure:
         figures.title(ax, f"{quantity}: ours solid, notebook dashed")
     figures.label_lines(axes)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="notebook_definitions",
+    question="How do the archive notebook's definitions change the numbers?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+    sample_counts="notebook_gpu_util_bins",
+    study_only=True,
+)

@@ -7,10 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.results import Fact, Result, count_note, figures, percent
-from philly_analysis.trace import Trace
-
-QUESTION = "How full is the cluster, and how many servers are empty meanwhile?"
-NEEDS = ("jobs", "attempts", "placements", "machines")
+from philly_analysis.trace import Analysis, Trace
 
 _TWO_THIRDS = (64, 69)
 """Whole percentages of use that count as two thirds."""
@@ -99,3 +96,13 @@ def plot(result: Result) -> Figure:
     bottom.set_xlim(0, 101)
     figures.label_lines(top)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="occupancy",
+    question="How full is the cluster, and how many servers are empty meanwhile?",
+    needs=("jobs", "attempts", "placements", "machines"),
+    compute=compute,
+    plot=plot,
+    all_jobs=True,
+)

@@ -9,10 +9,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, gang_label, share, slug
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "How often do jobs start out of order, and could the overtaken job have started?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 
 def compute(trace: Trace) -> Result:
@@ -72,3 +69,13 @@ def plot(result: Result) -> Figure:
     figures.hbars(right, names, pct, [f"{p:.1f}" for p in pct], color=figures.ACCENT)
     right.set_xlabel("out-of-order starts (%), by VC")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="out_of_order",
+    question="How often do jobs start out of order, and could the overtaken job have started?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+    all_jobs=True,
+)

@@ -8,10 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.results import Fact, Facts, Result, count, figures, number, share
-from philly_analysis.trace import Trace
-
-QUESTION = "What does this trace contain, and which days does it cover?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _LEAST_GAP_H = 2
 """Shortest gap in the samples that is reported, in hours."""
@@ -144,3 +141,12 @@ def plot(result: Result) -> Figure:
         figures.amount_axis(ax, label)
     figures.day_axis(axes[-1])
     return fig
+
+
+ANALYSIS = Analysis(
+    name="overview",
+    question="What does this trace contain, and which days does it cover?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -12,10 +12,7 @@ from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.analyses.shared.gang_sizes import duration_curves, gang_facts, trend
 from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Fact, Result, count, duration, figures, rank_association, share
-from philly_analysis.trace import Trace
-
-QUESTION = "How long is the queueing delay, by virtual cluster and gang size?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 PANELS = 5
 """Number of virtual clusters with a panel: those of most waits."""
@@ -96,3 +93,12 @@ def plot(result: Result) -> Figure:
         ax.set_axis_off()
     figures.label_lines(axes[: len(panels)])
     return fig
+
+
+ANALYSIS = Analysis(
+    name="queueing_delay",
+    question="How long is the queueing delay, by virtual cluster and gang size?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -10,10 +10,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.analyses.shared.percentiles_by_group import GroupPercentiles
 from philly_analysis.results import Result
-from philly_analysis.trace import Trace
-
-QUESTION = "Which users, virtual clusters and weeks have long waits?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _WAITS = GroupPercentiles(
     "queueing_delay_by_group", "waits", "wait", "p95_s", "p95", "95th percentile of waits"
@@ -28,3 +25,12 @@ def compute(trace: Trace) -> Result:
 def plot(result: Result) -> Figure:
     """Draw quantiles per group: the largest virtual clusters and users, and every week."""
     return _WAITS.plot(result)
+
+
+ANALYSIS = Analysis(
+    name="queueing_delay_by_group",
+    question="Which users, virtual clusters and weeks have long waits?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -9,10 +9,7 @@ from philly_analysis.analyses.shared.gang_sizes import gang_facts, trend
 from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Facts, Result, count_note, figures, percent
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "How often are jobs retried, and how often do they end unsuccessful?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 
 def compute(trace: Trace) -> Result:
@@ -76,3 +73,12 @@ def plot(result: Result) -> Figure:
         ax.grid(visible=False, axis="x")
         ax.set_ylim(0, float(heights.max()) * 1.15)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="retries",
+    question="How often are jobs retried, and how often do they end unsuccessful?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

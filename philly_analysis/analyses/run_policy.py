@@ -8,10 +8,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.gang_sizes import duration_curves
 from philly_analysis.results import Fact, Result, count, duration, figures, share
-from philly_analysis.trace import Trace
-
-QUESTION = "How does the run policy change the run times of jobs?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _LABELS = {
     "span": "span: first start to last end",
@@ -79,3 +76,12 @@ def plot(result: Result) -> Figure:
     axes[1].set_ylabel("")
     figures.label_lines(axes)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="run_policy",
+    question="How does the run policy change the run times of jobs?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

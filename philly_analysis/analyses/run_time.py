@@ -10,10 +10,7 @@ from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.analyses.shared.gang_sizes import duration_curves, gang_facts, trend
 from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Fact, Result, count, duration, figures, gang_label, share
-from philly_analysis.trace import Trace
-
-QUESTION = "How long do jobs run, by gang size?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 
 def compute(trace: Trace) -> Result:
@@ -69,3 +66,12 @@ def plot(result: Result) -> Figure:
     ax.set_ylabel("share of jobs")
     figures.label_lines(ax)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="run_time",
+    question="How long do jobs run, by gang size?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -10,10 +10,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.percentiles_by_group import GroupPercentiles
 from philly_analysis.results import Result, count_note
-from philly_analysis.trace import Trace
-
-QUESTION = "Which users, virtual clusters and weeks have long jobs?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _RUNS = GroupPercentiles(
     "run_time_by_group", "jobs", "run time", "p50_s", "median", "median run time"
@@ -34,3 +31,12 @@ def compute(trace: Trace) -> Result:
 def plot(result: Result) -> Figure:
     """Draw quantiles per group: the largest virtual clusters and users, and every week."""
     return _RUNS.plot(result)
+
+
+ANALYSIS = Analysis(
+    name="run_time_by_group",
+    question="Which users, virtual clusters and weeks have long jobs?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

@@ -19,10 +19,7 @@ from philly_analysis.results import (
     share,
 )
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "How much of their requested time do jobs use?"
-NEEDS = ("jobs", "attempts", "jobs.time_limit_s")
+from philly_analysis.trace import Analysis, Trace
 
 _LISTED = 3
 _FEWEST = 10
@@ -121,3 +118,12 @@ def plot(result: Result) -> Figure:
     figures.legend(right, beneath=True)
     figures.title(right, "requested GPU hours")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="time_asked",
+    question="How much of their requested time do jobs use?",
+    needs=("jobs", "attempts", "jobs.time_limit_s"),
+    compute=compute,
+    plot=plot,
+)

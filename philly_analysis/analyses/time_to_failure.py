@@ -9,10 +9,7 @@ from philly_analysis.analyses.shared.gang_sizes import duration_curves, trend
 from philly_analysis.analyses.shared.texts import TRENDS
 from philly_analysis.results import Fact, Result, duration, figures, slug
 from philly_analysis.study import DEMAND_BUCKETS
-from philly_analysis.trace import Trace
-
-QUESTION = "How long do attempts run until they fail, and do larger ones fail later?"
-NEEDS = ("jobs", "attempts", "failures")
+from philly_analysis.trace import Analysis, Trace
 
 _DEMAND_COLORS = figures.ramp([bucket.name for bucket in DEMAND_BUCKETS])
 _REASONS = 5
@@ -78,3 +75,12 @@ def plot(result: Result) -> Figure:
     left.set_ylabel("share of failed attempts")
     right.set_ylabel("")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="time_to_failure",
+    question="How long do attempts run until they fail, and do larger ones fail later?",
+    needs=("jobs", "attempts", "failures"),
+    compute=compute,
+    plot=plot,
+)

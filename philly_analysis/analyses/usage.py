@@ -11,10 +11,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.exclusions import excluded, sample_gaps
 from philly_analysis.results import UNNAMED, Fact, Result, duration, figures, number, share
-from philly_analysis.trace import Trace
-
-QUESTION = "Who uses the GPUs, how long do they wait, and what do they leave idle?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _KEY = ["account", "user", "vc", "week"]
 _IDLE = ["sampled_gpu_h", "idle_gpu_h"]
@@ -175,3 +172,13 @@ def _draw_users(ax: Axes, users: pd.DataFrame) -> None:
     figures.amount_axis(ax, f"{what}, and share{' of those sampled' if idle else ''}", axis="x")
     more = f", {_LISTED} of {len(users):,}" if len(rows) < len(users) else ""
     figures.title(ax, f"{what} by user{more}")
+
+
+ANALYSIS = Analysis(
+    name="usage",
+    question="Who uses the GPUs, how long do they wait, and what do they leave idle?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+)

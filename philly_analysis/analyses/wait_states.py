@@ -19,10 +19,7 @@ from philly_analysis.results import (
     share,
 )
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "Which waiting jobs are held, throttled, refused or pending?"
-NEEDS = ("jobs", "attempts", "jobs.eligible_at")
+from philly_analysis.trace import Analysis, Trace
 
 _MEANINGS = {
     "held": "not eligible to start (dependency, begin time or hold)",
@@ -137,3 +134,13 @@ def plot(result: Result) -> Figure:
     figures.amount_axis(right, "hours waited", axis="x")
     figures.title(right, "last recorded reason, and state")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="wait_states",
+    question="Which waiting jobs are held, throttled, refused or pending?",
+    needs=("jobs", "attempts", "jobs.eligible_at"),
+    compute=compute,
+    plot=plot,
+    all_jobs=True,
+)

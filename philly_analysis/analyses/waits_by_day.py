@@ -8,10 +8,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.results import Fact, Result, duration, figures, number
-from philly_analysis.trace import Trace
-
-QUESTION = "How do waits change from day to day?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 
 def compute(trace: Trace) -> Result:
@@ -61,3 +58,12 @@ def plot(result: Result) -> Figure:
     figures.day_axis(bottom)
     figures.label_lines(top)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="waits_by_day",
+    question="How do waits change from day to day?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

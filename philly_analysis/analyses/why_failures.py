@@ -23,10 +23,7 @@ from philly_analysis.results import (
     share_trend,
     whole_percent,
 )
-from philly_analysis.trace import Trace
-
-QUESTION = "Why do jobs fail?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 _SHOWN = 5
 """Reasons in the figure."""
@@ -189,3 +186,12 @@ def plot(result: Result) -> Figure:
     ax.grid(visible=False)
     figures.legend(ax, loc="lower right", bbox_to_anchor=(1.03, 1), ncols=2, fontsize=8)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="why_failures",
+    question="Why do jobs fail?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

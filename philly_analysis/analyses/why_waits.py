@@ -28,10 +28,7 @@ from philly_analysis.results import (
     whole_percent,
 )
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "Why do jobs wait?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +227,13 @@ def plot(result: Result) -> Figure:
     )
     figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="why_waits",
+    question="Why do jobs wait?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+    all_jobs=True,
+)

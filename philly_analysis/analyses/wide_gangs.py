@@ -21,10 +21,7 @@ from philly_analysis.results import (
     slug,
 )
 from philly_analysis.study import GANGS
-from philly_analysis.trace import Trace
-
-QUESTION = "Which gangs run on more servers than they need?"
-NEEDS = ("jobs", "attempts", "placements", "machines")
+from philly_analysis.trace import Analysis, Trace
 
 _WORDS = {"account": "account", "vc": "virtual cluster"}
 _LISTED = 3
@@ -129,3 +126,12 @@ def plot(result: Result) -> Figure:
     figures.amount_axis(right, "GPU hours of wide gangs, and share of all", axis="x")
     figures.title(right, f"wide gangs, by {word}")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="wide_gangs",
+    question="Which gangs run on more servers than they need?",
+    needs=("jobs", "attempts", "placements", "machines"),
+    compute=compute,
+    plot=plot,
+)

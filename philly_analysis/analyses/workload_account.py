@@ -10,11 +10,8 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import Fact, Result, count, figures, number
-from philly_analysis.trace import Trace
+from philly_analysis.trace import Analysis, Trace
 from philly_analysis.workload import account
-
-QUESTION = "Which jobs are in the workload, and which are excluded?"
-NEEDS = ("jobs", "attempts")
 
 _COLORS = {
     "ended": figures.ACCENT,
@@ -64,3 +61,12 @@ def plot(result: Result) -> Figure:
     n, gpu_h = int(table["jobs"].sum()), table["gpu_h"].sum()
     figures.title(ax, f"n = {n:,} jobs, {gpu_h:,.0f} GPU hours")
     return fig
+
+
+ANALYSIS = Analysis(
+    name="workload_account",
+    question="Which jobs are in the workload, and which are excluded?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

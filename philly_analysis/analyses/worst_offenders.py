@@ -9,10 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.texts import CAVEATS
 from philly_analysis.results import UNNAMED, Fact, Result, figures, number, share
-from philly_analysis.trace import Trace
-
-QUESTION = "Whose GPU hours are idle, and whose are lost to failures?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 MOST = 5
 """Number of users and of jobs in each list."""
@@ -98,3 +95,13 @@ def plot(result: Result) -> Figure:
     for ax in axes[len(kinds) :]:
         ax.remove()
     return fig
+
+
+ANALYSIS = Analysis(
+    name="worst_offenders",
+    question="Whose GPU hours are idle, and whose are lost to failures?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+    sample_counts="gpu_use_bins",
+)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # `--help` does not import pandas
 
     from philly_analysis.exports import Exported
     from philly_analysis.models import WorkloadModel
+    from philly_analysis.report import Page
     from philly_analysis.results import Result, Results
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Workload
@@ -74,12 +75,11 @@ FLAGS = {
     "findings": "--finding",
     "experiment.models": "--model",
     "sweep.jobs": "--draw",
-    "workers": "--jobs",
 }
 """Options that are named otherwise than the parameter."""
 
 COMMAND_DEFAULTS = {
-    "atlas.workers": min(cores(), 4),
+    "atlas.processes": min(cores(), 4),
     "advise.out": "reports/advice",
     "experiment.out": "reports",
     "report.out": "reports",
@@ -88,7 +88,7 @@ COMMAND_DEFAULTS = {
 """Defaults of a command where a function has none: folders to write to, processes."""
 
 DEFAULTS = {
-    "atlas.workers": "processor cores, at most 4",
+    "atlas.processes": "processor cores, at most 4",
     **{f"{verb}.run_policy": "span" for verb in ("query", "analyze", "report")},
     "fit.run_policy": "sum",
     "experiment.models": "literature and philly; conclusions: two more",
@@ -111,6 +111,12 @@ _CSV_OR_JSON = [
     )
 ]
 """Options of verbs that print a table."""
+
+EXECUTOR = {
+    "processes": (int, "--jobs", "Number of processes to run on."),
+    "scheduler": (str, "--cluster", "Address of a Dask scheduler to run on."),
+}
+"""Options that say where work runs, for the parameter ``executor``: type, flag, help."""
 
 Given = SimpleNamespace
 """What was typed, by parameter, with defaults."""
@@ -237,11 +243,10 @@ def _experimented(results: "Results", given: Given) -> None:
 
 
 TABLES: dict[str, Callable[[Any, Given], None]] = {
-    **dict.fromkeys(("datasets", "formats", "models", "policies"), _show_table),
+    **dict.fromkeys(("analyses", "datasets", "formats", "models", "policies"), _show_table),
     **dict.fromkeys(("published", "query", "sources"), _show_table),
     "atlas": _show_atlas,
     "classify": _show_result,
-    "analyses": lambda findings, given: _show_table(findings.df(), given),
     "analyze": _show_findings,
     "compare": _show_comparison,
     "tables": _show_tables,
@@ -285,16 +290,25 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[A
         pairs = [(knob, value or "true") for knob, _, value in settings]
         arguments["knobs"] = dict(pairs) if function is api.simulate else pairs
     if function is api.report:
-        # they compute and draw what needs no samples while this one reads the samples
-        with processes(min(max(1, cores() // 2), 4)) as executor:
-            for trace in arguments.pop("trace"):
-                yield api.report(trace, executor=executor, **arguments)
+        for trace in arguments.pop("trace"):
+            yield _report(trace, **arguments)
     elif any(p.kind is p.VAR_POSITIONAL for p in parameters):  # which takes a list as well
         names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
         positional = [arguments.pop(name, ()) for name in names]
         yield function(*positional, **arguments)
     else:
         yield function(**arguments)
+
+
+def _report(trace: Path, **arguments: Any) -> "Page":
+    """Write a report; without an executor, other processes draw while this process counts."""
+    if "executor" in arguments or not trace.is_dir():
+        return api.report(trace, **arguments)
+    with (
+        library.Trace(trace, run_policy=arguments.get("run_policy", RunPolicy.SPAN)) as opened,
+        processes(min(max(1, cores() // 2), 4)) as drawing,
+    ):
+        return api.report(opened, executor=drawing, **arguments)
 
 
 def _help(doc: str) -> dict[str, str]:
@@ -307,12 +321,32 @@ def _help(doc: str) -> dict[str, str]:
     return found
 
 
-def _declared(verb: str, parameter: inspect.Parameter, text: str) -> inspect.Parameter | None:
-    """Return a parameter as Typer declares it, or None where a shell cannot give its value."""
+def _executor_options(verb: str) -> list[inspect.Parameter]:
+    """Return the options that say where work runs."""
+    options = []
+    for name, (kind, flag, text) in EXECUTOR.items():
+        shown = DEFAULTS.get(f"{verb}.{name}", True)
+        options.append(
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=COMMAND_DEFAULTS.get(f"{verb}.{name}"),
+                annotation=Annotated[
+                    kind | None, typer.Option(flag, help=text, show_default=shown)
+                ],
+            )
+        )
+    return options
+
+
+def _declared(verb: str, parameter: inspect.Parameter, text: str) -> list[inspect.Parameter]:
+    """Return a parameter as Typer declares it; nothing where a shell cannot give its value."""
     name, key = parameter.name, f"{verb}.{parameter.name}"
+    if parameter.annotation == "ExecutorLike":
+        return _executor_options(verb)
     found = re.match(r"(Iterable\[|Sequence\[|)(\w+)", parameter.annotation)
     if not found or found[2] not in TYPES:
-        return None
+        return []
     star = parameter.kind is parameter.VAR_POSITIONAL
     kind: Any = TYPES[found[2]]
     if found[1] or star or key == "report.trace":
@@ -333,24 +367,31 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> inspect.Par
     else:
         settings["metavar"] = settings["metavar"] or name.removesuffix("s").upper()
         info = typer.Argument(**settings)
-    return inspect.Parameter(
+    declared = inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if required else default,
         annotation=Annotated[kind if required or default is not None else kind | None, info],
     )
+    return [declared]
 
 
 def _add(function: Callable[..., Any]) -> None:
     """Add the command of a function."""
     verb, doc = function.__name__, inspect.getdoc(function) or ""
     texts, parameters = _help(doc), inspect.signature(function).parameters
-    declared = [_declared(verb, p, texts.get(name, "")) for name, p in parameters.items()]
+    declared = [
+        option
+        for name, parameter in parameters.items()
+        for option in _declared(verb, parameter, texts.get(name, ""))
+    ]
     if verb in TABLES:
         declared += _CSV_OR_JSON
 
     def command(**typed: Any) -> None:
         arguments = {n: typed[n] for n in parameters if typed.get(n) not in (None, [])}
+        if executor := typed.get("scheduler") or typed.get("processes"):
+            arguments["executor"] = executor
         defaults = {name: p.default for name, p in parameters.items()}
         given = Given(**{**defaults, **typed, **arguments})
         if function is api.analyze:
@@ -358,7 +399,7 @@ def _add(function: Callable[..., Any]) -> None:
         for returned in _call(function, arguments):
             PRINTERS[verb](returned, given)
 
-    signature = inspect.Signature([p for p in declared if p])
+    signature = inspect.Signature(declared)
     command.__name__, command.__doc__ = verb, doc.partition("\n")[0]
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {name: p.annotation for name, p in signature.parameters.items()}

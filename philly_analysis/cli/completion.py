@@ -13,7 +13,8 @@ from typing import Any
 Choices = list[tuple[str, str]]
 
 _PACKAGE = Path(__file__).parents[1]
-_QUESTION = re.compile(r'^QUESTION = "(.+)"$', re.MULTILINE)
+_FINDING = re.compile(r'^    question="(.+)",$', re.MULTILINE)
+_EXPERIMENT = re.compile(r'^QUESTION = "(.+)"$', re.MULTILINE)
 _FAMILY = re.compile(r'^ +Family\(\s*"(\w+)", \(([^)]+?),?\)', re.MULTILINE)
 _POLICY = re.compile(
     r'^class .*:\n    """(.+?)(?:"""|\n)(?:(?!class ).*\n)*?    name = "(.+)"', re.MULTILINE
@@ -32,8 +33,8 @@ def _found(regex: re.Pattern[str], pattern: str) -> list[tuple[str, str]]:
     return [groups for _, text in _texts(pattern) for groups in regex.findall(text)]
 
 
-def _questions(pattern: str) -> Choices:
-    return [(name, text) for name, source in _texts(pattern) for text in _QUESTION.findall(source)]
+def _questions(regex: re.Pattern[str], pattern: str) -> Choices:
+    return [(name, text) for name, source in _texts(pattern) for text in regex.findall(source)]
 
 
 def _tables(pattern: str) -> list[tuple[str, dict[str, Any]]]:
@@ -52,7 +53,7 @@ def dialects() -> Choices:
 
 def experiments() -> Choices:
     """List the experiments, with the question of each."""
-    return _questions("experiments/*.py")
+    return _questions(_EXPERIMENT, "experiments/*.py")
 
 
 def families() -> Choices:
@@ -64,7 +65,7 @@ def families() -> Choices:
 
 def findings() -> Choices:
     """List the findings, with the question of each."""
-    return _questions("analyses/*.py") + _questions("models/validation/*.py")
+    return _questions(_FINDING, "analyses/*.py") + _questions(_FINDING, "models/validation/*.py")
 
 
 def maps() -> Choices:

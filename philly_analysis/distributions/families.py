@@ -1,8 +1,4 @@
-"""Parametric families of positive distributions and their maximum-likelihood fits."""
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+"""Parametric families of positive distributions, by name: one class per family."""
 
 import numpy as np
 import scipy
@@ -13,6 +9,7 @@ from philly_analysis.distributions.expectation_maximisation import (
     fit_exponentials,
     fit_lognormals,
 )
+from philly_analysis.distributions.family import Family, LogTerms, ShapeScaleFamily
 from philly_analysis.distributions.frozen import Continuous
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.distributions.mixture import (
@@ -21,222 +18,285 @@ from philly_analysis.distributions.mixture import (
     lognormal_components,
 )
 
-Scale = Literal["real", "positive", "share"]
-Fit = Callable[[Lifetimes, int, Floats | None], Floats]
 
+class Exponential(Family):
+    """Exponential distribution: S(x) = exp(-x / scale).
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A parametric family of positive distributions.
+    The hazard is constant: how long a job has run says nothing about the rest of its run time.
+    The parameter `scale` is the mean.
 
-    Attributes
-    ----------
-    names
-        Parameter names; a mixture repeats them per component, suffixed _1, _2, ..
-    scales
-        Scale on which each parameter's confidence interval is symmetric: the real line, its
-        logarithm, or its logit.
-    frozen
-        Parameters to a frozen distribution.
-    fit
-        Maximum likelihood on a censored sample, given the number of components and, or None,
-        starting parameters.
-    sizes
-        Numbers of components to try.
+    Examples
+    --------
+    >>> round(float(Exponential().frozen(np.array([600.0])).sf(600.0)), 4)
+    0.3679
     """
 
-    name: str
-    names: tuple[str, ...]
-    scales: tuple[Scale, ...]
-    frozen: Callable[[Floats], Continuous]
-    fit: Fit
-    sizes: tuple[int, ...] = (1,)
+    name = "exponential"
+    names = ("scale",)
+    scales = ("positive",)
 
-    def labels(self, count: int) -> tuple[str, ...]:
-        """Return the names of `count` parameters."""
-        if self.sizes == (1,):
-            return self.names
-        repeats = count // len(self.names)
-        return tuple(f"{name}_{k + 1}" for k in range(repeats) for name in self.names)
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return SciPy's ``expon``."""
+        return scipy.stats.expon(scale=theta[0])
+
+    def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:
+        """Return the scale: the sum of all values over the number of uncensored values."""
+        return np.array([sample.values.sum() / sample.ended.size])
 
 
-Terms = tuple[Floats, Floats, Floats]
-"""Log density or log survival function of each value, and its derivatives by the logarithms of
-shape and scale."""
+class Weibull(ShapeScaleFamily):
+    """Weibull distribution: S(x) = exp(-(x / scale)^shape).
+
+    The hazard falls with the run time if `shape` is below 1, and rises if it is above 1. The
+    parameter `scale` is the quantile at 1 - 1/e = 63.2 %.
+
+    Examples
+    --------
+    >>> round(float(Weibull().frozen(np.array([0.5, 600.0])).cdf(600.0)), 4)
+    0.6321
+    """
+
+    name = "weibull"
+    names = ("shape", "scale")
+    scales = ("positive", "positive")
+
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return SciPy's ``weibull_min``."""
+        return scipy.stats.weibull_min(theta[0], scale=theta[1])
+
+    def log_sf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return log S(x) = -(x / scale)^shape."""
+        log_x = np.log(x / scale)
+        hazard = np.exp(shape * log_x)
+        return LogTerms(-hazard, -shape * log_x * hazard, shape * hazard)
+
+    def log_pdf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return log f(x) = log(shape / scale) + (shape - 1) log(x / scale) + log S(x)."""
+        log_x = np.log(x / scale)
+        survival = self.log_sf(x, shape, scale)
+        return LogTerms(
+            np.log(shape / scale) + (shape - 1) * log_x + survival.value,
+            1 + shape * log_x + survival.by_log_shape,
+            survival.by_log_scale - shape,
+        )
+
+    def guess(self, x: Floats) -> tuple[float, float]:
+        """Return the shape by the standard deviation of log x, which is pi / sqrt(6) / shape."""
+        return 1.28 / max(float(np.log(x).std()), 0.01), 1.3
 
 
-def _maximum_likelihood(
-    log_pdf: Callable[[Floats, float, float], Terms],
-    log_sf: Callable[[Floats, float, float], Terms],
-    guess: Callable[[Floats], tuple[float, float]],
-) -> Fit:
-    """Return a fit of two positive parameters, shape and scale, on their logarithms."""
+class LogNormal(ShapeScaleFamily):
+    """Log-normal distribution: log x is normal with mean mu and standard deviation sigma.
 
-    def fit(sample: Lifetimes, _: int, start: Floats | None) -> Floats:
-        unit = float(np.exp(np.log(sample.values).mean()))
-        ended, running = sample.ended / unit, sample.running / unit
-        first = start / [1, unit] if start is not None else np.array(guess(sample.values / unit))
+    The median is exp(`mu`). A `sigma` of 2.3 puts one value in six above ten times the median.
 
-        def loss(u: Floats) -> tuple[float, Floats]:
-            with np.errstate(all="ignore"):  # steps of a search may overflow
-                shape, scale = np.exp(u)
-                terms = np.array([term.sum() for term in log_pdf(ended, shape, scale)])
-                if running.size:
-                    terms += [term.sum() for term in log_sf(running, shape, scale)]
-            terms /= -sample.n
-            return (float(terms[0]), terms[1:]) if np.isfinite(terms).all() else (1e9, np.zeros(2))
+    Examples
+    --------
+    >>> round(float(LogNormal().frozen(np.array([np.log(600.0), 2.3])).median()), 1)
+    600.0
+    """
 
-        begin = np.log(np.maximum(first, 1e-6))
-        # near the start, as in the refits of a bootstrap, ten times as fast as BFGS
-        root = scipy.optimize.root(lambda u: loss(u)[1], begin)
-        best = root.x
-        if not root.success or loss(best)[0] > loss(begin)[0]:
-            best = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS").x
-        if not np.isfinite(best).all() or np.abs(best).max() > 20:
+    name = "lognormal"
+    names = ("mu", "sigma")
+    scales = ("real", "positive")
 
-            def alone(u: Floats) -> float:
-                return loss(u)[0]
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return SciPy's ``lognorm``."""
+        return scipy.stats.lognorm(theta[1], scale=np.exp(theta[0]))
 
-            best = scipy.optimize.minimize(alone, np.zeros(2), method="Nelder-Mead").x
-        return np.asarray(np.exp(best) * [1, unit])
+    def log_pdf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return log f(x) of sigma = shape and exp(mu) = scale, but for log sqrt(2 pi)."""
+        z = np.log(x / scale) / shape
+        return LogTerms(-np.log(x * shape) - z**2 / 2, z**2 - 1, z / shape)
 
-    return fit
+    def log_sf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return log S(x) = log of the normal distribution function at -z."""
+        z = np.log(x / scale) / shape
+        log_sf = np.asarray(special.log_ndtr(-z))
+        hazard = np.exp(-(z**2) / 2 - log_sf) / np.sqrt(2 * np.pi)
+        return LogTerms(log_sf, hazard * z, hazard / shape)
 
+    def guess(self, x: Floats) -> tuple[float, float]:
+        """Return the standard deviation of log x, and 1."""
+        return max(float(np.log(x).std()), 0.01), 1.0
 
-def _exponential(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
-    return np.array([x.values.sum() / x.ended.size])
-
-
-def _weibull_sf(x: Floats, k: float, s: float) -> Terms:
-    log_x = np.log(x / s)
-    hazard = np.exp(k * log_x)
-    return -hazard, -k * log_x * hazard, k * hazard
+    def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:
+        """Return mu and sigma: those of log x, or by maximum likelihood with censored values."""
+        if not sample.running.size:
+            log_x = np.log(sample.values)
+            return np.array([log_x.mean(), max(float(log_x.std()), 1e-9)])
+        near = None if start is None else (start[1], float(np.exp(start[0])))
+        sigma, scale = self.shape_and_scale(sample, near)
+        return np.array([np.log(scale), sigma])
 
 
-def _weibull_pdf(x: Floats, k: float, s: float) -> Terms:
-    log_x = np.log(x / s)
-    log_sf, by_shape, by_scale = _weibull_sf(x, k, s)
-    return np.log(k / s) + (k - 1) * log_x + log_sf, 1 + k * log_x + by_shape, by_scale - k
+class Gamma(ShapeScaleFamily):
+    """Gamma distribution: f(x) = (x / scale)^(shape - 1) exp(-x / scale) / (scale Gamma(shape)).
+
+    The mean is `shape` x `scale`. With a whole `shape` the value is a sum of so many exponential
+    ones of mean `scale`.
+
+    Examples
+    --------
+    >>> float(Gamma().frozen(np.array([2.0, 300.0])).mean())
+    600.0
+    """
+
+    name = "gamma"
+    names = ("shape", "scale")
+    scales = ("positive", "positive")
+
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return SciPy's ``gamma``."""
+        return scipy.stats.gamma(theta[0], scale=theta[1])
+
+    def log_pdf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return the logarithm of the density above."""
+        z = x / scale
+        log_z = np.log(z)
+        return LogTerms(
+            (shape - 1) * log_z - z - np.log(scale) - special.gammaln(shape),
+            shape * (log_z - special.digamma(shape)),
+            z - shape,
+        )
+
+    def log_sf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return the logarithm of the regularised incomplete gamma function."""
+        z = x / scale
+
+        def log_survival(shape: float) -> Floats:
+            return np.asarray(np.log(np.maximum(special.gammaincc(shape, z), 1e-300)))
+
+        log_sf, step = log_survival(shape), 1e-6  # no closed form of the derivative by the shape
+        rise = log_survival(shape * np.exp(step)) - log_survival(shape * np.exp(-step))
+        by_log_scale = np.exp(shape * np.log(z) - z - special.gammaln(shape) - log_sf)
+        return LogTerms(log_sf, rise / (2 * step), by_log_scale)
+
+    def guess(self, x: Floats) -> tuple[float, float]:
+        """Return the shape by the logarithm of the mean over the geometric mean, and the mean."""
+        return 0.5 / max(float(np.log(x.mean())), 0.01), float(x.mean())
 
 
-def _gamma_pdf(x: Floats, a: float, s: float) -> Terms:
-    z = x / s
-    log_z = np.log(z)
-    return (
-        (a - 1) * log_z - z - np.log(s) - special.gammaln(a),
-        a * (log_z - special.digamma(a)),
-        z - a,
-    )
+class Lomax(ShapeScaleFamily):
+    """Lomax distribution (Pareto from zero): S(x) = (1 + x / scale)^-shape.
+
+    The tail is a power law of exponent `shape`: the mean is infinite if it is at most 1, the
+    variance if it is at most 2. The power law holds far above `scale`.
+
+    Examples
+    --------
+    >>> round(float(Lomax().frozen(np.array([2.0, 600.0])).sf(600.0)), 4)
+    0.25
+    """
+
+    name = "lomax"
+    names = ("shape", "scale")
+    scales = ("positive", "positive")
+
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return SciPy's ``lomax``."""
+        return scipy.stats.lomax(theta[0], scale=theta[1])
+
+    def log_sf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return log S(x) = -shape log(1 + x / scale)."""
+        log_sf = -shape * np.log1p(x / scale)
+        return LogTerms(log_sf, log_sf, shape * x / (scale + x))
+
+    def log_pdf(self, x: Floats, shape: float, scale: float) -> LogTerms:
+        """Return log f(x) = log(shape / scale) - (shape + 1) log(1 + x / scale)."""
+        log_x = np.log1p(x / scale)
+        return LogTerms(
+            np.log(shape / scale) - (shape + 1) * log_x,
+            1 - shape * log_x,
+            (shape + 1) * x / (scale + x) - 1,
+        )
+
+    def guess(self, x: Floats) -> tuple[float, float]:
+        """Return a shape of 1.5, and twice the median."""
+        return 1.5, float(2 * np.median(x))
 
 
-def _gamma_sf(x: Floats, a: float, s: float) -> Terms:
-    z = x / s
+class Pareto(Family):
+    """Pareto distribution: S(x) = (minimum / x)^shape from the `minimum` on.
 
-    def log_sf(shape: float) -> Floats:
-        return np.asarray(np.log(np.maximum(special.gammaincc(shape, z), 1e-300)))
+    The tail is a power law of exponent `shape`. The `minimum` is the least value of the sample.
 
-    here, step = log_sf(a), 1e-6  # no closed form of the derivative by the shape
-    by_shape = (log_sf(a * np.exp(step)) - log_sf(a * np.exp(-step))) / (2 * step)
-    return here, by_shape, np.exp(a * np.log(z) - z - special.gammaln(a) - here)
+    Examples
+    --------
+    >>> round(float(Pareto().frozen(np.array([2.0, 600.0])).sf(1200.0)), 4)
+    0.25
+    """
 
+    name = "pareto"
+    names = ("shape", "minimum")
+    scales = ("positive", "positive")
 
-def _lomax_sf(x: Floats, c: float, s: float) -> Terms:
-    log_sf = -c * np.log1p(x / s)
-    return log_sf, log_sf, c * x / (s + x)
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return SciPy's ``pareto``."""
+        return scipy.stats.pareto(theta[0], scale=theta[1])
 
-
-def _lomax_pdf(x: Floats, c: float, s: float) -> Terms:
-    log_x = np.log1p(x / s)
-    return np.log(c / s) - (c + 1) * log_x, 1 - c * log_x, (c + 1) * x / (s + x) - 1
-
-
-def _lognormal_pdf(x: Floats, sigma: float, scale: float) -> Terms:
-    z = np.log(x / scale) / sigma
-    return -np.log(x * sigma) - z**2 / 2, z**2 - 1, z / sigma
-
-
-def _lognormal_sf(x: Floats, sigma: float, scale: float) -> Terms:
-    z = np.log(x / scale) / sigma
-    log_sf = np.asarray(special.log_ndtr(-z))
-    hazard = np.exp(-(z**2) / 2 - log_sf) / np.sqrt(2 * np.pi)
-    return log_sf, hazard * z, hazard / sigma
+    def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:
+        """Return Hill's estimate of the shape, and the least value."""
+        low = sample.values[0]
+        return np.array([sample.ended.size / np.log(sample.values / low).sum(), low])
 
 
-_weibull = _maximum_likelihood(
-    _weibull_pdf,
-    _weibull_sf,
-    lambda x: (1.28 / max(float(np.log(x).std()), 0.01), 1.3),
+class Hyperexponential(Family):
+    """Mixture of exponentials: S(x) = sum of weight_k exp(-x / scale_k).
+
+    Each `weight` is the share of values of a component, each `scale` the mean of the component.
+
+    Examples
+    --------
+    >>> float(Hyperexponential().frozen(np.array([0.9, 60.0, 0.1, 6000.0])).mean())
+    654.0
+    """
+
+    name = "hyperexponential"
+    names = ("weight", "scale")
+    scales = ("share", "positive")
+    sizes = (2, 3)
+
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return the mixture, whose weights are normalised."""
+        weights, scale = theta.reshape(-1, 2).T
+        return Mixture(weights / weights.sum(), exponential_components(scale))
+
+    def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:
+        """Return weight and scale of each component, by expectation maximisation."""
+        return fit_exponentials(sample, size, start)
+
+
+class LogNormalMixture(Family):
+    """Mixture of log-normals: log x is normal with mean mu_k and sd sigma_k, with weight_k.
+
+    Each `weight` is the share of values of a component, whose median is exp(`mu`).
+
+    Examples
+    --------
+    >>> theta = np.array([0.5, np.log(60.0), 1.0, 0.5, np.log(6000.0), 1.0])
+    >>> round(float(LogNormalMixture().frozen(theta).median()))
+    600
+    """
+
+    name = "lognormal_mixture"
+    names = ("weight", "mu", "sigma")
+    scales = ("share", "real", "positive")
+    sizes = (2, 3)
+
+    def frozen(self, theta: Floats) -> Continuous:
+        """Return the mixture, whose weights are normalised."""
+        weights, mu, sigma = theta.reshape(-1, 3).T
+        return Mixture(weights / weights.sum(), lognormal_components(mu, sigma))
+
+    def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:
+        """Return weight, mu and sigma of each component, by expectation maximisation."""
+        return fit_lognormals(sample, size, start)
+
+
+_FAMILIES = (
+    *(Exponential(), Weibull(), LogNormal(), Gamma(), Lomax(), Pareto()),
+    *(Hyperexponential(), LogNormalMixture()),
 )
-_gamma = _maximum_likelihood(
-    _gamma_pdf,
-    _gamma_sf,
-    lambda x: (0.5 / max(float(np.log(x.mean())), 0.01), float(x.mean())),
-)
-_lomax = _maximum_likelihood(_lomax_pdf, _lomax_sf, lambda x: (1.5, float(2 * np.median(x))))
-_censored_lognormal = _maximum_likelihood(
-    _lognormal_pdf, _lognormal_sf, lambda x: (max(float(np.log(x).std()), 0.01), 1.0)
-)
-
-
-def _lognormal(x: Lifetimes, size: int, start: Floats | None) -> Floats:
-    if not x.running.size:
-        log_x = np.log(x.values)
-        return np.array([log_x.mean(), max(float(log_x.std()), 1e-9)])
-    near = None if start is None else np.array([start[1], np.exp(start[0])])
-    sigma, scale = _censored_lognormal(x, size, near)
-    return np.array([np.log(scale), sigma])
-
-
-def _pareto(x: Lifetimes, _: int, _start: Floats | None) -> Floats:
-    low = x.values[0]
-    return np.array([x.ended.size / np.log(x.values / low).sum(), low])
-
-
-def _lognormals(theta: Floats) -> Continuous:
-    weights, mu, sigma = theta.reshape(-1, 3).T
-    return Mixture(weights / weights.sum(), lognormal_components(mu, sigma))
-
-
-def _exponentials(theta: Floats) -> Continuous:
-    weights, scale = theta.reshape(-1, 2).T
-    return Mixture(weights / weights.sum(), exponential_components(scale))
-
-
-FAMILIES: dict[str, Family] = {
-    f.name: f
-    for f in (
-        Family(
-            "exponential", ("scale",), ("positive",),
-            lambda t: scipy.stats.expon(scale=t[0]), _exponential,
-        ),
-        Family(
-            "weibull", ("shape", "scale"), ("positive", "positive"),
-            lambda t: scipy.stats.weibull_min(t[0], scale=t[1]), _weibull,
-        ),
-        Family(
-            "lognormal", ("mu", "sigma"), ("real", "positive"),
-            lambda t: scipy.stats.lognorm(t[1], scale=np.exp(t[0])), _lognormal,
-        ),
-        Family(
-            "gamma", ("shape", "scale"), ("positive", "positive"),
-            lambda t: scipy.stats.gamma(t[0], scale=t[1]), _gamma,
-        ),
-        Family(
-            "lomax", ("shape", "scale"), ("positive", "positive"),
-            lambda t: scipy.stats.lomax(t[0], scale=t[1]), _lomax,
-        ),
-        Family(
-            "pareto", ("shape", "minimum"), ("positive", "positive"),
-            lambda t: scipy.stats.pareto(t[0], scale=t[1]), _pareto,
-        ),
-        Family(
-            "hyperexponential", ("weight", "scale"), ("share", "positive"),
-            _exponentials, fit_exponentials, sizes=(2, 3),
-        ),
-        Family(
-            "lognormal_mixture", ("weight", "mu", "sigma"), ("share", "real", "positive"),
-            _lognormals, fit_lognormals, sizes=(2, 3),
-        ),
-    )
-}  # fmt: skip
+FAMILIES: dict[str, Family] = {family.name: family for family in _FAMILIES}
 """Parametric families by name."""

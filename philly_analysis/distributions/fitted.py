@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.frozen import Continuous, PositiveDistribution, probabilities
-from philly_analysis.errors import ArgumentError, SuggestsNames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +18,7 @@ _POINTS = 400
 _ENDS = (0.001, 0.999)
 
 
-class FittedDistribution(PositiveDistribution, SuggestsNames):
+class FittedDistribution(PositiveDistribution):
     """A distribution fitted to positive values, with the methods of a frozen SciPy one."""
 
     __slots__ = ()
@@ -99,12 +98,7 @@ class FittedDistribution(PositiveDistribution, SuggestsNames):
         ax
             Axes to draw into; None: a new figure.
         **line
-            Passed to ``Axes.plot``: ``label``, ``color`` and others.
-
-        Raises
-        ------
-        ArgumentError
-            A line has no such property.
+            Properties of the line, which ``Axes.plot`` takes: ``label``, ``color`` and others.
         """
         from philly_analysis.results import figures
 
@@ -114,10 +108,7 @@ class FittedDistribution(PositiveDistribution, SuggestsNames):
         low, high = (float(self.ppf(q)) for q in _ENDS)
         x = np.geomspace(max(low, 1e-3), high, _POINTS)
         label = line.pop("label", f"model  n={self.n:,}" if new else None)
-        try:
-            [drawn] = ax.plot(x, 100 * self.cdf(x), label=label, **line)
-        except AttributeError as error:
-            raise ArgumentError(f"plot(): {error}. Use ax.set(…) for properties of axes.") from None
+        [drawn] = ax.plot(x, 100 * self.cdf(x), label=label, **line)
         seen = np.asarray(self.observed)
         levels = np.arange(1, seen.size + 1)
         label = "data" if new else None

@@ -13,7 +13,8 @@ from philly_analysis.distributions.distribution import (
     observed_quantiles,
 )
 from philly_analysis.distributions.empirical import fit_empirical
-from philly_analysis.distributions.families import FAMILIES, Family
+from philly_analysis.distributions.families import FAMILIES
+from philly_analysis.distributions.family import Family
 from philly_analysis.distributions.goodness import (
     KOLMOGOROV_5PCT,
     ks_distance,

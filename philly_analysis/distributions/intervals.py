@@ -8,7 +8,8 @@ import scipy.special as special
 from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.design_effect import effective_size, intracluster_correlation
 from philly_analysis.distributions.distribution import Distribution, Parameter
-from philly_analysis.distributions.families import FAMILIES, Scale
+from philly_analysis.distributions.families import FAMILIES
+from philly_analysis.distributions.family import Scale
 from philly_analysis.distributions.frozen import Continuous
 from philly_analysis.distributions.goodness import log_likelihood
 from philly_analysis.distributions.lifetimes import Lifetimes

@@ -2,4 +2,4 @@
 
 from philly_analysis.exports.request import ExportOptions
 from philly_analysis.exports.sidecar import Exported
-from philly_analysis.exports.writer import export, list_formats, validate
+from philly_analysis.exports.writer import export, list_formats

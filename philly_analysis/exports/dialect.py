@@ -80,7 +80,7 @@ class Dialect:
 def read_dialects(name: str) -> list[Dialect]:
     """Return the dialects in a format's description, the default first."""
     description = tomllib.loads((_FORMATS / f"{name}.toml").read_text("utf-8"))
-    layouts = {k: Layout.of(**table) for k, table in description.get("layouts", {}).items()}
+    layouts = {k: Layout(**table) for k, table in description.get("layouts", {}).items()}
     dialects = []
     for dialect, table in description["dialects"].items():
         files = table.pop("files", {FILE: dialect} if dialect in layouts else {})

@@ -5,8 +5,6 @@ from urllib.parse import quote
 import polars as pl
 
 _UNCHANGED = r"^[A-Za-z0-9_.~:/-]*$"
-PLAIN_NAME = r"[A-Za-z0-9_.~:/%-]+"
-"""Pattern of the names that :func:`plain_names` returns."""
 
 
 def plain_names(names: pl.Series) -> pl.Series:

@@ -13,7 +13,7 @@ from shlex import quote
 from string import Template
 
 from philly_analysis import atomic
-from philly_analysis.errors import ExportError, SuggestsNames, file_errors
+from philly_analysis.errors import ExportError, file_errors
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Digest, digests
 from philly_analysis.workload import UNKNOWN, Cluster, Demand
@@ -40,7 +40,7 @@ class RunWith:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported(SuggestsNames):
+class Exported:
     """What an export wrote, and what a reader of its numbers must know.
 
     Attributes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from philly_analysis.errors import ExportError, UnknownNameError, file_errors
+from philly_analysis.errors import ExportError, UnknownNameError
 from philly_analysis.exports.codec import Accepted, Format
 from philly_analysis.exports.estimates import MEANING
 from philly_analysis.exports.formats.batsim import BATSIM
@@ -46,8 +46,6 @@ FORMATS: dict[str, Format] = {f.name: f for f in _FORMATS}
 LEAST_ACCEPTED = 0.99
 """Share of jobs and of GPU time that a program must accept, or the export is refused."""
 
-_VIOLATIONS_SHOWN = 5
-
 
 def export(
     workload: Workload | TraceLike,
@@ -71,13 +69,8 @@ def export(
     ):
         if dialect.folder:
             new.mkdir()
-        notes = codec.write(request, new)
-        if found := codec.validate(dialect, new, request.throughputs):
-            raise ExportError(
-                f"{workload.name} cannot be written for {dialect}: "
-                + "; ".join(found[:_VIOLATIONS_SHOWN])
-            )
-        accepted = codec.accepted(request, new)
+        written = codec(request, new)
+        accepted, notes = written.accepted, written.notes
         if not options.partial:
             _refuse(request, accepted)
         timed, estimates = dialect.timed, request.estimates
@@ -139,27 +132,6 @@ def list_formats() -> pd.DataFrame:
         for d in f.dialects
     ]
     return pd.DataFrame(rows, columns=columns)
-
-
-def validate(
-    file: str | Path,
-    format: str,  # noqa: A002 - the word users type
-    *,
-    dialect: str | None = None,
-    throughputs: str | Path | None = None,
-) -> list[str]:
-    """Return the violations of a format's rules in an exported file; empty: none.
-
-    Raises
-    ------
-    ExportError
-        There is no such file.
-    """
-    chosen = _format(format)
-    described = chosen.dialect(dialect)
-    speeds = Path(throughputs) if throughputs else None
-    with file_errors(ExportError, f"{file} cannot be read"):
-        return chosen.codecs[described.name].validate(described, Path(file), speeds)
 
 
 def _format(name: str) -> Format:

@@ -129,14 +129,14 @@ def _batches(texts: Iterable[str | bytes]) -> Iterator[list[str | bytes]]:
 
 
 def _classify(text: Text, hinted: list[Hinted]) -> Failure:
-    tracebacks = Tracebacks(text, (found.at for found in hinted))
+    tracebacks = Tracebacks(text, (hint.at for hint in hinted))
     matched = list(find_evidence(text, hinted, tracebacks))
     evidence, benign = _weigh(matched, text)
-    ordered = sorted(evidence.values(), key=lambda found: found.preference)
-    last = {each.rule.id: each.piece for each in matched}
-    found = next((each for each in ordered if not _goes_on(each, ordered, last, text)), None)
-    root = _explained(found, ordered, text) if found else None
-    if root is None or all(each.rank == RANKS["warning"] for each in ordered):
+    ordered = sorted(evidence.values(), key=lambda one: one.preference)
+    last = {one.rule.id: one.piece for one in matched}
+    best = next((one for one in ordered if not _goes_on(one, ordered, last, text)), None)
+    root = _explained(best, ordered, text) if best else None
+    if root is None or all(one.rank == RANKS["warning"] for one in ordered):
         benign, root = benign or bool(ordered) or _progressed(text, 0), None
     elif _completed(root, _last(matched) + 1, text):
         benign, root = True, None
@@ -162,62 +162,62 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
 
 
 def _goes_on(
-    found: Evidence, others: Iterable[Evidence], last: Mapping[str, int], text: Text
+    evidence: Evidence, others: Iterable[Evidence], last: Mapping[str, int], text: Text
 ) -> bool:
     """Whether a program goes on after a suspicion or warning, a script after a failing line.
 
     A program that is ended from outside, or by another exception, went on after any line that
     precedes regular output.
     """
-    at = last[found.rule.id]
+    at = last[evidence.rule.id]
     ended = any(last[o.rule.id] > at + TAIL_LINES and _ends_run(o) for o in others)
     if ended and _resumed(at + 1, text):
         return True
-    doubtful = found.rule.role == "suspicion" or found.rank == RANKS["warning"]
-    if doubtful and _progressed(text, found.piece):
+    doubtful = evidence.rule.role == "suspicion" or evidence.rank == RANKS["warning"]
+    if doubtful and _progressed(text, evidence.piece):
         return True
-    if found.rank > RANKS["suspicion"] or not is_script_line(text.pieces[found.piece]):
+    if evidence.rank > RANKS["suspicion"] or not is_script_line(text.pieces[evidence.piece]):
         return False
     causes = [
         other
         for other in others
-        if other.piece > found.piece or other.rank == RANKS["interruption"]
+        if other.piece > evidence.piece or other.rank == RANKS["interruption"]
     ]
-    after = sum(not piece.isspace() for piece in text.pieces[found.piece + 1 :] if piece)
-    if not causes and found.rank < RANKS["suspicion"] and after >= SCRIPT_LINES:
+    after = sum(not piece.isspace() for piece in text.pieces[evidence.piece + 1 :] if piece)
+    if not causes and evidence.rank < RANKS["suspicion"] and after >= SCRIPT_LINES:
         return True
-    return _progressed(text, found.piece) or any(
+    return _progressed(text, evidence.piece) or any(
         other.rank <= RANKS["interruption"] and not is_script_line(text.pieces[other.piece])
         for other in causes
     )
 
 
-def _ends_run(found: Evidence) -> bool:
+def _ends_run(evidence: Evidence) -> bool:
     """Whether evidence shows how a run ended: from outside, or by a failure of its own."""
-    if found.rule.role in _FROM_OUTSIDE:
+    if evidence.rule.role in _FROM_OUTSIDE:
         return True
-    return 0 <= found.rank <= RANKS["implicit"] and found.rule.reason not in CONSEQUENCES
+    return 0 <= evidence.rank <= RANKS["implicit"] and evidence.rule.reason not in CONSEQUENCES
 
 
 def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Evidence:
     """Return the line that explains an exception of general cause, among the lines after it."""
     lines = MESSAGE_LINES
     if root.rule.role in ("implicit", "suspicion") and root.rule.reason == UNKNOWN_EXCEPTION:
-        known = CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
+        unexplaining = CONSEQUENCES | {UNKNOWN_EXCEPTION, NO_SIGNATURE}
     elif root.rule.level == "general rule" and text.pieces[root.piece].rstrip().endswith(":"):
-        known = frozenset({root.rule.reason, NO_SIGNATURE, UNKNOWN_EXCEPTION})
+        unexplaining = frozenset({root.rule.reason, NO_SIGNATURE, UNKNOWN_EXCEPTION})
     elif root.rule.id == "import_error":
-        known = _BUT_LIBRARIES
+        unexplaining = _BUT_LIBRARIES
     elif root.rule.id == "mpich_fatal":
-        known, lines = _BUT_CONNECTIONS, STACK_LINES
+        unexplaining, lines = _BUT_CONNECTIONS, STACK_LINES
     else:
         return root
     explains = (
-        found
-        for found in others
-        if root.piece < found.piece <= root.piece + lines
-        and found.rank == root.rank
-        and found.rule.reason not in known
+        other
+        for other in others
+        if root.piece < other.piece <= root.piece + lines
+        and other.rank == root.rank
+        and other.rule.reason not in unexplaining
     )
     return next(explains, root)
 
@@ -228,23 +228,23 @@ def _weigh(matched: list[Evidence], text: Text) -> tuple[dict[str, Evidence], bo
     recovered: list[Evidence] = []
     benign = ended = False
     crashed = _crashed_ranks(matched, text)
-    for found in matched:
-        if found.rule.role == "benign":
+    for match in matched:
+        if match.rule.role == "benign":
             benign = True
             continue
-        ended = ended or found.rule.role == "cascade"
-        if found.rule.role == "symptom" and found.rule.reason == LOST_CONNECTION:
-            own = rank_of(text.pieces[found.piece])
-            if ended or (own and crashed - {own}):
-                found = replace(found, rank=RANKS["consequence"])
-        if _is_better(found, evidence.get(found.rule.id), text):
-            if found.recovered:
-                recovered.append(found)
+        ended = ended or match.rule.role == "cascade"
+        if match.rule.role == "symptom" and match.rule.reason == LOST_CONNECTION:
+            rank = rank_of(text.pieces[match.piece])
+            if ended or (rank and crashed - {rank}):
+                match = replace(match, rank=RANKS["consequence"])
+        if _is_better(match, evidence.get(match.rule.id), text):
+            if match.recovered:
+                recovered.append(match)
             else:
-                evidence[found.rule.id] = found
-    for found in recovered:
-        if _failed_again(found, evidence.values()):
-            evidence[found.rule.id] = replace(found, rank=RANKS["root"])
+                evidence[match.rule.id] = match
+    for match in recovered:
+        if _failed_again(match, evidence.values()):
+            evidence[match.rule.id] = replace(match, rank=RANKS["root"])
     return evidence, benign or bool(recovered)
 
 
@@ -254,11 +254,11 @@ def _crashed_ranks(matched: list[Evidence], text: Text) -> set[str]:
     return {rank for f in reports for rank in _REPORTED_RANK.findall(text.pieces[f.piece])}
 
 
-def _is_better(found: Evidence, before: Evidence | None, text: Text) -> bool:
+def _is_better(match: Evidence, before: Evidence | None, text: Text) -> bool:
     """Whether evidence of a rule outranks earlier evidence, as any does a line of a script."""
-    if before is None or found.rank != before.rank:
-        return before is None or found.rank < before.rank
-    is_line, was_line = (is_script_line(text.pieces[each.piece]) for each in (found, before))
+    if before is None or match.rank != before.rank:
+        return before is None or match.rank < before.rank
+    is_line, was_line = (is_script_line(text.pieces[either.piece]) for either in (match, before))
     return was_line and not is_line
 
 
@@ -273,11 +273,11 @@ def _events(
     text: Text, matched: list[Evidence], root: Evidence | None, tracebacks: Tracebacks
 ) -> tuple[Event, ...]:
     """Describe the root, the first match of each other rule, and ignored exceptions, by line."""
-    found: dict[int, Event] = {}
+    events: dict[int, Event] = {}
 
     def add(at: int, part: Part, rule: Signature | None, around: Traceback | None) -> None:
-        if at not in found and len(found) < MOST_EVENTS:
-            found[at] = describe(text, at, part, rule, around)
+        if at not in events and len(events) < MOST_EVENTS:
+            events[at] = describe(text, at, part, rule, around)
 
     if root:
         add(root.piece, "root", root.rule, root.around)
@@ -292,15 +292,15 @@ def _events(
     for at in sorted(tracebacks.ignored):
         if tracebacks.is_headline(at):
             add(at, "noise", None, Traceback(at, at))
-    return tuple(found[at] for at in sorted(found))
+    return tuple(events[at] for at in sorted(events))
 
 
 def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
     """Whether more evidence of a failure follows a recovery within a few lines."""
     return any(
-        found.rank >= RANKS["implicit"]
-        and recovered.piece < found.piece <= recovered.piece + RELAPSE_LINES
-        for found in evidence
+        later.rank >= RANKS["implicit"]
+        and recovered.piece < later.piece <= recovered.piece + RELAPSE_LINES
+        for later in evidence
     )
 
 

@@ -60,8 +60,8 @@ def texts_of(lines: Lines) -> Iterator[Text]:
         if tail:
             from_end = pl.col("index").cum_count(reverse=True).over("text")
             pieces = pieces.filter(from_end <= TAIL_LINES)
-        found = pieces.filter(pl.col("piece").str.contains(contexts()[context]))
-        return found["index"].to_list()
+        matching = pieces.filter(pl.col("piece").str.contains(contexts()[context]))
+        return matching["index"].to_list()
 
     pieces = lines.table["piece"].to_list()
     for start, end in pairwise(lines.starts):

@@ -78,5 +78,5 @@ def describe(
 
 def _kind_of(piece: str) -> str:
     head = piece[:LONGEST_LINE_CHARS]
-    found = (kind for kind, pattern in _KINDS.items() if pattern.search(head))
-    return next(found, "program")
+    kinds = (kind for kind, pattern in _KINDS.items() if pattern.search(head))
+    return next(kinds, "program")

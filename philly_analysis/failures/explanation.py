@@ -28,30 +28,32 @@ def sentences(failures: list[tuple[str, Failure]]) -> list[str]:
     failures
         Name and verdict of each output.
     """
-    found = []
+    sentences = []
     if len(failures) <= EXPLAINED:
         for file, failure in failures:
-            found += _explain(file, failure)
+            sentences += _explain(file, failure)
     reasons = dict.fromkeys(f.reason for _, f in failures if f.reason != NO_SIGNATURE)
-    return found + [f"{reason}, usually mended so: {advice_of(reason)}" for reason in reasons]
+    return sentences + [f"{reason}, usually mended so: {advice_of(reason)}" for reason in reasons]
 
 
 def _explain(file: str, failure: Failure) -> list[str]:
-    found = [
+    sentences = [
         f"{file}: {_part(event)}, line {event.line_number:,}: {_line(event)}"
         for event in failure.events
         if event.part != "noise"
     ]
     noise = [f"{event.line_number:,}" for event in failure.events if event.part == "noise"]
     if noise:
-        found.append(f"{file}: noise in line{'s' if len(noise) > 1 else ''} {', '.join(noise)}.")
+        sentences.append(
+            f"{file}: noise in line{'s' if len(noise) > 1 else ''} {', '.join(noise)}."
+        )
     if failure.confidence < SURE:
         also = f"; also possible: {', '.join(failure.alternatives)}" if failure.alternatives else ""
-        found.append(
+        sentences.append(
             f"{file}: {_UNSURE[failure.level]}; {failure.confidence:.0%} of such verdicts are "
             f"right{also}."
         )
-    return found
+    return sentences
 
 
 def _part(event: Event) -> str:

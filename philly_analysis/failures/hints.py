@@ -29,29 +29,33 @@ def find_hinted(lines: Lines) -> list[list[Hinted]]:
 
     hints, piece = list(rules_by_hint()), pl.col("piece").str
     # lower-casing the text is faster than a search that ignores case
-    found = lines.table.select("index", "text", piece.to_lowercase())
-    if len(found) > 2 * HINTED_LINES:
-        found = found.filter(piece.contains_any(hints))
-        found = found.filter(_ends(pl.lit(HINTED_LINES)).over("text"))
-    found = found.select(
+    candidates = lines.table.select("index", "text", piece.to_lowercase())
+    if len(candidates) > 2 * HINTED_LINES:
+        candidates = candidates.filter(piece.contains_any(hints))
+        candidates = candidates.filter(_ends(pl.lit(HINTED_LINES)).over("text"))
+    candidates = candidates.select(
         "index", "text", hints=piece.extract_many(hints, overlapping=True), chars=piece.len_chars()
     ).filter(pl.col("hints").list.len() > 0)
     words = pl.col("hints")
-    if found["chars"].sum() > REPETITIVE_CHARS * len(found):
+    if candidates["chars"].sum() > REPETITIVE_CHARS * len(candidates):
         words = words.list.eval(pl.element().unique().sort())
-    found = found.with_columns(kind=pl.concat_str("text", words.list.join("\n"), separator=" "))
-    found = found.filter(_ends(pl.lit(ALIKE_LINES), pl.col("chars")).over("kind"))
-    if len(found) > MOST_LINES:
+    candidates = candidates.with_columns(
+        kind=pl.concat_str("text", words.list.join("\n"), separator=" ")
+    )
+    candidates = candidates.filter(_ends(pl.lit(ALIKE_LINES), pl.col("chars")).over("kind"))
+    if len(candidates) > MOST_LINES:
         of_each = (MOST_LINES // (2 * pl.col("kind").n_unique())).clip(1)
-        found = found.with_columns(
+        candidates = candidates.with_columns(
             pl.when(pl.len() > MOST_LINES).then(of_each).over("text").alias("lines")
         )
         kept = pl.col("lines").is_null() | _ends(pl.col("lines")).over("kind")
-        found = found.filter(kept)
-    found = found.with_columns(piece=lines.pieces.gather(found["index"]))
+        candidates = candidates.filter(kept)
+    candidates = candidates.with_columns(piece=lines.pieces.gather(candidates["index"]))
     hinted: list[list[Hinted]] = [[] for _ in lines.starts[1:]]
-    for text, index, original, each in found.select("text", "index", "piece", "hints").iter_rows():
-        hinted[text].append(Hinted(index - lines.starts[text], original, frozenset(each)))
+    for text, index, original, words_hinted in candidates.select(
+        "text", "index", "piece", "hints"
+    ).iter_rows():
+        hinted[text].append(Hinted(index - lines.starts[text], original, frozenset(words_hinted)))
     return hinted
 
 
@@ -65,10 +69,10 @@ def _ends(lines: "pl.Expr", chars: "pl.Expr | None" = None) -> "pl.Expr":
     """Select the first and the last rows of a group, of limited characters."""
     import polars as pl
 
-    found = []
+    ends = []
     for back in (False, True):
         end = pl.col("index").cum_count(reverse=back) <= lines
         if chars is not None:
             end &= chars.cum_sum(reverse=back) <= ALIKE_CHARS
-        found.append(end)
-    return pl.any_horizontal(found)
+        ends.append(end)
+    return pl.any_horizontal(ends)

@@ -150,8 +150,8 @@ def message(piece: str) -> str:
 
 def without_bar(piece: str) -> str:
     """Strip a progress bar, after which another writer went on in the same line."""
-    found = _BAR.match(piece) if "%|" in piece else None
-    return piece[found.end() :] if found else piece
+    match = _BAR.match(piece) if "%|" in piece else None
+    return piece[match.end() :] if match else piece
 
 
 def is_input(piece: str) -> bool:
@@ -172,15 +172,15 @@ def is_script_line(piece: str) -> bool:
 
 def rank_of(piece: str) -> str:
     """Return the rank or process that a launcher names before a line, or ""."""
-    found = _RANK.match(piece)
-    return next(filter(None, found.groups()), "") if found else ""
+    match = _RANK.match(piece)
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 def _end_of_prefixes(piece: str) -> int:
     start = len(piece) - len(without_bar(piece))
     for _ in range(5):
-        found = _PREFIX.match(piece, start)
-        if found is None:
+        match = _PREFIX.match(piece, start)
+        if match is None:
             break
-        start = found.end()
+        start = match.end()
     return start

@@ -19,13 +19,13 @@ class Mask(NamedTuple):
 def masks() -> tuple[Mask, ...]:
     """Read ``masks.toml``: the masks in the order in which they are applied."""
     rules = tomllib.loads(Path(__file__).with_name("masks.toml").read_text("utf-8"))
-    found = []
+    compiled = []
     for rule in rules["mask"]:
         pattern = "".join(rule["pattern"])
         for name, fragment in rules["fragments"].items():
             pattern = pattern.replace("{{" + name + "}}", "".join(fragment))
-        found.append(Mask(rule["kind"], re.compile(pattern), rule["replacement"]))
-    return tuple(found)
+        compiled.append(Mask(rule["kind"], re.compile(pattern), rule["replacement"]))
+    return tuple(compiled)
 
 
 def mask(text: str) -> str:

@@ -129,13 +129,13 @@ def _with_exceptions(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -
     exceptions = {
         block.quoted if block.raised else block.exception for block in tracebacks.found.values()
     } - {-1}
-    seen = {found.at for found in hinted}
+    seen = {hint.at for hint in hinted}
     named = [Hinted(at, text.pieces[at], frozenset()) for at in exceptions - seen]
-    for found in sorted((*hinted, *named)) if named else hinted:
-        if found.at in exceptions:
-            yield found._replace(hints=found.hints | EXCEPTION_HINT)
+    for hint in sorted((*hinted, *named)) if named else hinted:
+        if hint.at in exceptions:
+            yield hint._replace(hints=hint.hints | EXCEPTION_HINT)
         else:
-            yield found
+            yield hint
 
 
 def _fits(rule: Signature, raised: Traceback | None) -> bool:

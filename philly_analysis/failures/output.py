@@ -5,7 +5,6 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
-from io import TextIOBase
 from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,8 +102,9 @@ def classify_outputs(outputs: Iterable[Output]) -> Iterator[Failure]:
 
 
 def classify(
-    outputs: str | Path | Iterable[str | Path],
+    outputs: str | Path | Iterable[str | Path] = (),
     *,
+    text: str | Iterable[str] = (),
     events: bool = False,
     suggest: bool = False,
     taxonomies: bool = False,
@@ -114,8 +114,9 @@ def classify(
     Parameters
     ----------
     outputs
-        Output of failed runs, one or several: paths of files or folders, or text. A string is
-        text if it has a line break, or a space and no file of that name exists.
+        Files with the output of failed runs, or folders of files.
+    text
+        Output of failed runs as text: one text, or several.
     events
         Return the events in the outputs, instead of the verdicts.
     suggest
@@ -126,7 +127,7 @@ def classify(
     Returns
     -------
     Result
-        One row per output: file (``text 1`` and so on of text), reason, tiers, fine, rule,
+        One row per output: file (``text 1`` and so on for text), reason, tiers, fine, rule,
         line_number, line (masked), level, confidence (0 to 1), alternatives. With `events` one row
         per event: file, and the fields of :class:`philly_analysis.failures.events.Event`, masked.
         With `suggest` see :func:`philly_analysis.failures.suggest.count_lines`.
@@ -136,12 +137,13 @@ def classify(
     InputError
         A file is missing or cannot be opened, or a folder is a trace and `suggest` is false.
     """
-    if isinstance(outputs, TextIOBase):
-        outputs = [outputs.read() + "\n"]
-    each = [outputs] if isinstance(outputs, str | Path) else list(outputs)
+    paths = [Path(outputs)] if isinstance(outputs, str | Path) else list(map(Path, outputs))
+    texts = [text] if isinstance(text, str) else list(text)
+    if not paths and not texts:
+        raise InputError("there is no output: name files or folders, or give text.")
     if suggest:
-        return _suggest(each)
-    named, read = tee(pair for i, one in enumerate(each, 1) for pair in _read(one, i))
+        return _suggest(paths, texts)
+    named, read = tee(_read(paths, texts))
     verdicts = classify_outputs(output for _, output in read)
     failures = list(zip((name for name, _ in named), verdicts, strict=True))
     matched = sum(bool(f.rule) for _, f in failures)
@@ -186,44 +188,34 @@ def _events_table(failures: list[tuple[str, Failure]]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def _suggest(each: list[str | Path]) -> Result:
-    found: list[tuple[str, str]] = []
-    for number, one in enumerate(each, 1):
-        if not (isinstance(one, str) and _is_text(one)) and is_trace(Path(one)):
-            with Trace(one) as trace:
-                found += unexplained_of(trace)
-            continue
-        outputs, texts = tee(output for _, output in _read(one, number))
-        for output, failure in zip(outputs, classify_outputs(texts), strict=True):
-            if failure.level in ("general rule", "guess"):
-                found.append((failure.reason, mask(failure.line)))
-            elif failure.level == "none":
-                found.append((failure.reason, mask(last_lines(decode(output.text)))))
-    return count_lines(found)
+def _suggest(paths: list[Path], texts: list[str]) -> Result:
+    unexplained: list[tuple[str, str]] = []
+    traces = [path for path in paths if is_trace(path)]
+    for path in traces:
+        with Trace(path) as trace:
+            unexplained += unexplained_of(trace)
+    files = [path for path in paths if path not in traces]
+    outputs, copies = tee(output for _, output in _read(files, texts))
+    for output, failure in zip(outputs, classify_outputs(copies), strict=True):
+        if failure.level in ("general rule", "guess"):
+            unexplained.append((failure.reason, mask(failure.line)))
+        elif failure.level == "none":
+            unexplained.append((failure.reason, mask(last_lines(decode(output.text)))))
+    return count_lines(unexplained)
 
 
-def _read(output: str | Path, number: int) -> Iterator[tuple[str, Output]]:
-    """Yield the name and the content of a text, a file, or each file of a folder in order."""
-    if isinstance(output, str) and _is_text(output):
-        yield f"text {number}", Output(output.encode("utf-8", "replace"))
-        return
-    path = Path(output)
-    if is_trace(path):
-        raise InputError(
-            f"{path} is a trace: give the output of failed runs, or suggest=True for the lines of "
-            "the trace that no signature explains"
-        )
-    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-    if not files:
-        raise InputError(f"{path} has no files: give the output of failed runs.")
-    for file in files:
-        yield str(file), read_output(file)
-
-
-def _is_text(output: str) -> bool:
-    if "\n" in output:
-        return True
-    try:
-        return " " in output.strip() and not Path(output).exists()
-    except OSError:  # too long for a file's name
-        return True
+def _read(paths: list[Path], texts: list[str]) -> Iterator[tuple[str, Output]]:
+    """Yield name and content of each file, of each folder's files by name, and of each text."""
+    for path in paths:
+        if is_trace(path):
+            raise InputError(
+                f"{path} is a trace: give the output of failed runs, or suggest=True for the lines "
+                "of the trace that no signature explains"
+            )
+        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+        if not files:
+            raise InputError(f"{path} has no files: give the output of failed runs.")
+        for file in files:
+            yield str(file), read_output(file)
+    for number, text in enumerate(texts, 1):
+        yield f"text {number}", Output(text.encode("utf-8", "replace"))

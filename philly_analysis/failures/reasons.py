@@ -37,8 +37,8 @@ _BY_NAME = {reason.name: reason for reason in REASONS}
 
 def advice_of(reason: str) -> str:
     """Return what usually mends a reason, with the address of a page on it."""
-    found = _BY_NAME[reason]
-    return f"{found.advice} ({found.source})" if found.source else found.advice
+    entry = _BY_NAME[reason]
+    return f"{entry.advice} ({entry.source})" if entry.source else entry.advice
 
 
 def tiers_of(reason: str) -> tuple[Tier, ...]:

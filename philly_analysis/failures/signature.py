@@ -92,8 +92,8 @@ def contexts() -> dict[str, str]:
     They are written for polars' regex engine, which searches many lines in linear time; word
     boundaries are ASCII for any text.
     """
-    found = _read("signatures/contexts")
-    return {name: "(?i)" + text.replace(r"\b", r"(?-u:\b)") for name, text in found.items()}
+    texts = _read("signatures/contexts")
+    return {name: "(?i)" + text.replace(r"\b", r"(?-u:\b)") for name, text in texts.items()}
 
 
 @cache

@@ -211,14 +211,14 @@ class Tracebacks:
 
     def _message(self, block: Traceback, rank: str) -> list[int]:
         """Return the indented pieces that continue an exception's message."""
-        found = []
+        lines = []
         for at in range(block.last + 1, min(block.last + 1 + MESSAGE_LINES, len(self._pieces))):
             piece = self._pieces[at]
             if rank_of(piece) != rank or not unprefixed(piece)[:1].isspace():
                 break
-            found.append(at)
-        block.last = found[-1] if found else block.last
-        return found
+            lines.append(at)
+        block.last = lines[-1] if lines else block.last
+        return lines
 
     def _quiet(self, first: int) -> bool:
         head = self._pieces[first].partition(_HEADER)[0]

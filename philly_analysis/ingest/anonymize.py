@@ -97,8 +97,8 @@ class Pseudonyms:
     @cached_property
     def _quotable(self) -> list[str]:
         """Names hashed so far that a sentence may contain, longest first."""
-        found = (n for n in self._hashes if len(n) >= _SHORTEST_NAME and not n.isdecimal())
-        return sorted(found, key=len, reverse=True)
+        names = (n for n in self._hashes if len(n) >= _SHORTEST_NAME and not n.isdecimal())
+        return sorted(names, key=len, reverse=True)
 
 
 def anonymize(folder: Path, manifest: Manifest, key: bytes) -> Manifest:

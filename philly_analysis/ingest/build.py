@@ -48,7 +48,7 @@ def build_trace(
     failures: FailureOutput | None,
     telemetry: Telemetry | None,
     quotas: Mapping[str, int] | None,
-    executor: Executor | None,
+    executor: Executor,
 ) -> Manifest:
     """Write the files of a trace to the store's folder.
 
@@ -134,10 +134,10 @@ def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
         raise TraceError(f"{out} cannot be written: {reason}") from None
 
 
-def _add_quotas(made: Manifest, store: RawStore, given: Mapping[str, int] | None) -> Manifest:
+def _add_quotas(made: Manifest, store: RawStore, new: Mapping[str, int] | None) -> Manifest:
     """Write the given quotas, or those of an earlier ingest, and add them to a manifest."""
-    quotas = dict(given or {})
-    if given is None:
+    quotas = dict(new or {})
+    if new is None:
         for file in store.files(VIRTUAL_CLUSTERS.name):
             quotas |= {row["vc"]: row["gpus"] for row in pq.read_table(file).to_pylist()}
     if not quotas:
@@ -159,9 +159,9 @@ def _files(store: RawStore) -> dict[str, tuple[str, ...]]:
         return new
     folder = store.folder.relative_to(store.trace)
     files = {t.name: store.before.files.get(t.name, ()) for t in TABLES.values() if t.streamed}
-    for name, found in new.items():
-        files[name] = (*files.get(name, ()), *((folder / file).as_posix() for file in found))
-    return {name: found for name, found in files.items() if found}
+    for name, paths in new.items():
+        files[name] = (*files.get(name, ()), *((folder / file).as_posix() for file in paths))
+    return {name: paths for name, paths in files.items() if paths}
 
 
 def _check_kept(builder: TraceBuilder, raw: Path) -> None:

@@ -307,8 +307,8 @@ class CsvFile:
                 first, offset = index[entry]
                 file.seek(offset)
                 text = file.read(ends[entry] - offset if entry < len(ends) else -1)
-                found = numbers[nearest == entry]
-                yield from zip(found.tolist(), Block(text).texts(found - first), strict=True)
+                in_block = numbers[nearest == entry]
+                yield from zip(in_block.tolist(), Block(text).texts(in_block - first), strict=True)
 
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())

@@ -16,7 +16,7 @@ from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source_registry import find_source
 from philly_analysis.ingest.telemetry import find_telemetry
 from philly_analysis.ingest.timezones import find_zone
-from philly_analysis.parallel import workers
+from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.progress import step
 from philly_analysis.trace import (
     MANIFEST,
@@ -36,7 +36,7 @@ from philly_analysis.trace import (
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Arguments of :func:`philly_analysis.api.ingest`, which describes them."""
+    """Arguments of :func:`philly_analysis.ingest`, which describes them."""
 
     source: str
     raw: str | Path
@@ -54,7 +54,7 @@ class IngestOptions:
     append: bool = False
     anonymize: str | Path | None = None
     force: bool = False
-    cluster: str | None = None
+    executor: ExecutorLike = None
 
 
 Build = Callable[[RawStore], Manifest]
@@ -100,9 +100,7 @@ def ingest(options: IngestOptions) -> Manifest:
             ),
             telemetry=find_telemetry(readings, options.telemetry_clock),
             quotas=None if options.quotas is None else read_quotas(options.quotas),
-            executor=None
-            if options.cluster is None
-            else stack.enter_context(workers(cluster=options.cluster)),
+            executor=stack.enter_context(open_executor(options.executor)),
         )
         out = Path(options.out)
         folder = stack.enter_context(upload_appended(options.out)) if options.append else out

@@ -126,10 +126,10 @@ Detect = Callable[[Path], Read | None]
 def read_files(
     files: Iterable[Path], *detectors: Detect, begin: Callable[[Path], None] = lambda _: None
 ) -> dict[Path, str]:
-    """Read each file as the first detector finds it, after a call of `begin`.
+    """Read each file by the first detector that recognises the file, after a call of `begin`.
 
-    Each detector runs on all files that are left by those before it, so that a later one may
-    compare a file without a header with files that were read.
+    A detector runs on all files that earlier detectors did not recognise. A later detector may
+    therefore compare a file without a header with files that were read.
 
     Returns
     -------
@@ -137,10 +137,10 @@ def read_files(
         Reason for each file that could not be read.
     """
     refused: dict[Path, str] = {}
-    left = list(files)
+    unread = list(files)
     for detect in detectors:
         unknown = []
-        for file in left:
+        for file in unread:
             try:
                 if read := detect(file):
                     begin(file)
@@ -149,14 +149,22 @@ def read_files(
                     unknown.append(file)
             except InputError as error:
                 refused[file] = str(error)
-        left = unknown
+        unread = unknown
     return refused
 
 
+def _others(files: int) -> str:
+    """Return the sentence on further files that are of another kind."""
+    if not files:
+        return ""
+    nouns = "other file was" if files == 1 else "other files were"
+    return f" ({files:,} {nouns} not recognised either.)"
+
+
 def kind_error(refused: dict[Path, str], kind: str) -> InputError:
-    """Return the error for files that are all of another kind."""
+    """Return the error for files none of which is of the wanted kind."""
     file, reason = next(iter(refused.items()))
-    others = f" ({len(refused) - 1} more files are none either.)" if len(refused) > 1 else ""
+    others = _others(len(refused) - 1)
     return InputError(f"{file} is no {kind}: {reason}{others}")
 
 
@@ -166,7 +174,7 @@ def refuse_lfs_pointers(*paths: Path | None) -> None:
     Raises
     ------
     InputError
-        One of these files, or a file in one of these folders, is such a pointer.
+        A file, or a file in a folder, is a Git LFS pointer.
     """
     for path in filter(None, paths):
         for file in path.rglob("*") if path.is_dir() else [path]:
@@ -190,7 +198,7 @@ def nesting_errors() -> Iterator[None]:
     Raises
     ------
     InputError
-        It is.
+        The JSON is nested too deeply.
     """
     try:
         yield

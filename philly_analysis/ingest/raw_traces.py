@@ -11,7 +11,7 @@ from philly_analysis.trace import MANIFEST, TraceLike, is_address
 
 
 @contextmanager
-def raw_as_trace(given: TraceLike) -> Iterator[TraceLike]:
+def raw_as_trace(trace: TraceLike) -> Iterator[TraceLike]:
     """Yield a given trace, or for raw logs a temporary trace that the block may use.
 
     Parameters
@@ -19,12 +19,12 @@ def raw_as_trace(given: TraceLike) -> Iterator[TraceLike]:
     given
         A trace, or a folder or archive of raw logs of a source that can be detected.
     """
-    if not isinstance(given, str | Path) or is_address(given):
-        yield given
+    if not isinstance(trace, str | Path) or is_address(trace):
+        yield trace
         return
-    raw = Path(given)
+    raw = Path(trace)
     if not raw.exists() or (raw / MANIFEST).is_file():
-        yield given
+        yield trace
         return
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as folder:
         ingest(IngestOptions("auto", raw, Path(folder) / raw.name))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
+from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS, is_log
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.philly.archive import OPTIONAL_FILES
@@ -21,7 +22,10 @@ from philly_analysis.ingest.table import TABLE, mapped_source
 if TYPE_CHECKING:
     import pandas as pd
 
-SOURCES: dict[str, Source] = {s.name: s for s in (PHILLY, PHILLY_MULTIGPU, SLURM, PAI, TABLE)}
+SOURCES: dict[str, Source] = {
+    source.name: source
+    for source in (PHILLY, PHILLY_MULTIGPU, SLURM, PBS, LSF, GRID_ENGINE, PAI, TABLE)
+}
 """The sources of raw logs, by name."""
 
 AUTO = "auto"
@@ -92,10 +96,30 @@ def detect_source(raw: Path) -> str:
         return TABLE.name
     if any(map(_is_sacct, files[:_MOST_FILES])):
         return SLURM.name
+    if names_of_logs := _accounting_logs(files[:_MOST_FILES]):
+        if names_of_logs[1:]:
+            raise InputError(
+                f"{raw} has accounting logs of {' and '.join(names_of_logs)}. Name one of them as "
+                "the source, and give the folder of its files alone."
+            )
+        return names_of_logs[0]
     raise InputError(
-        f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, and no map "
-        "beside a table. Name the source: sources() lists them."
+        f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, no "
+        "accounting log of PBS, LSF or Grid Engine, and no map beside a table. Name the source: "
+        "sources() lists them."
     )
+
+
+def _accounting_logs(files: list[Path]) -> list[str]:
+    """Return the schedulers whose accounting logs are among these files."""
+    names = []
+    for file in files:
+        try:
+            lines = first_lines(file)
+        except InputError:
+            continue
+        names += [name for name, parse in PARSERS.items() if is_log(parse, lines)]
+    return list(dict.fromkeys(names))
 
 
 def _is_sacct(file: Path) -> bool:

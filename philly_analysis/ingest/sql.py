@@ -70,12 +70,12 @@ def masked_raw(con: duckdb.DuckDBPyConnection, select: str) -> str:
     )
     schema = pa.schema([("raw", pa.string()), ("replacement", pa.string())])
     create_table(con, "masked", schema.empty_table())
-    found = False
+    any_changed = False
     while batch := texts.fetchmany(_BATCH_ROWS):
         changed = [(text, masked) for (text,) in batch if (masked := mask(text)) != text]
-        found = found or bool(changed)
+        any_changed = any_changed or bool(changed)
         insert_rows(con, "masked", arrow_table(changed, schema))
-    if not found:
+    if not any_changed:
         return select
     return (
         "select rows.* replace (coalesce(masked.replacement, rows.raw) as raw) "

@@ -69,8 +69,8 @@ def _plan(source: Source) -> tuple[dict[str, str], dict[str, set[str]]]:
             # a row is kept only if the rows that it references were kept
             reads.update(TABLES[stem].references)
         graph[stem] = reads
-    known = sql.keys() | graph.keys()
-    order = TopologicalSorter({stem: reads & known - {stem} for stem, reads in graph.items()})
+    names = sql.keys() | graph.keys()
+    order = TopologicalSorter({stem: reads & names - {stem} for stem, reads in graph.items()})
     created = (sql.keys() | TABLES.keys()) - {"macros", "notes"}
     return sql, {name: graph[name] for name in order.static_order() if name in created}
 

@@ -15,6 +15,7 @@ from philly_analysis.ingest.sql import (
     parquet_scan,
     quoted,
 )
+from philly_analysis.parallel import InlineExecutor
 from philly_analysis.trace import REJECTS, Account, Table
 
 REJECTED = REJECTS.arrow.remove(0)
@@ -40,7 +41,7 @@ class TraceBuilder:
     rows
         Rows of each finished table.
     executor
-        Workers that read blocks of raw files; None: threads of this process.
+        Workers that read blocks of raw files; an InlineExecutor: threads of this process.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -49,7 +50,7 @@ class TraceBuilder:
     accounts: dict[str, Account] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    executor: Executor | None = None
+    executor: Executor = field(default_factory=InlineExecutor)
 
     @property
     def rejects(self) -> Path:

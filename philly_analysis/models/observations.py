@@ -69,6 +69,22 @@ class Observations:
         if missing:
             raise ModelError(f"jobs lack the columns {', '.join(sorted(missing))}")
 
+    def unknown(self) -> tuple[str, ...]:
+        """Return sentences on what the observations do not contain."""
+        jobs = self.jobs
+        unknown = {
+            "who submitted a job: users repeat as their virtual cluster does": (
+                jobs["user"].isna().all()
+            ),
+            "virtual clusters": (jobs["vc"] == "").all(),
+            "how jobs ended, and their retries": jobs["status"].isna().all(),
+            "why attempts failed": self.failures.empty,
+            "on how many servers gangs ran": self.spreads.empty,
+            "how busy GPUs were": self.use.empty,
+            "the size of the cluster": self.machines.empty,
+        }
+        return tuple(f"Not known: {what}." for what, missing in unknown.items() if missing)
+
     @classmethod
     def of_jobs(
         cls,

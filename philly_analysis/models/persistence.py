@@ -7,7 +7,9 @@ import types
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import ModelError
+from philly_analysis.study import GANGS
 
 T = TypeVar("T")
 
@@ -42,17 +44,64 @@ def from_json(cls: type[T], text: str, where: str | Path = "the text") -> T:
     Raises
     ------
     ModelError
-        The text is not such JSON.
+        The text is not such JSON, or the model has other gang buckets than the current ones.
     """
     try:
         body = json.loads(text)
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise ModelError(f"{where} is not a workload model of format {FORMAT}; fit it again")
-        return _build(cls, body)  # type: ignore[no-any-return]
+        model = _build(cls, body)
     except RecursionError:
         raise ModelError(f"{where} is nested deeper than any workload model.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ModelError(f"{where} is not a readable workload model: {error}") from None
+    if not _has_current_gangs(model):
+        raise ModelError(
+            f"{where} was fitted with other gang buckets than the current ones "
+            f"({', '.join(GANGS)}). Fit it again, or restore GANG_BUCKETS."
+        )
+    return model  # type: ignore[no-any-return]
+
+
+def save(model: Any, path: Path) -> Path:
+    """Write a model as JSON and return the path; the folder must exist.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be written.
+    """
+    try:
+        path.parent.stat()
+        with atomic_write(path) as partial:
+            partial.write_text(to_json(model), "utf-8")
+    except OSError as error:
+        raise ModelError(f"the model cannot be written to {path}: {error}") from None
+    return path
+
+
+def load(cls: type[T], path: Path) -> T:
+    """Read a model that :func:`save` wrote.
+
+    Raises
+    ------
+    ModelError
+        The file is missing, is not such a model, or has other gang buckets.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"no workload model can be read from {path}: {error}") from None
+    return from_json(cls, text, path)
+
+
+def _has_current_gangs(model: Any) -> bool:
+    """Return whether all parts of a workload model have the current gang buckets."""
+    gangs = {cell.gang for cell in (*model.duration.cells, *model.duration.leaves)}
+    if model.status:
+        gangs |= {c.gang for c in model.status.cells} | {c.gang for c in model.status.attempts}
+    reasons = model.failures.reasons if model.failures else ()
+    return gangs <= set(GANGS) and all(len(r.weights) == len(GANGS) for r in reasons)
 
 
 def _build(hint: Any, value: Any) -> Any:
@@ -61,8 +110,8 @@ def _build(hint: Any, value: Any) -> Any:
         fields = {key_of(name): (name, of) for name, of in get_type_hints(hint).items()}
         if unknown := set(value) - set(fields):
             raise TypeError(f"{hint.__name__} has no field {min(unknown)!r}")
-        known = ((*fields[key], item) for key, item in value.items())
-        return hint(**{name: _build(of, item) for name, of, item in known})
+        items = ((*fields[key], item) for key, item in value.items())
+        return hint(**{name: _build(of, item) for name, of, item in items})
     if isinstance(hint, types.UnionType):
         if value is None:
             return None

@@ -12,9 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import ModelError, SuggestsNames
-from philly_analysis.models import model_view, summary
+from philly_analysis.errors import ModelError
+from philly_analysis.models import model_view, persistence, summary
 from philly_analysis.models.between_period import ESTIMATED, PERIOD_D
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import Duration
@@ -28,11 +27,10 @@ from philly_analysis.models.components.users import Users, with_sample_names
 from philly_analysis.models.components.utilisation import Utilisation
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.parts import Parts, Servers
-from philly_analysis.models.persistence import from_json, to_json
 from philly_analysis.models.predictive import predictive_models
 from philly_analysis.models.sampling import sample_workload
 from philly_analysis.results import count
-from philly_analysis.study import GANGS, RunPolicy
+from philly_analysis.study import RunPolicy
 from philly_analysis.trace import TraceLike, open_trace
 from philly_analysis.workload import Ensemble, Workload
 
@@ -51,7 +49,7 @@ class SampleOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WorkloadModel(Parts, SuggestsNames):
+class WorkloadModel(Parts):
     """The workload of a cluster: arrivals, users, gang sizes, run times and statuses.
 
     ``model.job_size`` and ``model.duration`` are the distributions of gang sizes and run times,
@@ -112,7 +110,7 @@ class WorkloadModel(Parts, SuggestsNames):
                 f"{span_d:.1f} days from {first:%Y-%m-%d}, "
                 f"{int(jobs['censored'].sum()):,} of them still running at the end"
             ),
-            cannot_know=(*_unknown(data), *data.exclusions),
+            cannot_know=(*data.unknown(), *data.exclusions),
             sources=(),
             run_policy=data.run_policy,
             arrivals=Arrivals.fit(jobs["submitted_s"], windows),
@@ -221,7 +219,7 @@ class WorkloadModel(Parts, SuggestsNames):
 
     def to_json(self) -> str:
         """Return the model as JSON, as :meth:`save` writes it."""
-        return to_json(self)
+        return persistence.to_json(self)
 
     @classmethod
     def from_json(cls, text: str, where: str | Path = "the text") -> Self:
@@ -237,13 +235,7 @@ class WorkloadModel(Parts, SuggestsNames):
         ModelError
             The text is not such a model, or has other gang buckets.
         """
-        model = from_json(cls, text, where)
-        if not _has_current_gangs(model):
-            raise ModelError(
-                f"{where} was fitted with other gang buckets than the current ones "
-                f"({', '.join(GANGS)}). Fit it again, or restore GANG_BUCKETS."
-            )
-        return model
+        return persistence.from_json(cls, text, where)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.
@@ -253,13 +245,7 @@ class WorkloadModel(Parts, SuggestsNames):
         ModelError
             The file cannot be written.
         """
-        try:
-            Path(path).parent.stat()  # the folder must exist
-            with atomic_write(Path(path)) as partial:
-                partial.write_text(self.to_json(), "utf-8")
-        except OSError as error:
-            raise ModelError(f"the model cannot be written to {path}: {error}") from None
-        return Path(path)
+        return persistence.save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -270,11 +256,7 @@ class WorkloadModel(Parts, SuggestsNames):
         ModelError
             The file is missing, is not such a model, or has other gang buckets.
         """
-        try:
-            text = Path(path).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelError(f"no workload model can be read from {path}: {error}") from None
-        return cls.from_json(text, path)
+        return persistence.load(cls, Path(path))
 
     def summary(self) -> pd.DataFrame:
         """Return the numbers of the model, with units and intervals.
@@ -312,29 +294,3 @@ class WorkloadModel(Parts, SuggestsNames):
 
     def _repr_html_(self) -> str:
         return model_view.html(self)
-
-
-def _has_current_gangs(model: WorkloadModel) -> bool:
-    """Return whether all parts of a model have the current gang buckets."""
-    gangs = {cell.gang for cell in (*model.duration.cells, *model.duration.leaves)}
-    if model.status:
-        gangs |= {c.gang for c in model.status.cells} | {c.gang for c in model.status.attempts}
-    reasons = model.failures.reasons if model.failures else ()
-    return gangs <= set(GANGS) and all(len(r.weights) == len(GANGS) for r in reasons)
-
-
-def _unknown(data: Observations) -> tuple[str, ...]:
-    """Return sentences on what the data do not contain."""
-    jobs = data.jobs
-    unknown = {
-        "who submitted a job: users repeat as their virtual cluster does": jobs["user"]
-        .isna()
-        .all(),
-        "virtual clusters": (jobs["vc"] == "").all(),
-        "how jobs ended, and their retries": jobs["status"].isna().all(),
-        "why attempts failed": data.failures.empty,
-        "on how many servers gangs ran": data.spreads.empty,
-        "how busy GPUs were": data.use.empty,
-        "the size of the cluster": data.machines.empty,
-    }
-    return tuple(f"Not known: {what}." for what, missing in unknown.items() if missing)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from philly_analysis.report.findings import (
         ANALYSES,
         CHAPTERS,
-        Findings,
         Own,
         lacking,
         list_findings,
@@ -35,7 +34,7 @@ _NAMES = {
     "comparison_answers": "comparison_page",
     "computing": "analyze compute draw_svg",
     "experiment_pages": "experiment_folder experiment_page sweep_page",
-    "findings": "ANALYSES CHAPTERS Findings Own lacking list_findings relevant",
+    "findings": "ANALYSES CHAPTERS Own lacking list_findings relevant",
     "model_pages": "model_page",
     "page": "Page",
     "sample_page": "demo",

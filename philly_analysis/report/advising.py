@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from philly_analysis import experiments
 from philly_analysis.experiments import Advice, Assumptions, Priced
-from philly_analysis.parallel import workers as executor_of
+from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
@@ -40,16 +40,15 @@ def advice_page(
     *,
     assumed: Assumptions,
     months: int,
-    workers: int,
-    cluster: str | None,
+    executor: ExecutorLike,
 ) -> Result:
     """Advise a cluster, with a page if a folder is given: see :func:`philly_analysis.advise`."""
     with (
         open_trace(trace) as source,
-        executor_of(workers, cluster) as executor,
+        open_executor(executor) as workers,
         step(f"advice on {source.manifest.name}"),
     ):
-        found = advice.advise(source, executor, assumed, months)
+        found = advice.advise(source, workers, assumed, months)
         synthetic = source.manifest.synthetic
     result = advice.result_of(found, synthetic=synthetic)
     result = replace(result, write_page=partial(_write, found, assumed))

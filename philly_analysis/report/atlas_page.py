@@ -29,7 +29,7 @@ from philly_analysis.atlas import (
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import InputError, TraceError, UnknownNameError
 from philly_analysis.ingest import IngestOptions, fetch_all, ingest
-from philly_analysis.parallel import map_ordered, workers
+from philly_analysis.parallel import ExecutorLike, map_ordered, open_executor
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import data_uri, now, replacing, template
 from philly_analysis.results import Result, count, csv_text, write_csv
@@ -46,7 +46,7 @@ def atlas_of(
     datasets: str | Path | None,
     *,
     fetch: bool = False,
-    jobs: int = 1,
+    executor: ExecutorLike = None,
 ) -> Result:
     """Test the study's findings on clusters: see :func:`philly_analysis.atlas`."""
     given = list(
@@ -63,7 +63,7 @@ def atlas_of(
         aggregates: list[Finding] = []
         if datasets is not None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch_folder()))
-            made, absent = _ingest_datasets(Path(datasets), Path(scratch), jobs, failures)
+            made, absent = _ingest_datasets(Path(datasets), Path(scratch), executor, failures)
             sources += [stack.enter_context(Trace(path)) for _, path in made]
             clusters = {dataset.name: dataset.cluster or dataset.name for dataset, _ in made}
             aggregates = list(from_aggregates(Path(datasets)))
@@ -108,7 +108,7 @@ def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], d
 
 
 def _ingest_datasets(
-    folder: Path, scratch: Path, jobs: int, failures: Mapping[str, str]
+    folder: Path, scratch: Path, executor: ExecutorLike, failures: Mapping[str, str]
 ) -> tuple[list[tuple[Dataset, Path]], list[tuple[str, str]]]:
     """Ingest the public traces in a folder; return their traces, and reasons for the others.
 
@@ -131,8 +131,8 @@ def _ingest_datasets(
             why[dataset] = dataset.why
         else:
             tasks.append((dataset, raw, scratch / str(len(tasks))))
-    with step(f"reading {count(len(tasks), 'public trace')}"), workers(jobs) as executor:
-        outcomes = list(map_ordered(executor, _ingest, tasks, ahead=len(tasks)))
+    with step(f"reading {count(len(tasks), 'public trace')}"), open_executor(executor) as workers:
+        outcomes = list(map_ordered(workers, _ingest, tasks, ahead=len(tasks)))
     why |= {
         dataset: error.replace(str(folder), folder.name)
         for (dataset, _, _), error in zip(tasks, outcomes, strict=True)

@@ -13,16 +13,7 @@ from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step
-from philly_analysis.report.findings import (
-    ANALYSES,
-    CHAPTERS,
-    FROM_SAMPLES,
-    OF_ALL_JOBS,
-    SAMPLE_RELATIONS,
-    Own,
-    lacking,
-    relevant,
-)
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
 from philly_analysis.results import Result, Results, create_folder, figures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
@@ -54,7 +45,7 @@ def analyze(
     with open_trace(trace, run_policy) as source:
         wanted = names or [name for name in relevant(source) if not lacking(source, name)]
         for i, name in enumerate(wanted, 1):
-            if name in OF_ALL_JOBS and is_selected(source.manifest):
+            if isinstance(name, str) and ANALYSES[name].all_jobs and is_selected(source.manifest):
                 raise MissingTableError(
                     f"{name} needs all jobs of a trace, and this one is a subset. Compute it on "
                     "the whole trace."
@@ -87,8 +78,8 @@ def compute(trace: Trace, name: str) -> Result:
         reads |= dict.fromkeys(computed.reads)
     result = replace(
         computed,
-        question=analysis.QUESTION,
-        synthetic=trace.manifest.synthetic and bool(analysis.NEEDS),
+        question=analysis.question,
+        synthetic=trace.manifest.synthetic and bool(analysis.needs),
         caveats=(*computed.caveats, *_selection(trace)),
         comparisons=(*compare_published(trace, name, computed.facts), *computed.comparisons),
         reads=tuple(reads),
@@ -133,7 +124,7 @@ def _selection(trace: Trace) -> tuple[str, ...]:
     return (sample.how,) if sample and is_selected(trace.manifest) else ()
 
 
-def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) -> Iterator[Result]:
+def compute_each(trace: Trace, names: Sequence[str], executor: Executor) -> Iterator[Result]:
     """Yield findings on a trace: those in its cache, then others as they are computed.
 
     Others that need no samples are computed by chapter in an executor, which opens the trace by its
@@ -143,13 +134,14 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor | None) 
     cached = {n: found for n in names if (found := load_result(trace, n)) is not None}
     yield from (replace(found, draw=draw) for found in cached.values())
     due = [n for n in names if n not in cached]
-    begun = _compute_apart(trace, due, executor) if executor else {}
+    apart = not isinstance(executor, InlineExecutor)
+    begun = _compute_apart(trace, due, executor) if apart else {}
     here = [n for n in due if not any(n in chapter for chapter in begun)]
     numbers = count(1)
 
     def computed(some: Iterable[str]) -> Iterator[Result]:
         for name in some:
-            with step(f"{next(numbers)} of {len(due)}: {ANALYSES[name].QUESTION}"):
+            with step(f"{next(numbers)} of {len(due)}: {ANALYSES[name].question}"):
                 yield compute(trace, name)
 
     try:
@@ -170,8 +162,10 @@ def _compute_apart(
     trace: Trace, names: Sequence[str], executor: Executor
 ) -> dict[tuple[str, ...], Future[list[Result]]]:
     """Begin to compute the findings that need no samples, by chapter."""
-    apart = set(names) - FROM_SAMPLES
-    chapters = [tuple(n for n in chapter if n in apart) for chapter in CHAPTERS.values()]
+    chapters = [
+        tuple(a.name for a in chapter if a.name in names and a.sample_counts is None)
+        for chapter in CHAPTERS.values()
+    ]
     return {
         chapter: executor.submit(
             _compute_chapter, trace.path, trace.run_policy, trace.manifest, chapter
@@ -192,16 +186,11 @@ def _compute_chapter(
 
 def read_samples(trace: Trace, names: Collection[str]) -> None:
     """Read the samples once for all analyses that need them."""
-    trace.create(
-        relation
-        for relation, name in SAMPLE_RELATIONS.items()
-        if name in names and trace.has(relation)
-    )
+    counts = dict.fromkeys(ANALYSES[name].sample_counts for name in names)
+    trace.create(relation for relation in counts if relation and trace.has(relation))
 
 
-def draw_each(
-    trace: Trace, results: Iterable[Result], executor: Executor | None = None
-) -> dict[str, str]:
+def draw_each(trace: Trace, results: Iterable[Result], executor: Executor) -> dict[str, str]:
     """Return the figures of findings as SVG text, by name, from the trace's cache where possible.
 
     Parameters
@@ -210,8 +199,7 @@ def draw_each(
         Findings, which may be computed on iteration: an executor draws one while this process
         computes the next.
     executor
-        Processes that draw; figures not begun when all findings are computed are drawn here, as
-        all are without one.
+        Processes that draw. Figures not begun when all findings are computed are drawn here.
     """
     found: dict[str, str] = {}
 
@@ -223,12 +211,11 @@ def draw_each(
             else:
                 found[result.name] = cached
 
-    drawer = executor or InlineExecutor()
     begun: list[tuple[Result, Future[tuple[str, str]]]] = []
     try:
-        begun += ((result, drawer.submit(draw_svg, result)) for result in uncached())
+        begun += ((result, executor.submit(draw_svg, result)) for result in uncached())
         # matplotlib is not thread-safe: no drawing here beside threads
-        alone = not isinstance(drawer, ThreadPoolExecutor)
+        alone = not isinstance(executor, ThreadPoolExecutor)
         ours = [draw_svg(result) for result, future in reversed(begun) if alone and future.cancel()]
         theirs = [future.result() for _, future in begun if not future.cancelled()]
     finally:

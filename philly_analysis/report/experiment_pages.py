@@ -23,7 +23,7 @@ from philly_analysis.experiments import (
     contrasts,
 )
 from philly_analysis.models import Work, model_of
-from philly_analysis.parallel import workers as executor_of
+from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, Section, section
@@ -44,8 +44,7 @@ def experiment_page(
     models: Iterable[Work],
     seeds: int | None,
     out: Path | None,
-    workers: int,
-    cluster: str | None,
+    executor: ExecutorLike,
 ) -> Results:
     """Run experiments, with a page if a folder is given: see :func:`philly_analysis.experiment`."""
     chosen = list(dict.fromkeys(names))
@@ -58,9 +57,9 @@ def experiment_page(
                 f"{', '.join(chosen)} were named together, but {' and '.join(ACROSS)} has a page "
                 "of its own: name it alone."
             )
-        results = _conclusions(list(models), seeds, workers, cluster)
+        results = _conclusions(list(models), seeds, executor)
     else:
-        results = _decompositions(chosen, list(models), seeds, workers, cluster)
+        results = _decompositions(chosen, list(models), seeds, executor)
     if out is not None:
         results.save(experiment_folder(chosen, out))
     return results
@@ -75,8 +74,7 @@ def _decompositions(
     chosen: Sequence[str],
     models: Sequence[Work],
     seeds: int | None,
-    processes: int,
-    cluster: str | None,
+    executor: ExecutorLike,
 ) -> Results:
     """Run experiments on each model: a Result of each, and the page of all."""
     workloads = [_workload(model, seeds) for model in models or ("literature", "philly")]
@@ -85,7 +83,7 @@ def _decompositions(
     printed = printed[printed["system"].str.lower().isin(chosen or EXPERIMENTS)]
     results = Results()
     cards, chapters = [], []
-    with executor_of(processes, cluster) as executor:
+    with open_executor(executor) as workers:
         for name in chosen or EXPERIMENTS:
             experiment = EXPERIMENTS[name]
             system = titles.get(name, name.capitalize())
@@ -93,7 +91,7 @@ def _decompositions(
             for model, source, seeds_of in workloads:
                 sweep = _with_seeds(experiment.sweep, seeds_of)
                 with step(f"{name} on {model}"):
-                    result = experiment.compute(source, model, sweep, executor=executor)
+                    result = experiment.compute(source, model, sweep, executor=workers)
                 results[f"{name}-{model}"] = result
                 question = f"{system} on {_jobs_of(model)}"
                 answer = section(f"{name}-{model}", question, result)
@@ -142,16 +140,14 @@ def _jobs_of(model: str) -> str:
     return "the papers' generator of jobs" if reference else f"the jobs of “{model}”"
 
 
-def _conclusions(
-    models: Sequence[Work], seeds: int | None, processes: int, cluster: str | None
-) -> Results:
+def _conclusions(models: Sequence[Work], seeds: int | None, executor: ExecutorLike) -> Results:
     """Compare published gains under several workloads."""
     sources = {}
     for model in [conclusions.REFERENCE, *models] if models else conclusions.MODELS:
         name, source, seeds_of = _workload(model, seeds)
         sources[name] = source, _with_seeds(conclusions.MonthSweep(), seeds_of)
-    with executor_of(processes, cluster) as executor, step(f"conclusions on {', '.join(sources)}"):
-        result = conclusions.compute(sources, executor=executor)
+    with open_executor(executor) as workers, step(f"conclusions on {', '.join(sources)}"):
+        result = conclusions.compute(sources, executor=workers)
     verdicts = conclusions.verdicts(result.table)
     result = replace(result, draw=conclusions.plot)
     counted = replace(result, sentences=result.sentences[:1])  # the others are in the table
@@ -200,8 +196,7 @@ def sweep_page(
     out: str | Path | None,
     *,
     sized: bool,
-    workers: int,
-    cluster: str | None,
+    executor: ExecutorLike,
 ) -> Result:
     """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`.
 
@@ -212,8 +207,8 @@ def sweep_page(
     """
     scratch = scratch_folder()  # removes what an interrupted sweep left, also without runs to do
     folder = scratch if out is None else Path(out)
-    with executor_of(workers, cluster) as executor, step(f"{len(runs):,} runs"):
-        result = sweeps.sweep(runs, folder / "runs", executor)
+    with open_executor(executor) as workers, step(f"{len(runs):,} runs"):
+        result = sweeps.sweep(runs, folder / "runs", workers)
     sizes = {run.setting: run.assumed.gpus for run in runs}
     notes = (
         f"The jobs of {name} have no cluster: one of {count(gpus, 'GPU')} is assumed. It holds the "

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from philly_analysis.atomic import atomic_write
-from philly_analysis.errors import SuggestsNames, TraceError, file_errors
+from philly_analysis.errors import TraceError, file_errors
 
 PAGE = "report.html"
 
@@ -18,7 +18,7 @@ _HEIGHT = 800
 
 
 @dataclass(frozen=True, slots=True)
-class Page(SuggestsNames):
+class Page:
     """A page with its figures and tables, in a folder.
 
     Jupyter shows it in a frame. It is a path, so that ``open(page)`` reads it.

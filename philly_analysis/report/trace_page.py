@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 
+from philly_analysis.analyses import FRONT
 from philly_analysis.analyses.worst_offenders import KINDS
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
-from philly_analysis.report.findings import ANALYSES, CHAPTERS, FRONT, Own, lacking, relevant
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
 from philly_analysis.report.rendering import now, sql_of, template, write_page
 from philly_analysis.report.sections import Card, Chapter, Gap, Section
 from philly_analysis.report.sections import section as section_of
@@ -30,7 +31,7 @@ _MEANINGS = {
 _REJECTS_SHOWN = 20
 
 
-def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | None) -> None:
+def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -> None:
     """Compute every finding on a trace, and those of a user, and write them to a folder."""
     chapters, gaps = _findings(trace, executor)
     if own := [compute_own(trace, one) for one in also]:
@@ -38,24 +39,24 @@ def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor | 
     write_page(folder, chapters, _render(trace, chapters, gaps))
 
 
-def _findings(trace: Trace, executor: Executor | None) -> tuple[list[Chapter], list[Gap]]:
+def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap]]:
     """Compute and draw all findings of a trace; return the chapters, and what it lacks."""
-    concerned = set(relevant(trace))
-    wanted = {n: a for part in CHAPTERS.values() for n, a in part.items() if n in concerned}
-    lacks = {name: lacking(trace, name) for name in wanted}
+    relevant_names = set(relevant(trace))
+    analyses = [a for chapter in CHAPTERS.values() for a in chapter if a.name in relevant_names]
+    lacks = {a.name: lacking(trace, a.name) for a in analyses}
     results: dict[str, Result] = {}
     found = compute_each(trace, [n for n, missing in lacks.items() if not missing], executor)
     svgs = draw_each(trace, (results.setdefault(r.name, r) for r in found), executor)
     chapters = []
-    for title, analyses in CHAPTERS.items():
+    for title, chapter in CHAPTERS.items():
         sections = tuple(
-            Section(name, analysis.QUESTION, results[name], svgs[name])
-            for name, analysis in analyses.items()
-            if name in results
+            Section(a.name, a.question, results[a.name], svgs[a.name])
+            for a in chapter
+            if a.name in results
         )
         if sections:
             chapters.append(Chapter(title, sections))
-    gaps = [Gap(wanted[name].QUESTION, missing) for name, missing in lacks.items() if missing]
+    gaps = [Gap(ANALYSES[name].question, missing) for name, missing in lacks.items() if missing]
     return chapters, gaps
 
 
@@ -93,7 +94,7 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
 
 
 def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Card:
-    question, section = ANALYSES[name].QUESTION, sections.get(name)
+    question, section = ANALYSES[name].question, sections.get(name)
     verdict = section.result.verdict if section else None
     if verdict is None:
         missing = next((gap.missing for gap in gaps if gap.question == question), ())

@@ -5,12 +5,10 @@ is.
 """
 
 from collections.abc import Iterable
-from concurrent.futures import Executor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from philly_analysis.parallel import workers as executor_of
+from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.report.page import PAGE, Page
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import TraceLike, is_unchanged, open_trace, record_page
@@ -25,22 +23,19 @@ def report(
     *,
     also: "Iterable[Own]" = (),
     run_policy: RunPolicy | str | None = None,
-    workers: int = 1,
-    cluster: str | None = None,
-    executor: Executor | None = None,
+    executor: ExecutorLike = None,
 ) -> Page:
     """Compute every finding on a trace, as a page: see :func:`philly_analysis.report`."""
     own = list(also)
-    with ExitStack() as stack:
-        counting = None
-        if workers != 1 or cluster:
-            counting = stack.enter_context(executor_of(workers, cluster))
-        source = stack.enter_context(open_trace(trace, run_policy, executor=counting))
+    with (
+        open_executor(executor) as workers,
+        open_trace(trace, run_policy, executor=workers) as source,
+    ):
         folder = Path(out) / source.path.name
         if own or not is_unchanged(source, folder):
             from philly_analysis.report.trace_page import write
 
-            write(source, folder, own, executor or counting)
+            write(source, folder, own, workers)
             if not own:
                 record_page(source, folder)
         return Page(folder / PAGE)

@@ -2,6 +2,7 @@
 
 from philly_analysis.results.block_bootstrap import mean_change, time_blocks
 from philly_analysis.results.escaping import csv_cell, csv_text, printable, write_csv
+from philly_analysis.results.facts import Comparison, Fact, Facts
 from philly_analysis.results.formatting import (
     NOT_KNOWN,
     UNNAMED,
@@ -38,7 +39,8 @@ from philly_analysis.results.paired_effects import (
     is_zero,
     paired,
 )
-from philly_analysis.results.result import Comparison, Fact, Facts, Result, Results
+from philly_analysis.results.result import Result
+from philly_analysis.results.results import Results
 from philly_analysis.results.saving import create_folder, save_table, save_text
 from philly_analysis.results.trend import Trend, share_trend
 from philly_analysis.results.verdict import Verdict

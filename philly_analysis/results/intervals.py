@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from philly_analysis.results.facts import Fact
 from philly_analysis.results.formatting import share, whole_percent
-from philly_analysis.results.result import Fact
 
 Direction = Literal["rises", "falls", "unclear"]
 

@@ -6,18 +6,11 @@ from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
-from philly_analysis.errors import (
-    NoAttributeError,
-    OutputError,
-    SuggestsNames,
-    UnknownNameError,
-)
+from philly_analysis.errors import OutputError
 from philly_analysis.results.escaping import csv_text
-from philly_analysis.results.formatting import quantity, unit_of
+from philly_analysis.results.facts import Comparison, Facts, Value
 from philly_analysis.results.saving import (
     FIGURES,
     create_folder,
@@ -29,13 +22,12 @@ from philly_analysis.results.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from philly_analysis.results.facts import FactsField
     from philly_analysis.results.figures import Style
 
-Value = float | int | str | None
 _NO_FACTS: Any = ()
 
 _PAGE_STYLE = (
@@ -45,129 +37,7 @@ _PAGE_STYLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fact(SuggestsNames):
-    """One headline number: its name with the unit (``median_wait_s``), value and meaning."""
-
-    name: str
-    value: Value
-    meaning: str
-
-    def __post_init__(self) -> None:
-        value: object = self.value
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value != value:  # NaN: not known
-            value = None
-        object.__setattr__(self, "value", value)
-
-    @property
-    def text(self) -> str:
-        """The value as text, in the unit at the end of its name."""
-        return quantity(self.name, self.value)
-
-    @property
-    def unit(self) -> str:
-        """The unit that its name ends with; empty for counts."""
-        return unit_of(self.name)
-
-
-class Facts(tuple[Fact, ...], SuggestsNames):
-    """Facts by position, name or attribute: ``facts.median_wait_s`` is a value.
-
-    ``dict(facts)`` has all values by name, ``facts.df()`` names, values, units and meanings.
-    """
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Value:
-        """Return the value of a fact."""
-        if name in self.keys():
-            return self[name]
-        return cast("Value", super().__getattr__(name))  # type: ignore[misc]
-
-    def keys(self) -> list[str]:
-        """Return the names."""
-        return [fact.name for fact in self]
-
-    def values(self) -> list[Value]:
-        """Return the values."""
-        return [fact.value for fact in self]
-
-    def items(self) -> list[tuple[str, Value]]:
-        """Return the names with their values."""
-        return [(fact.name, fact.value) for fact in self]
-
-    def df(self) -> "pd.DataFrame":
-        """Return the facts as a table: name, value, unit, meaning."""
-        import pandas as pd
-
-        rows = [(fact.name, fact.value, fact.unit, fact.meaning) for fact in self]
-        return pd.DataFrame(rows, columns=["name", "value", "unit", "meaning"])
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.keys()]
-
-    @overload
-    def __getitem__(self, key: str) -> Value: ...
-    @overload
-    def __getitem__(self, key: SupportsIndex) -> Fact: ...
-    @overload
-    def __getitem__(self, key: slice) -> tuple[Fact, ...]: ...
-    def __getitem__(self, key: str | SupportsIndex | slice) -> Value | Fact | tuple[Fact, ...]:
-        """Return the fact at a position, or the value of a name."""
-        if not isinstance(key, str):
-            return super().__getitem__(key)
-        for fact in self:
-            if fact.name == key:
-                return fact.value
-        raise UnknownNameError("fact", key, self.keys())
-
-    _ipython_key_completions_ = keys
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(f.name)}</td><td style='text-align:right'>{escape(f.text)}</td>"
-            f"<td style='text-align:left'>{escape(f.meaning)}</td></tr>"
-            for f in self
-        )
-        return f"<table>{rows}</table>"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A published number beside the same quantity measured on a trace.
-
-    Attributes
-    ----------
-    what
-        The quantity, as a phrase.
-    published, measured
-        The two values in `unit`; ``measured`` is None if the trace does not have it.
-    source
-        Source of the published value, e.g. ``ATC'19, Table 6``.
-    reason
-        Why the two may differ.
-    """
-
-    what: str
-    published: float
-    measured: float | None
-    unit: str
-    source: str
-    reason: str
-
-
-if TYPE_CHECKING:
-
-    class _FactsField:
-        """Tell type checkers that any sequence of facts is stored as Facts."""
-
-        def __get__(self, result: object, kind: object = None) -> Facts: ...
-        def __set__(self, result: object, value: Sequence[Fact]) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Result(SuggestsNames):
+class Result:
     """The answer of one analysis on one trace.
 
     Attributes
@@ -177,23 +47,22 @@ class Result(SuggestsNames):
     table
         Tidy table, small enough to draw and to download.
     facts
-        Headline numbers for pages, prose and golden tests; ``facts.jobs`` is the value of one
-        (see :class:`Facts`).
+        Headline numbers: ``facts.jobs`` is the value of the fact ``jobs`` (see :class:`Facts`).
     sentences
-        Conclusions from the facts, computed for this trace. Empty ones are dropped.
+        Conclusions from the facts, computed for this trace. Empty sentences are dropped.
     caveats
-        Limits of the answer on this trace: exclusions with counts, estimates, gaps. Empty ones
-        are dropped.
+        Limits of the answer on this trace: exclusions with counts, estimates, gaps. Empty
+        sentences are dropped.
     comparisons
-        Published values beside measured ones; empty for other clusters than the study's.
+        Published values beside measured values; empty for other clusters than the study's.
     warnings
         Defects that make other findings doubtful, e.g. wrong clocks; the page opens with them.
     synthetic
         True for a synthetic trace; figures are then marked.
     question
-        The question that it answers.
+        The question that the analysis answers.
     reads
-        Tables and relations that it read, in order.
+        Tables and relations that the analysis read, in order.
     verdict
         The answer in words and one number, with its cost, trend and advice; None: the question
         has no such answer.
@@ -205,7 +74,7 @@ class Result(SuggestsNames):
 
     name: str
     table: "pd.DataFrame"
-    facts: "_FactsField" = _NO_FACTS
+    facts: "FactsField" = _NO_FACTS
     sentences: Sequence[str] = ()
     caveats: Sequence[str] = ()
     comparisons: Sequence[Comparison] = ()
@@ -226,42 +95,9 @@ class Result(SuggestsNames):
         for name in ("sentences", "caveats", "comparisons"):
             object.__setattr__(self, name, tuple(filter(None, getattr(self, name))))
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name in dict(self.facts):
-                raise NoAttributeError(f"Result has no attribute {name!r}. Use .facts.{name}.")
-            if name in self.table.columns:
-                return self.table[name]
-            return super(Result, self).__getattr__(name)
-
     def fact(self, name: str) -> Value:
         """Return the value of a fact by name."""
         return self.facts[name]
-
-    def __getitem__(self, name: str) -> Any:
-        """Return the value of a fact by name, or a column of the table.
-
-        Raises
-        ------
-        UnknownNameError
-            There is no such fact or column.
-        """
-        is_column = name in self.table and name not in dict(self.facts)
-        return self.table[name] if is_column else self.fact(name)
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def df(self) -> "pd.DataFrame":
-        """Return the table."""
-        return self.table
-
-    def pl(self) -> "pl.DataFrame":
-        """Return the table as a polars DataFrame."""
-        import polars as pl
-
-        return pl.from_pandas(self.table)
 
     def plot(
         self,
@@ -276,15 +112,14 @@ class Result(SuggestsNames):
         Parameters
         ----------
         ax
-            Axes to draw into, of a figure of your own. A result of several panels divides their
-            space.
+            Axes of a figure of your own. The panels of the result divide the space of the axes.
         style
-            ``page``: as on the report. ``column`` and ``text``: as wide as one column, and as the
-            text of a paper in two columns, with fonts of 7 points.
+            Width and fonts: ``page`` as on the report, ``column`` as one column of a paper,
+            ``text`` as the whole width of its text.
         grey
-            Shades of grey and line styles in place of colours, for print without colour.
+            Whether shades of grey and line styles replace colours, for print without colour.
         figsize
-            Width and height of the figure in inches; None: those of its style.
+            Width and height of the figure in inches; None: the style has them.
 
         Raises
         ------
@@ -306,19 +141,19 @@ class Result(SuggestsNames):
         return figure
 
     def save(self, path: str | Path) -> Path:
-        """Save the figure, the table, or all of it, by the suffix of the path.
+        """Save the figure, the table or everything, by the suffix of the path.
 
         Parameters
         ----------
         path
-            A file: png, svg, pdf (the figure), csv, csv.gz, parquet (the table), html (all of it
-            on a page). Or a folder: the page of a report, comparison, sweep or experiment; of
-            other results figure.png, table.csv and facts.csv.
+            Path whose suffix says what is written: png, svg, pdf (the figure), csv, csv.gz,
+            parquet (the table), html (everything on a page). Without a suffix a folder is written:
+            the page of the result, if there is one, else figure.png, table.csv and facts.csv.
 
         Returns
         -------
         pathlib.Path
-            What was written: the page, if there is one.
+            The file, folder or page that was written.
 
         Raises
         ------
@@ -404,59 +239,3 @@ class Result(SuggestsNames):
         data = b64encode(png.getvalue()).decode()
         alt = escape(" ".join(self.sentences) or self.question, quote=True)
         return f"<p><img alt='{alt}' src='data:image/png;base64,{data}'></p>"
-
-
-class Results(dict[str, Result], SuggestsNames):
-    """Results by name, in order, each shown in a notebook.
-
-    Attributes
-    ----------
-    write_page
-        Function that writes the page of the results into a folder; None: they have no page.
-    """
-
-    write_page: "Callable[[Path], Path] | None" = None
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return a result by its name: ``results.run_time`` is ``results["run_time"]``."""
-            return self[name] if name in self else super().__getattr__(name)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self]
-
-    def __missing__(self, name: object) -> NoReturn:
-        raise UnknownNameError("result", str(name), self)
-
-    def df(self) -> "pd.DataFrame":
-        """Return the facts of all results as a table: result, name, value, unit, meaning."""
-        import pandas as pd
-
-        facts = [result.facts.df().assign(result=name) for name, result in self.items()]
-        columns = ["result", "name", "value", "unit", "meaning"]
-        return (
-            pd.concat(facts, ignore_index=True)[columns] if facts else pd.DataFrame(columns=columns)
-        )
-
-    def save(self, folder: str | Path) -> Path:
-        """Save the page of the results, or each result in a folder of its name.
-
-        Raises
-        ------
-        OutputError, TraceError
-            The folder cannot be written.
-        """
-        folder = Path(folder)
-        if self.write_page:
-            return self.write_page(folder)
-        create_folder(folder)
-        for name, result in self.items():
-            result.save(folder / name)
-        return folder
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self.values()))
-
-    def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self.values())

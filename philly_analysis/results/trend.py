@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from philly_analysis.results.facts import Fact
 from philly_analysis.results.formatting import count, share
 from philly_analysis.results.intervals import FEWEST, cluster_codes, half_width, interval_facts
-from philly_analysis.results.result import Fact
 
 if TYPE_CHECKING:
     import pandas as pd

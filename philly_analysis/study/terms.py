@@ -122,8 +122,8 @@ Tier = Literal["IF", "AE", "U"]
 """The study's tiers of failure (ATC'19, Section 4): infrastructure, AI engine, user."""
 
 
-def _case(name: str, known: tuple[Bucket, ...]) -> str:
-    whens = "\n".join(f"  when {b.sql} then '{b.name}'" for b in known)
+def _case(name: str, buckets: tuple[Bucket, ...]) -> str:
+    whens = "\n".join(f"  when {b.sql} then '{b.name}'" for b in buckets)
     return f"create or replace macro {name}(gpus) as\ncase\n{whens}\nend;\n"
 
 

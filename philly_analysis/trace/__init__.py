@@ -1,5 +1,6 @@
 """Traces on disk and open: schema, manifest, SQL relations, integrity, object storage, cache."""
 
+from philly_analysis.trace.analysis import Analysis
 from philly_analysis.trace.checksums import (
     Digest,
     digest,
@@ -49,7 +50,6 @@ from philly_analysis.trace.result_cache import (
     store_result,
     store_table,
 )
-from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.sample_reader import MINUTE_US, FloatArray, IntArray, timestamps_us
 from philly_analysis.trace.schema import (
     ATTEMPTS,
@@ -77,6 +77,3 @@ from philly_analysis.trace.writer import (
     write_tables,
     write_trace,
 )
-
-__all__ = ["Rows"]
-"""Names for users, which type checkers export."""

@@ -40,8 +40,8 @@ def digest_of(file: IO[bytes], like: str = "") -> str:
 def digest(path: Path, like: str = "") -> Digest:
     """Return the size and digest of a file; `like`: see :func:`digest_of`."""
     with path.open("rb") as file:
-        found = digest_of(file, like)
-        return file.tell(), found
+        content_digest = digest_of(file, like)
+        return file.tell(), content_digest
 
 
 def digests(
@@ -57,8 +57,8 @@ def digests(
     like = {file: expected for file, (_, expected) in (known or {}).items()}
     files = list(files)
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = pool.map(lambda file: digest(folder / file, like.get(file, "")), files)
-        return dict(zip(files, found, strict=True))
+        computed = pool.map(lambda file: digest(folder / file, like.get(file, "")), files)
+        return dict(zip(files, computed, strict=True))
 
 
 def is_digest(text: str) -> bool:
@@ -66,10 +66,10 @@ def is_digest(text: str) -> bool:
     return _DIGEST.fullmatch(text) is not None
 
 
-def matches_any(path: Path, known: Collection[str]) -> bool:
+def matches_any(path: Path, expected_digests: Collection[str]) -> bool:
     """Return whether the digest of a file is among known ones."""
-    algorithms = {expected.startswith(_BLAKE3): expected for expected in known}
-    return any(digest(path, like)[1] in known for like in algorithms.values())
+    algorithms = {expected.startswith(_BLAKE3): expected for expected in expected_digests}
+    return any(digest(path, like)[1] in expected_digests for like in algorithms.values())
 
 
 def text_digest(*texts: str) -> str:

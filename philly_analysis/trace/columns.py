@@ -121,6 +121,6 @@ class Table:
             if c.check
         ]
         whens = (
-            f"when {found} then '{reason.replace(chr(39), chr(39) * 2)}'" for found, reason in rules
+            f"when {fault} then '{reason.replace(chr(39), chr(39) * 2)}'" for fault, reason in rules
         )
         return f"case {' '.join(whens)} end"

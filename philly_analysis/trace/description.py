@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import TABLES
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def account_of_tables(manifest: Manifest, present: Iterable[str]) -> "pd.DataFra
 
 
 def describe(
-    manifest: Manifest, present: Iterable[str], sql: Callable[[str], Rows]
+    manifest: Manifest, present: Iterable[str], sql: Callable[[str], duckdb.DuckDBPyRelation]
 ) -> "pd.DataFrame":
     """Return a row per table of a trace, with the span of its times: see :meth:`Trace.describe`."""
     import pandas as pd
@@ -67,7 +68,7 @@ def describe(
     return tables
 
 
-def _span(table: str, sql: Callable[[str], Rows]) -> tuple[Any, ...]:
+def _span(table: str, sql: Callable[[str], duckdb.DuckDBPyRelation]) -> tuple[Any, ...]:
     """Return the first and last moment in a table; None without times."""
     times = [c.name for c in TABLES[table].columns if c.type.startswith("timestamp")]
     if not times:

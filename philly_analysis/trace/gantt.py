@@ -87,10 +87,10 @@ def gantt(
             f"{last}."
         )
     sizes = answer("machines").project("machine_id, gpus").df()
-    found = day_shares(rows, dict(zip(sizes["machine_id"], sizes["gpus"], strict=True)), by, begin)
+    shares = day_shares(rows, dict(zip(sizes["machine_id"], sizes["gpus"], strict=True)), by, begin)
     fig, [ax] = figures.canvas(width=10, height=6.2)
-    draw(ax, found, by)
-    allocated = f"{share(found.allocated_frac)} of GPU time allocated"
+    draw(ax, shares, by)
+    allocated = f"{share(shares.allocated_frac)} of GPU time allocated"
     figures.title(ax, f"{name}, {begin:%A %Y-%m-%d}: {allocated}")
     return figures.mark_synthetic(fig, synthetic=synthetic)
 
@@ -98,10 +98,10 @@ def gantt(
 def _busiest(answer: Callable[[str], duckdb.DuckDBPyRelation]) -> datetime:
     """Return the midnight before the day with the most GPU hours allocated."""
     days = answer("vc_days").aggregate("day, round(sum(gpu_h), 3) as gpu_h")
-    found = days.order("gpu_h desc, day").limit(1).fetchall()
-    if not found:
+    busiest = days.order("gpu_h desc, day").limit(1).fetchall()
+    if not busiest:
         raise TraceError("no job held GPUs for a known time, so there is no day to draw.")
-    return datetime.combine(found[0][0], time())
+    return datetime.combine(busiest[0][0], time())
 
 
 def _midnight(day: str | date) -> datetime:
@@ -144,8 +144,8 @@ def day_shares(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: date
         np.add.at(levels, (codes, on, whole), sign * gpus * (1 - inside))
         np.add.at(levels, (codes, on, whole + 1), sign * gpus * inside)
     used = np.cumsum(levels, axis=2)[:, :, :_COLUMNS]
-    known = np.bincount(row_of, capacity.reindex(names).fillna(0))
-    total = np.maximum(known[:, None], used.sum(axis=0))
+    recorded = np.bincount(row_of, capacity.reindex(names).fillna(0))
+    total = np.maximum(recorded[:, None], used.sum(axis=0))
     frac = np.divide(used, total, out=np.zeros_like(used), where=total > 0)
     return DayShares(frac, float(used.sum() / total.sum()), classes, names, per_row)
 
@@ -184,11 +184,11 @@ def stacked(frac: Floats) -> Floats:
     return np.asarray(lines * parts)
 
 
-def draw(ax: Axes, found: DayShares, by: By) -> None:
+def draw(ax: Axes, shares: DayShares, by: By) -> None:
     """Draw the image: classes are stacked within a server, idle GPUs are white."""
     palette = list(figures.GANG_COLORS.values()) if by == "gang" else list(figures.CYCLE)
-    colors = np.array([to_rgb(color) for color in palette[: len(found.classes)]])
-    image = 1 - np.einsum("crt,ck->rtk", stacked(found.frac), 1 - colors)
+    colors = np.array([to_rgb(color) for color in palette[: len(shares.classes)]])
+    image = 1 - np.einsum("crt,ck->rtk", stacked(shares.frac), 1 - colors)
     rows = image.shape[0]
     ax.imshow(
         np.clip(image, 0, 1),
@@ -196,18 +196,18 @@ def draw(ax: Axes, found: DayShares, by: By) -> None:
         interpolation="nearest",
         extent=(0, 24, rows, 0),
     )
-    for color, name in zip(colors, found.classes, strict=True):
+    for color, name in zip(colors, shares.classes, strict=True):
         label = gang_label(name) if by == "gang" else figures.shorten(name, _LONGEST_NAME)
         ax.fill_between([], [], color=color, label=figures.literal(label))
     figures.legend(ax, beneath=True, ncols=min(len(colors), 4))
     ax.grid(visible=False)
     ax.set_xticks(range(0, 25, 3), [f"{hour:02d}:00" for hour in range(0, 25, 3)])
     ax.set(xlabel="hour (UTC)", yticks=[])
-    if len(found.servers) <= _NAMED:
-        height = rows / len(found.servers)
-        edges = height * np.arange(1, len(found.servers))
+    if len(shares.servers) <= _NAMED:
+        height = rows / len(shares.servers)
+        edges = height * np.arange(1, len(shares.servers))
         ax.hlines(edges, 0, 24, color="white", lw=1)
-        names = [figures.literal(figures.shorten(n, _LONGEST_NAME)) for n in found.servers]
+        names = [figures.literal(figures.shorten(n, _LONGEST_NAME)) for n in shares.servers]
         ax.set_yticks(height * (np.arange(len(names)) + 0.5), names, fontsize=7)
-    several = "" if found.per_row == 1 else f", {found.per_row} to a row"
-    ax.set_ylabel(f"{len(found.servers):,} servers{several}")
+    several = "" if shares.per_row == 1 else f", {shares.per_row} to a row"
+    ax.set_ylabel(f"{len(shares.servers):,} servers{several}")

@@ -145,12 +145,12 @@ def _count(readings: Readings, intervals: pa.Table, machines: pa.Array) -> pa.Ta
     within = readings.first(arrays.machine, arrays.from_us)
     leaving = np.maximum(readings.first(arrays.machine, arrays.until_us - longest + 1), within)
     end = np.maximum(readings.first(arrays.machine, arrays.until_us), leaving)
-    found = [
+    tallies = [
         *_tallies(readings, arrays, first, within, clip=True),
         *_tallies(readings, arrays, within, leaving, clip=False),
         *_tallies(readings, arrays, leaving, end, clip=True),
     ]
-    interval, bins, minutes, sums = _columns(found, int, int, float, float)
+    interval, bins, minutes, sums = _columns(tallies, int, int, float, float)
     null = bins == NULL
     counts = (
         pa.array(bins.astype(np.int8), mask=null),
@@ -163,12 +163,12 @@ def _count(readings: Readings, intervals: pa.Table, machines: pa.Array) -> pa.Ta
 def _list(readings: Readings, intervals: pa.Table, machines: pa.Array) -> pa.Table:
     arrays = _IntervalArrays.of(intervals, machines)
     first, end = (readings.first(arrays.machine, at) for at in (arrays.from_us, arrays.until_us))
-    found = [
+    parts = [
         (np.repeat(chunk, n)[valid], row[valid], values[valid])
         for chunk, n, row, values in _readings_of(readings, arrays, first, end)
         for valid in [values < NULL]
     ]
-    interval, row, values = _columns(found, int, int, float)
+    interval, row, values = _columns(parts, int, int, float)
     durations_us = readings.durations_us[
         row if len(readings.durations_us) > 1 else np.zeros_like(row)
     ]
@@ -180,10 +180,10 @@ def _list(readings: Readings, intervals: pa.Table, machines: pa.Array) -> pa.Tab
     return _with_keys(intervals, interval, dict(zip(LISTED, columns, strict=True)))
 
 
-def _columns(found: Sequence[tuple[Any, ...]], *kinds: type) -> list[Any]:
+def _columns(parts: Sequence[tuple[Any, ...]], *kinds: type) -> list[Any]:
     """Concatenate the columns of parts; empty columns of these types if there is no part."""
     none: tuple[Any, ...] = tuple(np.empty(0, kind) for kind in kinds)
-    return [np.concatenate(column) for column in zip(none, *found, strict=True)]
+    return [np.concatenate(column) for column in zip(none, *parts, strict=True)]
 
 
 def _with_keys(intervals: pa.Table, which: IntArray, columns: Mapping[str, pa.Array]) -> pa.Table:
@@ -277,9 +277,9 @@ def _tallies(
         if len(durations_us) > 1:
             durations_us = durations_us[row]
         if not clip and len(durations_us) == 1:
-            each = durations_us[0] / MINUTE_US
-            minutes = np.bincount(cell) * each
-            sums = np.bincount(cell, values) * each
+            minutes_each = durations_us[0] / MINUTE_US
+            minutes = np.bincount(cell) * minutes_each
+            sums = np.bincount(cell, values) * minutes_each
         else:
             if clip:
                 since, until = (np.repeat(at[chunk], n) for at in (arrays.from_us, arrays.until_us))

@@ -51,11 +51,11 @@ def check_sizes(trace: Path, manifest: Manifest) -> None:
     """Raise TraceError if a file of a trace is missing or has another size than its manifest's."""
     for file in manifest.every_file:
         if file in manifest.digests:
-            [found, _] = _file_state(trace / file)
+            [actual, _] = _file_state(trace / file)
             size, _ = manifest.digests[file]
-            if found != size:
+            if actual != size:
                 raise TraceError(
-                    f"{trace / file} has {found:,} bytes; its manifest has {size:,}. {_HINT}"
+                    f"{trace / file} has {actual:,} bytes; its manifest has {size:,}. {_HINT}"
                 )
 
 
@@ -68,8 +68,8 @@ def check_digests(trace: Path, manifest: Manifest, tables: Iterable[str]) -> Non
     states = {file: _file_state(trace / file) for file in files}
     new = [file for file, state in states.items() if checked.get(file) != state]
     due = sorted({*new, *(file for file, (size, _) in states.items() if size <= _SMALL_BYTES)})
-    for file, found in digests(trace, due, manifest.digests).items():
-        if found != tuple(manifest.digests[file]):
+    for file, actual in digests(trace, due, manifest.digests).items():
+        if actual != tuple(manifest.digests[file]):
             raise TraceError(
                 f"{trace / file} is damaged: its digest is not the one in its manifest. {_HINT}"
             )
@@ -79,8 +79,8 @@ def check_digests(trace: Path, manifest: Manifest, tables: Iterable[str]) -> Non
 
 def write_part_checksums(folder: Path, name: str) -> None:
     """Record the checksums of a materialized relation's parts, under its folder's final name."""
-    found = digests(folder, sorted(path.name for path in folder.glob("*.parquet")))
-    parts = {file: [*_state(folder / file), of] for file, (_, of) in found.items()}
+    checksums = digests(folder, sorted(path.name for path in folder.glob("*.parquet")))
+    parts = {file: [*_state(folder / file), of] for file, (_, of) in checksums.items()}
     (folder / SUMS).write_text(json.dumps({"of": name, "parts": parts}), "utf-8")
 
 
@@ -137,12 +137,12 @@ def verify(trace: str | Path) -> "pd.DataFrame":
         expected = manifest.digests.get(file)
         like = expected[1] if expected else ""
         try:
-            found = remote.digest(file, like) if remote else digest(folder / file, like)
+            actual = remote.digest(file, like) if remote else digest(folder / file, like)
         except FileNotFoundError:
             rows.append((file, None, "missing"))
             continue
-        state = "intact" if expected and tuple(expected) == found else "damaged"
-        rows.append((file, found[0], state if expected else "not known"))
+        state = "intact" if expected and tuple(expected) == actual else "damaged"
+        rows.append((file, actual[0], state if expected else "not known"))
     for derived in sorted((folder / DERIVED).glob("*.parquet/")):
         size = sum(path.stat().st_size for path in derived.glob("*.parquet"))
         if not (valid := parts_valid(derived, read_all=True)):

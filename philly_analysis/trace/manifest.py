@@ -182,12 +182,12 @@ class Manifest:
         raw["notes"] = tuple(raw["notes"])
         raw["files"] = {name: tuple(files) for name, files in raw.get("files", {}).items()}
         digests = {
-            f: (int(size), str(found)) for f, (size, found) in raw.get("digests", {}).items()
+            f: (int(size), str(digest)) for f, (size, digest) in raw.get("digests", {}).items()
         }
         for file in chain(*raw["files"].values(), digests):
             if ".." in (path := PurePosixPath(file)).parts or path.is_absolute():
                 raise ValueError(f"{file} is not in the trace")
-        if wrong := [found for _, found in digests.values() if not is_digest(found)]:
+        if wrong := [digest for _, digest in digests.values() if not is_digest(digest)]:
             raise ValueError(f"{wrong[0]} is no digest")
         if sample := raw.get("sample"):
             raw["sample"] = Sample(sample["how"], tuple(sample["by"]))
@@ -241,13 +241,17 @@ def _checksum(content: dict[str, object]) -> str:
 
 def find_files(folder: Path) -> dict[str, tuple[str, ...]]:
     """Find the files that one ingest wrote: ``jobs.parquet``, all in ``gpu_samples/``, ``raw/``."""
-    found = {name: [folder / f"{name}.parquet"] for name in (*TABLES, REJECTS.name)}
+    candidates = {name: [folder / f"{name}.parquet"] for name in (*TABLES, REJECTS.name)}
     for table in TABLES.values():
         if table.streamed:
-            found[table.name] = sorted((folder / table.name).glob("*.parquet")) or found[table.name]
-    found |= {f"{RAW}/{file.stem}": [file] for file in sorted((folder / RAW).glob("*.parquet"))}
+            candidates[table.name] = (
+                sorted((folder / table.name).glob("*.parquet")) or candidates[table.name]
+            )
+    candidates |= {
+        f"{RAW}/{file.stem}": [file] for file in sorted((folder / RAW).glob("*.parquet"))
+    }
     return {
         name: tuple(file.relative_to(folder).as_posix() for file in files)
-        for name, files in found.items()
+        for name, files in candidates.items()
         if files and files[0].is_file()
     }

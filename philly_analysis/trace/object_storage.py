@@ -160,8 +160,8 @@ class RemoteFolder:
         `like`: see :func:`philly_analysis.trace.checksums.digest_of`.
         """
         with self._errors("read"), self.files.open(f"{self.address}/{file}") as remote:
-            found = digest_of(remote, like)
-            return int(remote.seek(0, os.SEEK_END)), found
+            content_digest = digest_of(remote, like)
+            return int(remote.seek(0, os.SEEK_END)), content_digest
 
     def download(self, folder: Path) -> None:
         """Copy a file or folder of raw files into a folder."""
@@ -192,14 +192,14 @@ class RemoteFolder:
 
     def _copy(self, expected: Mapping[str, Digest]) -> None:
         """Copy the files that the cache lacks; if another trace is there, remove it first."""
-        cache, known = self.cache, dict[str, Digest]()
+        cache, copied = self.cache, dict[str, Digest]()
         if (cache / MANIFEST).exists():
-            known = Manifest.read(cache).digests
-        if any(known.get(file, digest) != digest for file, digest in expected.items()):
+            copied = Manifest.read(cache).digests
+        if any(copied.get(file, digest) != digest for file, digest in expected.items()):
             (cache / MANIFEST).unlink()  # first, so that no reader takes the rest for a trace
             shutil.rmtree(cache)
-            known = {}
-        due = {file: digest for file, digest in expected.items() if file not in known}
+            copied = {}
+        due = {file: digest for file, digest in expected.items() if file not in copied}
         missing = sorted(due.keys() - _valid_files(cache, due))
         with self._errors("read"), step(f"copying {self.address}"):
             try:
@@ -255,5 +255,5 @@ class RemoteFolder:
 
 def _valid_files(folder: Path, expected: Mapping[str, Digest]) -> set[str]:
     """Return the files in a folder that match their checksums."""
-    found = digests(folder, [f for f in expected if (folder / f).is_file()], expected)
-    return {file for file, digest in found.items() if digest == expected[file]}
+    actual = digests(folder, [f for f in expected if (folder / f).is_file()], expected)
+    return {file for file, digest in actual.items() if digest == expected[file]}

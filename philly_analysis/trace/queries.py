@@ -72,11 +72,11 @@ def query(
     with open_trace(trace, run_policy) as opened:
         rows = opened.sql(sql)
         try:
-            found = pd.DataFrame(rows.fetchall(), columns=rows.columns, dtype=object)
+            table = pd.DataFrame(rows.fetchall(), columns=rows.columns, dtype=object)
         except (duckdb.Error, OverflowError, ValueError) as error:  # a value cannot be converted
             raise QueryError(first_line(error)) from None
-    if found.empty:
-        return found
+    if table.empty:
+        return table
     # pandas has no integers beside nulls: such a column keeps Python objects
-    typed: pd.DataFrame = found.apply(lambda c: c if c.isna().any() else c.infer_objects())
+    typed: pd.DataFrame = table.apply(lambda c: c if c.isna().any() else c.infer_objects())
     return typed

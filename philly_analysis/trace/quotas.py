@@ -58,8 +58,8 @@ def read_quotas(quotas: Quotas) -> dict[str, int]:
         return _checked(table, str(file))
     rows = list(csv.DictReader(text.splitlines(), skipinitialspace=True))
     if not rows or not {"vc", "gpus"} <= rows[0].keys():
-        found = ", ".join(map(str, rows[0])) if rows else "no rows"
-        raise InputError(f"{file} has {found}. {_EXAMPLE}")
+        columns = ", ".join(map(str, rows[0])) if rows else "no rows"
+        raise InputError(f"{file} has {columns}. {_EXAMPLE}")
     if len(rows) > len({row["vc"] for row in rows}):
         raise InputError(f"{file} names a virtual cluster twice: give each one quota.")
     return _checked({str(row["vc"]): row["gpus"] for row in rows}, str(file))
@@ -74,7 +74,7 @@ def write_quotas(trace: Path, quotas: Mapping[str, int]) -> None:
 
 
 def _checked(quotas: Mapping[str, object], where: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    checked: dict[str, int] = {}
     for vc, gpus in quotas.items():
         try:
             number = float(str(gpus))
@@ -82,7 +82,7 @@ def _checked(quotas: Mapping[str, object], where: str) -> dict[str, int]:
             number = -1.0
         if not 0 <= number < _MAX_GPUS or number != int(number):
             raise InputError(f"{where}: {gpus!r} is no number of GPUs for {vc}. {_EXAMPLE}")
-        found[str(vc)] = int(number)
-    if not found:
+        checked[str(vc)] = int(number)
+    if not checked:
         raise InputError(f"{where}: there is no quota. {_EXAMPLE}")
-    return found
+    return checked

@@ -79,15 +79,15 @@ class Relation:
     @property
     def columns(self) -> dict[str, str]:
         """The meaning of each column, from its header."""
-        found: dict[str, str] = {}
+        meanings: dict[str, str] = {}
         name = ""
         for line in self._header():
             if name and line.startswith("    "):  # it continues the line before
-                found[name] += f" {line.strip()}"
+                meanings[name] += f" {line.strip()}"
             elif line.startswith("  "):
                 name, _, meaning = line.strip().partition(" ")
-                found[name] = meaning.strip()
-        return found
+                meanings[name] = meaning.strip()
+        return meanings
 
     def _header(self) -> list[str]:
         lines = self.sql.splitlines()
@@ -140,32 +140,32 @@ def _names(node: Any, ctes: frozenset[str]) -> Iterator[str]:
 @cache
 def relations() -> dict[str, Relation]:
     """Return every relation of the package by name."""
-    found: dict[str, Relation] = {}
+    by_name: dict[str, Relation] = {}
     for folder in SQL_FOLDERS:
         for path in sorted((_PACKAGE / folder).glob("*.sql")):
             if path.stem == "macros":
                 continue
-            if path.stem in found or path.stem in TABLES:
+            if path.stem in by_name or path.stem in TABLES:
                 raise QueryError(f"{folder}/{path.name}: the name {path.stem} is used twice")
             sql = path.read_text("utf-8")
             mark = _MARK.match(sql)
-            found[path.stem] = Relation(
+            by_name[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
                 materialized=mark is not None,
                 samples=mark[2] if mark else None,
                 listed=mark is not None and mark[1] == "listed",
             )
-    return found
+    return by_name
 
 
 def with_dependencies(names: Iterable[str]) -> list[Relation]:
     """Return the relations of these names, then those that they read, level by level."""
-    known = relations()
-    found = [name for name in dict.fromkeys(names) if name in known]
-    for name in found:  # the list grows in the loop
-        found += sorted(known[name].reads & known.keys() - set(found))
-    return [known[name] for name in found]
+    by_name = relations()
+    order = [name for name in dict.fromkeys(names) if name in by_name]
+    for name in order:  # the list grows in the loop
+        order += sorted(by_name[name].reads & by_name.keys() - set(order))
+    return [by_name[name] for name in order]
 
 
 def required_relations(names: Iterable[str]) -> tuple[list[Relation], frozenset[str]]:

@@ -1,8 +1,10 @@
 """Cache results of analyses and their figures beside a trace, and record its report.
 
-A cache folder's name is a digest of all that its results depend on: the trace, the run policy, the
-package's files, and the versions of the libraries that compute. A file's name has a digest of its
-content: a damaged file is ignored, and computed again.
+A cache folder is named by a digest of the trace's manifest, the run policy, the libraries' versions
+and the package's version. The version of an installed package includes the installer's digests of
+the package's files. In a checkout, the newest modification of a file takes their place: after an
+edit, every result is computed again by the next process. A file's name has a digest of its content,
+so that a damaged file is ignored and computed again.
 """
 
 import hashlib
@@ -11,11 +13,12 @@ import os
 import platform
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,7 @@ from philly_analysis.results import Comparison, Fact, Result, Verdict
 from philly_analysis.trace.trace import Trace
 
 _PACKAGE = Path(__file__).parents[1]
+_STARTED_NS = time.time_ns()
 _LIBRARIES = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy")
 _METADATA = b"philly_analysis"
 """Key in the Parquet metadata of a result with all its fields but the table, as JSON."""
@@ -42,8 +46,8 @@ def load_result(trace: Trace, name: str) -> Result | None:
     """Return a cached result; None: there is none, or it is damaged."""
     for data in _read(trace, name, ".parquet"):
         with suppress(ValueError, TypeError, KeyError, OSError, pa.ArrowException):
-            if (found := _decoded(data)).name == name:
-                return found
+            if (result := _decoded(data)).name == name:
+                return result
     return None
 
 
@@ -146,8 +150,6 @@ def _read(trace: Trace, stem: str, suffix: str) -> Iterator[bytes]:
 
 def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
     """Write a file atomically. The first of a folder removes folders of other versions."""
-    if _list_files(_PACKAGE) != _LOADED:  # the code was changed since it was loaded
-        return
     for folder in _folders(trace):
         try:
             if not folder.is_dir():
@@ -175,37 +177,32 @@ def _kind(trace: Trace) -> str:
 
 def _list_files(folder: Path) -> list[tuple[str, int, int]]:
     """Return the path, modification time and size of each file in a folder."""
-    found = []
-    folders = [os.fspath(folder)]
-    for each in folders:  # the list grows in the loop
-        with suppress(OSError), os.scandir(each) as entries:
-            for entry in entries:
-                if not entry.is_dir():
-                    stat = entry.stat()
-                    found.append((entry.path, stat.st_mtime_ns, stat.st_size))
-                elif entry.name != "__pycache__":
-                    folders.append(entry.path)
-    return sorted(found)
-
-
-_LOADED = _list_files(_PACKAGE)
+    files = []
+    for parent, folders, names in os.walk(folder):
+        if "__pycache__" in folders:
+            folders.remove("__pycache__")
+        for path in (os.path.join(parent, name) for name in names):  # noqa: PTH118 - faster
+            with suppress(OSError):  # another process may replace the folder
+                stat = os.stat(path)  # noqa: PTH116 - faster
+                files.append((path, stat.st_mtime_ns, stat.st_size))
+    return sorted(files)
 
 
 @cache
 def _code() -> str:
-    """Return digests of the package's files and versions of the libraries that compute.
+    """Return what identifies the code: versions, and digests or modifications of its files.
 
-    Empty: the files cannot be read, or were changed since they were loaded.
+    Empty: a checkout was edited since this process started.
     """
-    versions = [platform.python_version(), *(version(name) for name in _LIBRARIES)]
-    try:
-        files = [
-            f"{Path(path).relative_to(_PACKAGE).as_posix()} {_digest(Path(path).read_bytes())}"
-            for path, _, _ in _LOADED
-        ]
-    except OSError:
-        return ""
-    return "\n".join([*versions, *files]) if files and _list_files(_PACKAGE) == _LOADED else ""
+    package = distribution("philly-analysis")
+    versions = [platform.python_version(), package.version, *map(version, _LIBRARIES)]
+    prefix = f"{_PACKAGE.name}/"
+    record = (package.read_text("RECORD") or "").splitlines()
+    installed = sorted(line for line in record if line.startswith(prefix) and "=" in line)
+    if any(line.startswith(f"{prefix}trace/result_cache.py,") for line in installed):
+        return "\n".join([*versions, *installed])
+    newest = max(modified for _, modified, _ in _list_files(_PACKAGE))
+    return "\n".join([*versions, str(newest)]) if newest < _STARTED_NS else ""
 
 
 def _style() -> str:

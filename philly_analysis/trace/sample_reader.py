@@ -180,19 +180,19 @@ def _row_groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list
     paths = [file.schema.column(j).path for j in range(file.num_columns)]
     at, groups = paths.index("sampled_at"), []
     for i in range(file.num_row_groups):
-        known = file.row_group(i).column(at).statistics
-        if not (known and known.has_min_max) or (known.max >= begins and known.min < ends):
+        bounds = file.row_group(i).column(at).statistics
+        if not (bounds and bounds.has_min_max) or (bounds.max >= begins and bounds.min < ends):
             groups.append(i)
     return groups
 
 
 def _machine_numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:
     """Return the number of each server by its name; others have the number after the last."""
-    found = [np.empty(0, np.int64)]
+    numbers = [np.empty(0, np.int64)]
     for chunk in names.chunks:
         number = pc.index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))
-        found.append(number.to_numpy().astype(np.int64)[chunk.indices.to_numpy()])
-    return np.concatenate(found)
+        numbers.append(number.to_numpy().astype(np.int64)[chunk.indices.to_numpy()])
+    return np.concatenate(numbers)
 
 
 def moment_us(moment: datetime) -> int:
@@ -210,8 +210,8 @@ def _durations_us(seconds: pa.ChunkedArray) -> IntArray:
     """Return the durations of readings, microseconds; one number if all are equal."""
     if seconds.null_count == len(seconds):
         return np.array([MINUTE_US])
-    known = seconds.fill_null(MINUTE_US / 1e6).to_numpy()
-    if known.min() == known.max():
-        known = known[:1]
-    durations_us: IntArray = np.rint(known * 1e6).astype(np.int64)
+    recorded_s = seconds.fill_null(MINUTE_US / 1e6).to_numpy()
+    if recorded_s.min() == recorded_s.max():
+        recorded_s = recorded_s[:1]
+    durations_us: IntArray = np.rint(recorded_s * 1e6).astype(np.int64)
     return durations_us

@@ -4,24 +4,23 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from philly_analysis.atomic import scratch_folder
-from philly_analysis.errors import QueryError, TraceError, UnknownNameError, plain
+from philly_analysis.errors import QueryError, TraceError, UnknownNameError
 from philly_analysis.trace.connection import first_line
 from philly_analysis.trace.manifest import Manifest, Sample
-from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import JOBS, TABLES
 from philly_analysis.trace.writer import create_trace, table_file, write_manifest
 
 _CRITERION = "selection"
 _BATCH_ROWS = 100_000
 _SHOWN = 12
-Sql = Callable[..., Rows]
+Sql = Callable[..., duckdb.DuckDBPyRelation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,11 @@ class Selection:
         for column, value in columns.items():
             if column not in JOBS.column_names:
                 raise UnknownNameError("column of jobs", column, JOBS.column_names)
-            several = plain(value)
-            options = several if isinstance(several, list | tuple | set | frozenset) else [several]
+            several = isinstance(value, Iterable) and not isinstance(value, str)
+            options = list(cast("Iterable[object]", value)) if several else [value]
             values[column] = sorted(str(option) for option in options if option is not None)
-            known = f'"{column}"::varchar in (select unnest(${column}))'
-            conditions.append(f'({known} or "{column}" is null)' if None in options else known)
+            listed = f'"{column}"::varchar in (select unnest(${column}))'
+            conditions.append(f'({listed} or "{column}" is null)' if None in options else listed)
             words.append(f"{column} {quoted(options)}")
         description = f"with {', '.join(words)}" if words else "all"
         return cls(" and ".join(conditions) or "true", values, description)
@@ -134,12 +133,12 @@ class Selection:
         """Return what jobs there are, by the columns of the condition."""
         of = [c for c in self.values if c in JOBS.column_names]
         if of:
-            found = sql(f'select distinct "{of[0]}" from jobs order by all limit {_SHOWN}')
-            return f"have {of[0]} {', '.join(str(value) for (value,) in found.fetchall())}"
+            values = sql(f'select distinct "{of[0]}" from jobs order by all limit {_SHOWN}')
+            return f"have {of[0]} {', '.join(str(value) for (value,) in values.fetchall())}"
         first, last = sql("select min(submitted_at), max(submitted_at) from jobs").fetchall()[0]
         return f"were submitted from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
 
-    def _rows(self, sql: Sql, table: str, names: list[str]) -> Rows:
+    def _rows(self, sql: Sql, table: str, names: list[str]) -> duckdb.DuckDBPyRelation:
         columns = TABLES[table].column_names
         selected = "job_id in (select unnest($names))"
         if "job_id" in columns:
@@ -154,11 +153,11 @@ class Selection:
         return sql(f"select * from {table}")
 
 
-def _write(folder: Path, table: str, rows: Rows) -> int:
+def _write(folder: Path, table: str, rows: duckdb.DuckDBPyRelation) -> int:
     """Write rows as a table of a trace in batches, and return their number."""
     schema, count = TABLES[table].arrow, 0
     with pq.ParquetWriter(table_file(folder, TABLES[table]), schema, compression="zstd") as file:
-        for batch in rows.relation.to_arrow_reader(_BATCH_ROWS):
+        for batch in rows.to_arrow_reader(_BATCH_ROWS):
             file.write_table(pa.Table.from_batches([batch]).cast(schema))
             count += batch.num_rows
     return count

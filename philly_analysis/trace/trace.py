@@ -2,20 +2,20 @@
 
 import shutil
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from weakref import finalize
 
 import duckdb
 
 from philly_analysis.atomic import FolderHandle, scratch_folder
-from philly_analysis.errors import QueryError, SuggestsNames, TraceError
+from philly_analysis.errors import QueryError, TraceError, UnknownNameError
+from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import connect, first_line, keep_with, parse_run_policy
@@ -26,7 +26,6 @@ from philly_analysis.trace.manifest import DERIVED, MANIFEST
 from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.quotas import Quotas
 from philly_analysis.trace.relations import relations, tables_read
-from philly_analysis.trace.rows import Rows
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.selection import Selection
 from philly_analysis.trace.views import Views
@@ -40,14 +39,15 @@ if TYPE_CHECKING:
     from philly_analysis.trace.gantt import By
 
 
-class Trace(SuggestsNames):
+class Trace:
     """A folder of tables, opened read-only for queries in SQL.
 
-    Each table and relation is an attribute and an item, of :class:`~philly_analysis.trace.Rows`:
-    ``trace.jobs.df()``, ``trace["waits"].pl()``, ``trace.jobs["gpus"].mean()``.
+    Each table and relation is an attribute, a :class:`duckdb.DuckDBPyRelation` that is read when
+    its rows are needed: ``trace.waits.filter("gpus > 8").df()``, ``trace.jobs.pl()``.
 
-    Use it as a context manager, or call :meth:`close`. Relations of the package are created when
-    a query first reads them. Those marked ``materialized`` are written into the trace once.
+    Use a trace as a context manager, or call :meth:`close`. Relations of the package are created
+    when a query first reads them. Relations marked ``materialized`` are written into the trace,
+    once.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class Trace(SuggestsNames):
         :func:`philly_analysis.trace.quotas.read_quotas`), instead of the trace's own or of
         estimates; for this session. To record them in the trace, ingest it with them.
     executor
-        Where to count samples, interval by interval: processes of this machine or workers of a
-        cluster that have the folder under the same path; None: threads of this process.
+        Where to count samples: an executor, a number of processes, or the address of a Dask
+        scheduler whose workers have the folder under the same path. None: threads of this process.
 
     Raises
     ------
@@ -78,15 +78,17 @@ class Trace(SuggestsNames):
         *,
         run_policy: RunPolicy | str = RunPolicy.SPAN,
         quotas: Quotas | None = None,
-        executor: Executor | None = None,
+        executor: ExecutorLike = None,
     ) -> None:
         self.run_policy = parse_run_policy(run_policy)
+        self._opened = ExitStack()
+        workers = self._opened.enter_context(open_executor(executor))
         self._folder = TraceFolder(path, quotas)
         self.path, self.manifest = self._folder.path, self._folder.manifest
         self._scratch = scratch_folder()
         self._con = connect(self._folder.folders, self._scratch, self.run_policy)
         keep_with(self._con, self._folder.handle)  # relations may outlive the trace
-        self._materializer = Materializer(self._con, self._folder, self._scratch, executor)
+        self._materializer = Materializer(self._con, self._folder, self._scratch, workers)
         self._reads: dict[str, None] = {}
         self._remove: finalize[..., FolderHandle] | None = None
         try:
@@ -142,32 +144,26 @@ class Trace(SuggestsNames):
         title = f"<p>{escape(repr(self))}<br>{self.start} to {self.end} UTC</p>"
         return title + str(self.describe().to_html(index=False, border=0, na_rep=""))
 
-    def __getattr__(self, name: str) -> Rows:
-        """Return a table or relation by its name: ``trace.waits`` is ``trace["waits"]``."""
-        if name.startswith("_") or name not in TABLES.keys() | relations().keys():
-            return cast("Rows", super().__getattr__(name))  # type: ignore[misc]
-        return self[name]
-
-    @overload
-    def __getitem__(self, key: str) -> Rows: ...
-    @overload
-    def __getitem__(self, key: "slice | list[str] | pd.Series[bool]") -> "pd.DataFrame": ...
-    def __getitem__(self, key: Any) -> Any:
-        """Return a table or relation by its name; of other keys, what :meth:`df` has for them.
+    def __getattr__(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return a table or relation by its name: ``trace.waits``.
 
         Raises
         ------
-        UnknownNameError
-            There is no table or relation of this name.
+        AttributeError
+            There is no table or relation of this name; the message has the nearest name.
         MissingTableError
-            The trace lacks the table, or one that the relation needs.
+            The trace lacks the table, or a table that the relation needs.
         """
-        is_relation = isinstance(key, str) and key in TABLES.keys() | relations().keys()
-        if not is_relation and self.has("job_records"):
-            records = Rows(self.answer("job_records"))
-            if not isinstance(key, str) or key in records:
-                return records[key]
-        return Rows(self.answer(key))
+        if name.startswith("_"):  # Python's own look-ups
+            raise AttributeError(name)
+        try:
+            return self.answer(name)
+        except UnknownNameError as error:
+            raise AttributeError(str(error)) from None
+
+    def __getitem__(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return a table or relation by its name, as :meth:`answer` does."""
+        return self.answer(name)
 
     def df(self) -> "pd.DataFrame":
         """Return one row per job, with its attempts' first start, last end and run time.
@@ -178,29 +174,8 @@ class Trace(SuggestsNames):
             The columns of ``jobs``, and started_at, ended_at (UTC), run_s (seconds, the sum of
             the attempts) and attempts (their number), by submission.
         """
-        return self["job_records"].df()
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.has(name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the tables."""
-        return iter(self.keys())
-
-    def __len__(self) -> int:
-        return len(self.tables)
-
-    def __bool__(self) -> bool:
-        return True
-
-    @classmethod
-    def has_name(cls, name: str) -> bool:
-        """Return whether traces have an attribute of this name, or a relation."""
-        return name in vars(cls) or name in relations()
-
-    def keys(self) -> list[str]:
-        """Return the names of the tables, as ``trace.relations`` does of all relations."""
-        return [name for name in TABLES if name in self.tables]
+        records: pd.DataFrame = self.answer("job_records").df()
+        return records
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.tables, *relations()})
@@ -253,8 +228,8 @@ class Trace(SuggestsNames):
         return self._names("vc")
 
     def _names(self, column: str) -> list[str]:
-        found = self.sql(f'select distinct "{column}" from jobs where "{column}" is not null')
-        return sorted(name for (name,) in found.fetchall())
+        names = self.sql(f'select distinct "{column}" from jobs where "{column}" is not null')
+        return sorted(name for (name,) in names.fetchall())
 
     def describe(self) -> "pd.DataFrame":
         """Describe the tables: their rows, the time that they span, and the account of raw rows.
@@ -266,12 +241,12 @@ class Trace(SuggestsNames):
             and rejected (raw rows; null: the source has none for this table), why (reasons of
             rejection with counts), one row is.
         """
-        return describe(self.manifest, self.keys(), self.sql)
+        return describe(self.manifest, self.tables, self.sql)
 
     @property
     def schema(self) -> "pd.DataFrame":
         """The columns of its tables: table, column, type, unit, null, meaning."""
-        return dictionary(self.keys())
+        return dictionary(name for name in TABLES if name in self.tables)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Plot an overview: submissions, GPUs in use, and queueing delay by gang size.
@@ -403,6 +378,7 @@ class Trace(SuggestsNames):
 
     def close(self) -> None:
         """Close the connection and remove what it had spilled to disk."""
+        self._opened.close()
         self._con.close()
         self._folder.handle.close()
         if self._remove:
@@ -422,23 +398,24 @@ class Trace(SuggestsNames):
         if table not in self.tables or not column:
             return table in self.tables
         self._folder.check({table})
-        known = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
-        return bool(known.limit(1).fetchall())
+        values = self._con.table(table).filter(duckdb.ColumnExpression(column).isnotnull())
+        return bool(values.limit(1).fetchall())
 
-    def sql(self, query: str, /, **values: object) -> Rows:
+    def sql(self, query: str, /, **values: object) -> duckdb.DuckDBPyRelation:
         """Run one SELECT over the tables and relations of the trace.
 
         Parameters
         ----------
         query
-            One SELECT; values go in as ``$name``.
+            One SELECT; ``$name`` stands for a value.
         **values
-            The values of ``$name``.
+            Value of each ``$name``.
 
         Returns
         -------
-        Rows
-            Call ``.df()`` for pandas, ``.pl()`` for polars, ``.to_arrow_table()`` for Arrow.
+        duckdb.DuckDBPyRelation
+            ``.df()`` returns a pandas frame, ``.pl()`` a polars frame, ``.to_arrow_table()`` an
+            Arrow table.
 
         Raises
         ------
@@ -451,12 +428,20 @@ class Trace(SuggestsNames):
         """
         self.create(tables_read(query))
         try:
-            return Rows(self._con.sql(query, params=values or None))
+            return self._con.sql(query, params=values or None)
         except duckdb.Error as error:
             raise QueryError(first_line(error)) from None
 
     def answer(self, name: str) -> duckdb.DuckDBPyRelation:
-        """Return all rows of a table or relation: ``select * from name``."""
+        """Return a table or relation by its name: ``select * from name``.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no table or relation of this name.
+        MissingTableError
+            The trace lacks the table, or a table that the relation needs.
+        """
         self.create([name])
         return self._con.table(name)
 
@@ -507,7 +492,7 @@ def open_trace(
     run_policy: RunPolicy | str | None = None,
     *,
     otherwise: RunPolicy = RunPolicy.SPAN,
-    executor: Executor | None = None,
+    executor: ExecutorLike = None,
 ) -> Iterator[Trace]:
     """Return a trace that is open already, or open one while the block runs.
 

@@ -100,8 +100,8 @@ class Views:
         for relation in order:
             self._create([relation])
 
-    def _create(self, found: Iterable[Relation]) -> None:
-        due = [relation for relation in found if relation.name not in self._created]
+    def _create(self, wanted: Iterable[Relation]) -> None:
+        due = [relation for relation in wanted if relation.name not in self._created]
         try:
             self._materializer.create(due)
         except duckdb.Error as error:

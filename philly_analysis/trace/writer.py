@@ -246,5 +246,5 @@ def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
             if other in present
             else f"select count(*), '{other} is absent' from {table.name}"
         )
-    found = [row for query in queries for row in con.sql(query).fetchall()]
-    return [f"{rows:,} rows: {reason}" for rows, reason in found if rows]
+    counts = [row for query in queries for row in con.sql(query).fetchall()]
+    return [f"{rows:,} rows: {reason}" for rows, reason in counts if rows]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, overload
 
-from philly_analysis.errors import SuggestsNames, WorkloadError
+from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.workload import Workload
 
 
@@ -21,7 +21,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ensemble(Sequence[Workload], SuggestsNames):
+class Ensemble(Sequence[Workload]):
     """Several independent draws of a model.
 
     A sequence of workloads that keeps none in memory: each access draws one again. It can be

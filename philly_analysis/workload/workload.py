@@ -8,9 +8,10 @@ from pathlib import Path
 from sys import intern
 from typing import TYPE_CHECKING, Any, Self
 
+import duckdb
 import polars as pl
 
-from philly_analysis.errors import SuggestsNames, UnknownNameError, WorkloadError
+from philly_analysis.errors import WorkloadError
 from philly_analysis.results import save_table
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
@@ -21,7 +22,6 @@ from philly_analysis.trace import (
     VIRTUAL_CLUSTERS,
     Frame,
     Manifest,
-    Rows,
     Table,
     Trace,
     TraceLike,
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    class _RowsField:
-        """Tell type checkers that any frame is stored as Rows."""
+    class _Relation:
+        """Tell type checkers that any frame is stored as a relation."""
 
-        def __get__(self, workload: object, kind: object = None) -> Rows: ...
+        def __get__(self, workload: object, kind: object = None) -> duckdb.DuckDBPyRelation: ...
         def __set__(self, workload: object, value: Frame) -> None: ...
 
 
@@ -50,10 +50,6 @@ def _empty(table: Table) -> pl.DataFrame:
     frame = pl.from_arrow(table.arrow.empty_table())
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table, not an array, went in
     return frame
-
-
-def _polars(frame: Frame) -> pl.DataFrame:
-    return frame.pl() if isinstance(frame, Rows) else pl.DataFrame(frame)
 
 
 def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
@@ -75,7 +71,7 @@ def _interned(word: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload(SuggestsNames):
+class Workload:
     """Jobs, their attempts, and machines, with the columns of the schema's tables.
 
     A sampled workload is the trace of an infinite cluster without waits: each attempt starts when
@@ -84,8 +80,9 @@ class Workload(SuggestsNames):
     Attributes
     ----------
     jobs, attempts, machines, placements, virtual_clusters
-        Rows of the tables of these names, as those of a trace, from frames of pandas, polars or
-        Arrow; by default they are empty. Missing nullable columns are added as nulls.
+        Table of each name, a :class:`duckdb.DuckDBPyRelation` as in a trace, from a frame of
+        pandas, polars, Arrow or DuckDB. By default a table is empty. Missing nullable columns are
+        added as nulls.
     synthetic
         True unless every row was recorded on a real cluster.
     notes
@@ -100,14 +97,18 @@ class Workload(SuggestsNames):
     """
 
     name: str
-    jobs: "_RowsField" = _NO_ROWS
-    attempts: "_RowsField" = _NO_ROWS
-    machines: "_RowsField" = _NO_ROWS
-    placements: "_RowsField" = _NO_ROWS
-    virtual_clusters: "_RowsField" = _NO_ROWS
+    jobs: "_Relation" = _NO_ROWS
+    attempts: "_Relation" = _NO_ROWS
+    machines: "_Relation" = _NO_ROWS
+    placements: "_Relation" = _NO_ROWS
+    virtual_clusters: "_Relation" = _NO_ROWS
     synthetic: bool = True
     notes: tuple[str, ...] = ()
     trace: Path | None = None
+    frames: dict[str, pl.DataFrame] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Each table as a polars frame, by name."""
     _answers: dict[tuple[str, str], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -116,9 +117,16 @@ class Workload(SuggestsNames):
         if self.jobs is _NO_ROWS:
             raise WorkloadError("there are no jobs. Use Workload.from_trace(jobs), of a frame.")
         for table in _TABLES:
-            given = getattr(self, table.name)
-            frame = _empty(table) if given is None else _polars(given)
-            object.__setattr__(self, table.name, Rows(_completed(frame, table)))
+            frame = getattr(self, table.name)
+            if isinstance(frame, duckdb.DuckDBPyRelation):
+                frame = frame.pl()
+            rows = _completed(_empty(table) if frame is None else pl.DataFrame(frame), table)
+            self.frames[table.name] = rows
+            object.__setattr__(self, table.name, duckdb.from_arrow(rows))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        others = {"synthetic": self.synthetic, "notes": self.notes, "trace": self.trace}
+        return _unpickled, (self.name, self.frames, others, self._answers)
 
     @classmethod
     def from_trace(cls, trace: TraceLike) -> Self:
@@ -182,43 +190,18 @@ class Workload(SuggestsNames):
     @property
     def gpus(self) -> int:
         """Number of GPUs of the machines; 0 without machines."""
-        return int(self.machines.pl()["gpus"].sum())
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return an attribute of the trace of these jobs, such as ``users`` and ``where``."""
-            if not name.startswith("_") and Trace.has_name(name):
-                return getattr(Trace(self), name)
-            return super(Workload, self).__getattr__(name)
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return the rows of a table, as ``workload.jobs`` does, or what :meth:`df` has for a key.
-
-        Raises
-        ------
-        UnknownNameError
-            There is no such table or column.
-        """
-        if isinstance(key, str) and key in self.frames:
-            return getattr(self, key)
-        jobs = self.df()
-        try:
-            return jobs[key]
-        except KeyError:
-            known = [*self.frames, *jobs.columns]
-            raise UnknownNameError("table or column", str(key), known) from None
+        return int(self.frames["machines"]["gpus"].sum())
 
     def __iter__(self) -> Iterator[JobSpec]:
         """Iterate over the jobs that can run, by submission (:meth:`specs`)."""
         return self.specs()
 
     def __len__(self) -> int:
-        return len(self.jobs)
+        return self.frames["jobs"].height
 
     def __repr__(self) -> str:
         cluster = f"{self.gpus:,} GPUs" if self.gpus else "no machines"
-        submitted = self.jobs.pl()["submitted_at"]
+        submitted = self.frames["jobs"]["submitted_at"]
         return (
             f"Workload({self.name!r}: {len(self):,} jobs submitted from {submitted.min()!s} to "
             f"{submitted.max()!s}, "
@@ -232,11 +215,6 @@ class Workload(SuggestsNames):
     def frames_with_rows(self) -> dict[str, pl.DataFrame]:
         """The frames of jobs and attempts, and others that are not empty, by name."""
         return {n: f for n, f in self.frames.items() if n in ("jobs", "attempts") or f.height}
-
-    @property
-    def frames(self) -> dict[str, pl.DataFrame]:
-        """The frames by name of their table."""
-        return {t.name: getattr(self, t.name).pl() for t in _TABLES}
 
     def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
         """Return one relation of the package, computed on this workload."""
@@ -281,7 +259,7 @@ class Workload(SuggestsNames):
         stay_of = self._stays() if stays else {}
         since_origin = pl.col("submitted_at") - pl.lit(self.origin_at, pl.Datetime("us"))
         jobs = (
-            self.jobs.pl()
+            self.frames["jobs"]
             .with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
             .join(included.select("job_id", "censored"), on="job_id")
             .join(runs, on="job_id")
@@ -316,7 +294,7 @@ class Workload(SuggestsNames):
         ran = self.answer("attempt_runs").filter(pl.col("until_at") >= pl.col("started_at"))
         # a share of unknown size makes the placement unknown
         shares = (
-            self.placements.pl()
+            self.frames["placements"]
             .with_columns(
                 pl.when(pl.col("gpu").is_not_null()).then(1).otherwise("gpus").alias("gpus")
             )
@@ -347,5 +325,17 @@ class Workload(SuggestsNames):
 
     def servers(self) -> list[Machine]:
         """Return the machines, by identifier."""
-        ordered = self.machines.pl().select(RECORDED).sort("machine_id")
+        ordered = self.frames["machines"].select(RECORDED).sort("machine_id")
         return [Machine(**row) for row in ordered.iter_rows(named=True)]
+
+
+def _unpickled(
+    name: str,
+    frames: dict[str, Any],
+    others: dict[str, Any],
+    answers: dict[tuple[str, str], pl.DataFrame],
+) -> Workload:
+    """Return the workload that another process pickled: relations cannot be pickled."""
+    workload = Workload(name, **frames, **others)
+    workload._answers.update(answers)
+    return workload

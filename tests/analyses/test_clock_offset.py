@@ -16,8 +16,7 @@ from philly_analysis import ingest
 from philly_analysis.analyses import clock_offset, host_clock_offset
 from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.shared.clock_steps import clock_steps
-from philly_analysis.results import figures
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result, figures
 from philly_analysis.trace.trace import Trace
 from tests.analyses.samples import MINUTE, Tables, by_attempt, minutes_of, resampled
 from tests.support import archives

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from philly_analysis import analyze
 from philly_analysis.report.findings import ANALYSES
-from philly_analysis.results import figures
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result, figures
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace

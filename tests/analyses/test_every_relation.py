@@ -16,7 +16,7 @@ import pytest
 import philly_analysis
 from philly_analysis import analyze
 from philly_analysis.results import Result
-from philly_analysis.trace import histograms, materialized
+from philly_analysis.trace import histograms, week_counts
 from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
@@ -150,7 +150,7 @@ def compare(rows: Rows, name: str, reference: list[tuple[Any, ...]]) -> None:
 def test_the_size_of_slices_changes_no_count(
     rich: dict[bool, Rows], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, size in ((materialized, "_SLICE"), (materialized, "_MAX_COUNTS"),
+    for module, size in ((week_counts, "_SLICE"), (week_counts, "_MAX_COUNTS"),
                          (histograms, "_CHUNK"), (histograms, "_MAX_SORTED")):  # fmt: skip
         monkeypatch.setattr(module, size, 97)
     with Trace(write_tables(tmp_path / "t", rich_tables(1))) as trace:

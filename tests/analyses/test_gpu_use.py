@@ -10,14 +10,8 @@ import pytest
 
 from philly_analysis import analyze
 from philly_analysis.report.computing import read_samples
-from philly_analysis.report.findings import (
-    FROM_SAMPLES,
-    PHILLY_ONLY,
-    SAMPLE_RELATIONS,
-    lacking,
-    relevant,
-)
-from philly_analysis.trace import materialized
+from philly_analysis.report.findings import ANALYSES, lacking, relevant
+from philly_analysis.trace import week_counts
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
 from tests.analyses.samples import Tables, sampled_cluster
@@ -34,19 +28,19 @@ def test_a_page_reads_the_samples_once(
     cluster: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    count = materialized.Materializer._count
+    count = week_counts.WeekCounter.count
 
     def noted(
-        self: materialized.Materializer, table: str, partitions: Sequence[materialized.Partition]
+        self: week_counts.WeekCounter, table: str, partitions: Sequence[week_counts.Partition]
     ) -> None:
         read.append(table)
         count(self, table, partitions)
 
-    monkeypatch.setattr(materialized.Materializer, "_count", noted)
+    monkeypatch.setattr(week_counts.WeekCounter, "count", noted)
     write_tables(tmp_path / "t", cluster)
     with Trace(tmp_path / "t") as trace:
         asked = [name for name in relevant(trace) if not lacking(trace, name)]
-        assert set(asked) >= set(SAMPLE_RELATIONS.values()) - PHILLY_ONLY
+        assert len({ANALYSES[name].sample_counts for name in asked}) == 5  # with None
         read_samples(trace, asked)
         assert sorted(read) == ["gpu_samples", "host_samples"]
         analyze(trace, *asked)
@@ -57,14 +51,12 @@ def test_a_page_reads_the_samples_once(
 def test_which_analyses_read_samples(cluster: Tables, tmp_path: Path) -> None:
     write_tables(tmp_path / "t", cluster)
     results = analyze(tmp_path / "t")
-    found = set()
     for name, result in results.items():
         order, _ = required_relations([one for one in result.reads if one in relations()])
-        if any(relation.samples for relation in order):
-            found.add(name)
-    assert found == FROM_SAMPLES & set(results)
-    assert set(SAMPLE_RELATIONS.values()) <= FROM_SAMPLES
-    assert FROM_SAMPLES - set(results) == {"notebook_definitions"}  # of Philly only
+        counts = [relation.name for relation in order if relation.samples]
+        assert counts == [n for n in [ANALYSES[name].sample_counts] if n], name
+    counting = {a.name for a in ANALYSES.values() if a.sample_counts}
+    assert counting - set(results) == {"notebook_definitions"}  # of Philly only
 
 
 def test_counts_are_the_same_in_other_processes(cluster: Tables, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from philly_analysis.analyses import gpu_util, notebook_definitions
 from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.report.findings import ANALYSES
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.study import published_numbers
 from philly_analysis.trace.trace import Trace
 from tests.analyses.plain import Rows, by
@@ -51,7 +51,7 @@ def test_every_printed_number_has_a_fact(tmp_path: Path) -> None:
         for name in {analysis for analysis, _ in published_numbers.numbers()}:
             analysis = ANALYSES[name]
             wanted = {fact for of, fact in published_numbers.numbers() if of == name}
-            if trace.tables.issuperset(analysis.NEEDS):
+            if trace.tables.issuperset(analysis.needs):
                 result = analysis.compute(trace)
                 assert wanted <= {f.name for f in result.facts}, name
                 assert len(compare_published(trace, name, result.facts)) == len(wanted), name

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Text
 
 from philly_analysis.analyses import occupancy, usage, wide_gangs
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from tests.support.clusters import MakeTrace
 from tests.support.drawn_data import steps
 

@@ -23,9 +23,8 @@ from philly_analysis.atlas.public_clusters import answers_table, shipped_answers
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.ingest.table.table_map import SHIPPED
-from philly_analysis.results import figures
+from philly_analysis.results import Result, figures
 from philly_analysis.results.formatting import bind_units
-from philly_analysis.results.result import Result
 from philly_analysis.trace.manifest import Sample
 from tests.support.clusters import random_tables, trace_of, write_tables
 from tests.support.drawn_data import misleading

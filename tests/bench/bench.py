@@ -55,7 +55,7 @@ def bench(raw: Path, trace: Path, *, only: str) -> list[Cost]:
     _forget(trace)
     costs += run("floor", "hash", "convert", "copy", "count")
     with Trace(trace) as opened:
-        answerable = [n for n, a in ANALYSES.items() if opened.tables.issuperset(a.NEEDS)]
+        answerable = [n for n, a in ANALYSES.items() if opened.tables.issuperset(a.needs)]
     costs += run("join", *sorted({r.samples for r in relations().values() if r.samples}))
     return costs + run("report") + run("analysis", *answerable)
 

@@ -102,12 +102,13 @@ def ingest(raw: Path, trace: Path, _name: str) -> None:
 
 def join(_raw: Path, trace: Path, samples: str) -> None:
     """Create all relations that a report needs from one table of samples."""
-    from philly_analysis.report.findings import SAMPLE_RELATIONS
+    from philly_analysis.report.findings import ANALYSES
     from philly_analysis.trace.relations import relations
     from philly_analysis.trace.trace import Trace
 
     with Trace(trace) as opened:
-        opened.create(name for name in SAMPLE_RELATIONS if relations()[name].samples == samples)
+        counts = {a.sample_counts for a in ANALYSES.values() if a.sample_counts}
+        opened.create(name for name in sorted(counts) if relations()[name].samples == samples)
 
 
 def analysis(_raw: Path, trace: Path, name: str) -> None:
@@ -131,14 +132,14 @@ def sweep(_raw: Path, _trace: Path, _name: str) -> None:
     from philly_analysis import sweep as run
 
     policies = ["fifo", "easy", "srtf"]
-    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, workers=cores())
+    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, executor=cores())
 
 
 def atlas(_raw: Path, _trace: Path, folder: str) -> None:
     """Ingest the public traces of a folder in a process per core, and test the findings."""
     from philly_analysis import atlas as run
 
-    run(datasets=folder, workers=cores())
+    run(datasets=folder, executor=cores())
 
 
 STEPS: dict[str, Callable[[Path, Path, str], None]] = {

@@ -92,7 +92,7 @@ def test_findings_are_one_json_document(path: Path) -> None:
     with Trace(path) as trace:
         result = analyze(trace, ["run_time"])["run_time"]
     document = found["run_time"]
-    assert document["question"] == ANALYSES["run_time"].QUESTION
+    assert document["question"] == ANALYSES["run_time"].question
     for shown, fact in zip(document["facts"], result.facts, strict=True):
         assert (shown["name"], shown["meaning"]) == (fact.name, fact.meaning)
         value = fact.value

@@ -41,8 +41,11 @@ from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
 from tests.support.small_traces import paper_trace
 
-PYTHON_ONLY = {"report": {"also", "executor"}, "simulate": {"executor"}}
+PYTHON_ONLY = {"report": {"also"}, "simulate": {"executor"}}
 """Parameters whose values a shell cannot give."""
+
+ONE_ARGUMENT = {"processes": "executor", "scheduler": "executor"}
+"""Parameters whose value several options give."""
 
 
 def commands() -> dict[str, Any]:
@@ -64,7 +67,8 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     assert line.endswith(summary)
     declared = {p.name: p for p in commands()[verb].params}
     parameters = inspect.signature(getattr(library, verb)).parameters
-    assert declared.keys() - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
+    given = {ONE_ARGUMENT.get(name, name) for name in declared}
+    assert given - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
         default = parameters[name].default if name in parameters else False
@@ -115,7 +119,7 @@ def pairs(table: pd.DataFrame, name: str, meaning: str) -> dict[str, str]:
 
 
 REGISTRIES: dict[str, Callable[[], dict[str, str]]] = {
-    "analyze.names": lambda: {name: a.QUESTION for name, a in ANALYSES.items()},
+    "analyze.names": lambda: {name: a.question for name, a in ANALYSES.items()},
     "experiment.names": lambda: {
         **{name: experiment.question for name, experiment in EXPERIMENTS.items()},
         **{name: module.QUESTION for name, module in ACROSS.items()},

@@ -6,7 +6,6 @@ import scipy.stats as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from philly_analysis.distributions import families
 from philly_analysis.distributions.distribution import EMPIRICAL, Distribution, Parameter
 from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitting import fit_distribution
@@ -91,26 +90,6 @@ def test_a_refit_has_the_true_parameters_within_intervals(family: str) -> None:
         assert low is not None and high is not None
         assert low - (high - low) <= true <= high + (high - low), parameter
         assert low <= parameter.value <= high
-
-
-@pytest.mark.parametrize("family", ["weibull", "gamma", "lomax", "lognormal"])
-@pytest.mark.parametrize("of", ["pdf", "sf"])
-def test_derivatives_of_likelihoods_are_slopes(family: str, of: str) -> None:
-    terms = getattr(families, f"_{family}_{of}")
-    names = {"weibull": "weibull_min", "lognormal": "lognorm"}
-    exact_of = getattr(getattr(sp, names.get(family, family)), f"log{of}")
-    x, log_shape, log_scale, step = np.array([0.2, 1.0, 7.0]), 0.4, -0.3, 1e-5
-
-    def exact(at_shape: float, at_scale: float) -> np.ndarray:
-        return np.asarray(exact_of(x, np.exp(at_shape), scale=np.exp(at_scale)))
-
-    value, by_shape, by_scale = terms(x, np.exp(log_shape), np.exp(log_scale))
-    # densities may lack a constant
-    assert np.ptp(value - exact(log_shape, log_scale)) == pytest.approx(0, abs=1e-9)
-    for slope, of_shape, of_scale in ((by_shape, step, 0.0), (by_scale, 0.0, step)):
-        above = exact(log_shape + of_shape, log_scale + of_scale)
-        below = exact(log_shape - of_shape, log_scale - of_scale)
-        np.testing.assert_allclose(slope, (above - below) / (2 * step), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow

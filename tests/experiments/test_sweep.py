@@ -15,7 +15,7 @@ from philly_analysis.errors import MissingTableError, PhillyError
 from philly_analysis.experiments import runs, sweeps
 from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.runs import Assumed, Run, outcome_of, plan_runs
-from philly_analysis.parallel import workers
+from philly_analysis.parallel import open_executor
 from philly_analysis.simulator.engine.outages import Failures
 from philly_analysis.study.terms import RunPolicy
 from philly_analysis.workload.outcomes import measures
@@ -156,7 +156,7 @@ def test_an_interrupted_sweep_is_resumed(
 
 @pytest.mark.slow
 def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
-    sweep(["literature"], ["fifo", "las"], tmp_path / "two", workers=2, **OPTIONS)
+    sweep(["literature"], ["fifo", "las"], tmp_path / "two", executor=2, **OPTIONS)
     for file in (*(swept / "runs").iterdir(), swept / "sweep.csv", swept / "changes.csv"):
         other = tmp_path / "two" / file.relative_to(swept)
         assert other.read_bytes() == file.read_bytes()
@@ -198,7 +198,7 @@ def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
     planned = plan_runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
-    with workers() as executor:
+    with open_executor() as executor:
         result = sweeps.sweep(planned, tmp_path / "runs", executor)
     assert list(result.table["setting"]) == ["mine", "mine"]
     assert result.table["load"].isna().all()

@@ -38,10 +38,9 @@ from philly_analysis.experiments.optimum import best_throughput
 from philly_analysis.experiments.panels import symlog_percent
 from philly_analysis.experiments.study_failures import with_study_failures
 from philly_analysis.models.library import load_model
-from philly_analysis.parallel import workers
-from philly_analysis.results import figures
+from philly_analysis.parallel import open_executor
+from philly_analysis.results import Result, figures
 from philly_analysis.results.paired_effects import Paired
-from philly_analysis.results.result import Result
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
@@ -396,7 +395,7 @@ def test_every_assumption_is_among_the_settings() -> None:
 def test_processes_give_the_same_trials() -> None:
     experiment = amoeba.AMOEBA
     sweep = replace(experiment.sweep, loads=(0.9,), settings=(USUAL,), jobs=60, seeds=(3, 1, 2))
-    with workers(2) as executor:
+    with open_executor(2) as executor:
         there = experiment.compute(literature, "literature", sweep, executor=executor)
     here = experiment.compute(literature, "literature", sweep)
     pd.testing.assert_frame_equal(there.table, here.table)

@@ -1,9 +1,6 @@
-"""Check exports: sidecars, refusals, loads, gangs, estimates and validation."""
+"""Check exports: sidecars, refusals, loads, gangs, and estimates."""
 
 import json
-import pickle
-import re
-import tomllib
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +15,7 @@ from hypothesis import strategies as st
 
 from philly_analysis import atomic, export, exports
 from philly_analysis.errors import ExportError, PhillyError, WorkloadError
-from philly_analysis.exports import formats, validate
+from philly_analysis.exports import formats
 from philly_analysis.exports.codec import Format
 from philly_analysis.exports.estimates import ROUND_TIMES_H, estimated_s, user_history
 from philly_analysis.exports.gangs import adapt_gangs
@@ -185,7 +182,6 @@ def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_pat
     assert any("still ran" in sentence for sentence in ours.account())
 
 
-VIOLATIONS = tomllib.loads(Path(__file__).with_name("violations.toml").read_text("utf-8"))
 NO_ATTEMPTS = replace(TINY, attempts=TINY.attempts.pl().clear())
 NO_JOBS = replace(NO_ATTEMPTS, jobs=TINY.jobs.pl().clear())
 UNKNOWN_SIZES, GANGS_OF_3 = (
@@ -420,50 +416,12 @@ def test_load_of_a_window() -> None:
         load_of(specs, 100, slice(2, 3))
 
 
-@pytest.mark.parametrize(
-    ("name", "dialect"),
-    list(dict.fromkeys((n, case["dialect"]) for n, cases in VIOLATIONS.items() for case in cases)),
-)
-def test_changed_files_have_violations(name: str, dialect: str, exported: Exporter) -> None:
-    exported(name, dialect, gpus=16, partial=True)
-    assert exported.violations(name, dialect) == ""
-    for case in VIOLATIONS[name]:
-        if case["dialect"] == dialect:
-            changed = exported.out / case.get("file", "")
-            text = changed.read_text()
-            assert case["old"] in text
-            changed.write_text(text.replace(case["old"], case["new"], 1))
-            assert case["violation"] in exported.violations(name, dialect)
-            changed.write_text(text)
-
-
-@pytest.mark.parametrize("sizes", [{"philly": 0}, {"philly": 2.0}, {1: 2}, []])
-def test_sizes_of_virtual_clusters_are_numbers_of_nodes(sizes: object, exported: Exporter) -> None:
-    exported("helios", gpus=16, partial=True)
-    (exported.out / "vc_dict_homo.pkl").write_bytes(pickle.dumps(sizes))
-    assert "not a dictionary of nodes" in exported.violations("helios", "helios")
-
-
 def test_the_jobs_after_an_idle_round_are_not_accepted_by_a_program_that_stops(
     exported: Exporter,
 ) -> None:
     submissions = {"a": 0, "b": 2_000, "c": 900_000}
     workload = workload_of("gap", [(j, 1, s, [(s, s + 3600)]) for j, s in submissions.items()])
     assert "accepts 2 of 3 jobs" in str(exported("synergy", workload=workload, partial=True))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [(r"[^\t]+", "ResNet-50 (batch size 7)"), (r"A3C|[A-Z][^\t]+", "no such model")]
-)
-def test_job_types_without_a_speed_are_violations(old: str, new: str, exported: Exporter) -> None:
-    exported("gavel", partial=True)
-    exported.out.write_text(re.sub(old, new, exported.out.read_text(), count=1))
-    assert "without a speed" in exported.violations("gavel")
-
-
-def test_validating_a_missing_file_raises(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="No such file"):
-        validate(tmp_path / "none.swf", "swf")
 
 
 def test_user_history_is_the_mean_of_finished_jobs() -> None:

@@ -4,14 +4,13 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 from philly_analysis import export, ingest
-from philly_analysis.exports import Exported, validate
+from philly_analysis.exports import Exported
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Workload
 from tests.exports.files import lines
@@ -149,31 +148,3 @@ def test_samples_that_the_files_cannot_hold_are_counted(tmp_path: Path) -> None:
         "durations of 2 samples, which a reader assumes to be a minute",
         "utilisation of GPUs beyond the 8th of a machine, in 2 samples",
     ]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "complaint"),
-    [
-        (lambda log: log[0].update(vc=None), "vc"),
-        (lambda log: log[0].pop("user"), "user"),
-        (lambda log: log[0].update(status="Passed"), "status"),
-        (lambda log: log[1].update(jobid="a"), "repeats"),
-        (lambda log: log[0].update(submitted_time="None"), "submitted_time"),
-        (lambda log: log[0].update(attempts="None"), "attempts"),
-        (lambda log: log[0]["attempts"][0].update(end_time=None), "end_time"),
-        (lambda log: log[0]["attempts"][0].update(start_time="2017-10-03T07:00:00"), "start_time"),
-        (lambda log: log[0]["attempts"][0]["detail"][0].update(gpus=[0]), "not gpu and its"),
-        (lambda log: log[0]["attempts"][0]["detail"][0].pop("ip"), "ip"),
-        (lambda log: log.clear(), "empty"),
-    ],
-)
-def test_invalid_logs_have_a_violation(
-    spoil: Callable[[list[Any]], object], complaint: str, tmp_path: Path
-) -> None:
-    export(TINY, "philly", tmp_path / "raw")
-    path = tmp_path / "raw" / "cluster_job_log"
-    log = json.loads(path.read_text())
-    spoil(log)
-    path.write_text(json.dumps(log))
-    [violation] = validate(tmp_path / "raw", "philly")
-    assert complaint in violation

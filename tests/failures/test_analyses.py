@@ -15,7 +15,7 @@ from philly_analysis.analyses import (
     time_to_failure,
 )
 from philly_analysis.failures import tiers_of
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import COLUMNS, MakeTrace, frame
 

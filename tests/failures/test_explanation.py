@@ -18,12 +18,12 @@ NVRM: Xid (PCI:0000:3b:00): 45, pid=1
 
 
 def test_sentences_name_root_consequence_noise_and_advice() -> None:
-    found = classify(LOG.format("x" * 200)).sentences
+    found = classify(text=LOG.format("x" * 200)).sentences
     assert found[0].startswith("text 1: root (program), line 2: RuntimeError: CUDA out of memory.")
     shown = found[0].partition("line 2: ")[2]
     assert shown.endswith("…") and len(shown) == 121
     just = "x" * (120 - len(LOG.splitlines()[1].format("")))
-    assert classify(LOG.format(just)).sentences[0].endswith(just)
+    assert classify(text=LOG.format(just)).sentences[0].endswith(just)
     assert found[1].startswith("text 1: consequence (driver), line 3: NVRM: Xid")
     assert found[2] == "text 1: noise in line 1."
     assert found[3].startswith("GPU out of memory, usually mended so: Reduce the batch")
@@ -31,18 +31,20 @@ def test_sentences_name_root_consequence_noise_and_advice() -> None:
 
 
 def test_an_unsure_verdict_is_said_to_be_unsure() -> None:
-    found = classify("KeyError: 'x'\nNVRM: Xid (PCI:0000:3b:00): 45, pid=1").sentences
+    found = classify(text="KeyError: 'x'\nNVRM: Xid (PCI:0000:3b:00): 45, pid=1").sentences
     unsure = [sentence for sentence in found if "of such verdicts are right" in sentence]
     assert unsure == [
         "text 1: only the class or code of the error is known; 83% of such verdicts are right; "
         "also possible: CUDA failure."
     ]
-    assert not any("usually mended" in s for s in classify("reading configuration\n").sentences)
+    assert not any(
+        "usually mended" in s for s in classify(text="reading configuration\n").sentences
+    )
 
 
 def test_of_many_outputs_only_advice_is_given() -> None:
-    three = classify([LOG.format(i) for i in range(3)])
-    four = classify([LOG.format(i) for i in range(4)])
+    three = classify(text=[LOG.format(i) for i in range(3)])
+    four = classify(text=[LOG.format(i) for i in range(4)])
     assert len(three.sentences) == 3 * 3 + 1
     assert len(four.sentences) == 1
 
@@ -73,7 +75,7 @@ def test_unexplained_lines_are_counted_once_for_each_output() -> None:
         "KeyError: 'a'\n",
         LOG,
     ]
-    result = classify(texts, suggest=True)
+    result = classify(text=texts, suggest=True)
     rows = result.table.to_dict("records")
     assert [(row["outputs"], row["line"]) for row in rows] == [
         (2, "shardd: gave up on shard * of *"),

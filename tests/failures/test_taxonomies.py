@@ -24,7 +24,7 @@ def test_a_fine_label_decides_before_the_reason() -> None:
 
 def test_classify_adds_the_categories_of_other_studies() -> None:
     text = "NVRM: Xid (PCI:0000:3b:00): 48, pid=1\n"
-    row = classify(text, taxonomies=True).table.iloc[0]
+    row = classify(text=text, taxonomies=True).table.iloc[0]
     assert (row["acme"], row["llama3"]) == ("ECC Error", "GPU HBM3 Memory")
     assert row["meta_rsc"] == "GPU Memory Errors"
-    assert "acme" not in classify(text).table
+    assert "acme" not in classify(text=text).table

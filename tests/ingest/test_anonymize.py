@@ -204,7 +204,7 @@ def test_a_philly_archive_says_the_same_without_names(tmp_path: Path) -> None:
     ingest("philly", SAMPLE, without, anonymize=tmp_path / "key")
     assert not _leaks(plain, without)
     with Trace(plain) as a, Trace(without) as b:
-        asked = [n for n in ANALYSES if n not in _DRAWN and a.tables.issuperset(ANALYSES[n].NEEDS)]
+        asked = [n for n in ANALYSES if n not in _DRAWN and a.tables.issuperset(ANALYSES[n].needs)]
         assert _facts(a, asked) == _facts(b, asked)
 
 

@@ -126,7 +126,7 @@ def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     page(raw / "1.txt", [line(1, 0), line(2, 1)])
-    ingest(str(raw), out=tmp_path / "t", append=True)
+    ingest("auto", str(raw), tmp_path / "t", append=True)
     before = contents(tmp_path / "t")
     manifest = ingest("slurm", raw, tmp_path / "t", append=True).manifest
     assert manifest.notes[-1] == "Nothing new: raw was read before."

@@ -8,7 +8,7 @@ import pytest
 from philly_analysis import load_model, report
 from philly_analysis.errors import InputError
 from philly_analysis.models.outlook import month_outlook
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 
 MODEL = load_model("itp-06")
 

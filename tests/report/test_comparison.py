@@ -31,7 +31,7 @@ from philly_analysis.report.comparison_groups import (
 )
 from philly_analysis.report.comparison_names import trace_names
 from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import COLUMNS, Rows, frame, write_tables

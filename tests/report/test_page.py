@@ -12,22 +12,16 @@ import pytest
 from markupsafe import Markup, escape
 
 from philly_analysis import analyze, report
+from philly_analysis.analyses import CHAPTERS as TRACE_CHAPTERS
+from philly_analysis.analyses import FRONT
 from philly_analysis.errors import TraceError
 from philly_analysis.ingest import IngestOptions
 from philly_analysis.report import sample_page, trace_page
-from philly_analysis.report.findings import (
-    ANALYSES,
-    CHAPTERS,
-    FRONT,
-    PHILLY_ONLY,
-    lacking,
-    relevant,
-)
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, lacking, relevant
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
-from philly_analysis.results import figures
+from philly_analysis.results import Comparison, Result, figures
 from philly_analysis.results.formatting import bind_units, number
-from philly_analysis.results.result import Comparison, Result
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import trace_of
@@ -73,7 +67,9 @@ def test_each_finding_with_its_tables_has_a_section(page: str, folder: Path) -> 
         askable = [n for n in ANALYSES if n in relevant(trace) and n not in gaps]
     assert Page(page).sections == askable
     assert {"time_asked", "host_util"} <= set(gaps), "a column, a table"
-    assert not {*gaps, *askable} & PHILLY_ONLY, "another cluster's page"
+    assert not {*gaps, *askable} & {a.name for a in ANALYSES.values() if a.study_only}, (
+        "another cluster's page"
+    )
     assert "What this trace cannot answer" in page
 
 
@@ -198,7 +194,7 @@ def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:
 
 
 def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_page, "CHAPTERS", {"Run": {"run_policy": ANALYSES["run_policy"]}})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Run": (ANALYSES["run_policy"],)})
     path = paper_trace(tmp_path / "t")
     first = report(path, tmp_path / "out").path
     assert report(path, tmp_path / "out").path == first
@@ -211,12 +207,13 @@ def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.Mon
 def test_every_analysis_module_is_in_a_chapter() -> None:
     folder = Path(__file__).parents[2] / "philly_analysis" / "analyses"
     modules = {f.stem for f in folder.glob("*.py")} - {"__init__"}
-    listed = {n for n, a in ANALYSES.items() if vars(a)["__package__"].endswith(".analyses")}
+    listed = {a.name for chapter in TRACE_CHAPTERS.values() for a in chapter}
     assert modules == listed
+    assert all(a.compute.__module__.endswith(f".{a.name}") for a in ANALYSES.values())
     validating = {
         f.stem
         for f in (folder.parent / "models" / "validation").glob("*.py")
-        if "QUESTION" in f.read_text()
+        if "ANALYSIS = " in f.read_text()
     }
     assert set(ANALYSES) - listed == validating
     assert all(CHAPTERS.values())

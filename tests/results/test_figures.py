@@ -12,22 +12,21 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
-from matplotlib.text import Annotation, Text
-from matplotlib.transforms import Bbox
+from matplotlib.text import Text
 from matplotlib.typing import ColorType
 
 from philly_analysis import analyze, ingest
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.results import figures
-from philly_analysis.results.figures.label_placement import PanelGrid
 from philly_analysis.results.figures.legends import outlines
 from philly_analysis.results.paired_effects import Paired
 from philly_analysis.study.terms import GANGS
@@ -192,36 +191,52 @@ def test_a_legend_that_would_cover_a_line_goes_below() -> None:
     assert figures.svg(curves(names, "center")).count("a long name</text>") == 3
 
 
-def named(fig: Figure) -> tuple[list[str], list[str]]:
-    """Return the names beside the lines of a figure, and those in its legends."""
+def legend_texts(fig: Figure) -> list[list[str]]:
+    """Return the entries of each legend of a figure, as drawn."""
     FigureCanvasAgg(fig).draw()  # type: ignore[no-untyped-call]
-    beside = [t.get_text() for ax in fig.axes for t in ax.texts if t.get_text()]
-    legends = [*fig.legends, *(found for ax in fig.axes if (found := ax.get_legend()))]
-    return sorted(beside), sorted(t.get_text() for found in legends for t in found.get_texts())
+    legends = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()))]
+    return [[text.get_text() for text in legend.get_texts()] for legend in legends]
 
 
-def test_names_of_lines_that_end_together_do_not_overlap() -> None:
-    fig, [ax] = figures.canvas()
-    for i in range(4):
-        ax.plot([0, 1], [i, 2 + i / 100], label=f"line {i}")
-    figures.label_lines(ax)
+@pytest.mark.parametrize("panels", [1, 3])
+@pytest.mark.parametrize("style", ["page", "column", "text"])
+def test_lines_are_named_once_in_the_order_in_which_they_are_drawn(
+    panels: int, style: figures.Style
+) -> None:
+    fig, axes = figures.canvas(panels)
+    names = [f"line {i} of a long name" for i in range(7)]
+    for ax in axes:
+        for i, name in enumerate(names[: 7 if ax is axes[-1] else 2]):
+            ax.plot([0, 1, 2], [0, i, 1], label=name)
+        ax.set_xlabel("a label")
+    figures.label_lines(axes)
+    figures.mark_synthetic(fig, synthetic=True)
+    figures.restyle(fig, style)
+    assert legend_texts(fig) == [names]
     assert overlaps(fig) == []
-    assert named(fig) == ([f"line {i}" for i in range(4)], [])
+    below = [legend.get_window_extent() for legend in fig.legends]
+    assert len(below) == (panels > 1)
+    assert all(box.x0 >= 0 and box.x1 <= fig.bbox.width for box in below)
+    assert figures.svg(fig) == figures.svg(fig)
 
 
-def test_ambiguous_line_names_go_to_a_legend() -> None:
-    alike, many = figures.canvas(2), figures.canvas()
-    for _, axes in (alike, many):
-        for i in range(3 if len(axes) > 1 else 7):
+def test_entries_of_a_grey_legend_look_like_their_lines() -> None:
+    for panels in (1, 2):
+        fig, axes = figures.canvas(panels)
+        for i in range(3):
             for ax in axes:
-                label = f"line {i} of a long name"
-                ax.plot([0, 1, 2], [0, 1 if len(axes) > 1 else i, 1], label=label)
+                ax.plot([0, 1], [i, i + 1], label=f"line {i}")
         figures.label_lines(axes)
-    for (fig, _), lines in ((alike, 3), (many, 7)):
-        assert named(fig) == ([], [f"line {i} of a long name" for i in range(lines)])
-        assert all(legend.get_window_extent().x0 >= 0 for legend in fig.legends)
-        assert overlaps(fig) == []
-        assert figures.svg(fig) == figures.svg(fig)
+        figures.restyle(fig, "column", grey=True)
+        [names] = legend_texts(fig)
+        [legend] = [*fig.legends, *(one for ax in fig.axes if (one := ax.get_legend()))]
+        for line, entry in zip(axes[0].lines, legend.legend_handles, strict=True):
+            assert isinstance(entry, Line2D)
+            assert (entry.get_color(), entry._dash_pattern) == (  # type: ignore[attr-defined]
+                line.get_color(),
+                line._dash_pattern,  # type: ignore[attr-defined]
+            )
+        assert names == ["line 0", "line 1", "line 2"]
 
 
 def test_a_column_has_one_panel_below_the_other_with_its_own_tick_labels() -> None:
@@ -322,84 +337,19 @@ def test_shares_are_written_in_the_bars_with_room_for_them() -> None:
     assert [text.get_text() for text in ax.texts] == ["94.1 %", "94.0 %", "", "6.0 %"]
 
 
-def test_a_name_is_written_once_where_its_line_is_alone() -> None:
-    fig, axes = figures.canvas(2)
-    for i in range(3):
-        axes[0].plot([0, 1], [0, 1], label=f"line {i}")
-        axes[1].plot([0, 1], [i, i + 1], label=f"line {i}")
-        axes[1].plot([0, 1], [i + 0.05, i + 1.05], "--", color=axes[1].lines[-1].get_color())
-    figures.label_lines(axes)
-    assert named(fig) == ([f"line {i}" for i in range(3)], [])
-    assert not axes[0].texts, "there all lines are one"
-    drawn = figures.svg(fig)
-    assert named(fig)[0] and figures.svg(fig) == drawn
-
-
 @settings(max_examples=8, deadline=None)
 @given(
     st.lists(
         st.lists(st.floats(0, 100), min_size=9, max_size=9), min_size=1, max_size=4, unique_by=tuple
     )
 )
-@example(
-    [  # so close that a leader could cross a neighbour
-        [0, 10, 10, 20, 40, 60, 80, 100, 100],
-        [10, 20, 30, 40, 50, 70, 90, 100, 100],
-        [0, 0, 10, 20, 30, 50, 70, 90, 100],
-    ]
-)
-def test_line_names_cover_nothing_and_are_nearest_to_their_own_line(ys: list[list[float]]) -> None:
+def test_legends_cover_no_line(ys: list[list[float]]) -> None:
     fig, [ax] = figures.canvas(width=6, height=3)
     for i, y in enumerate(ys):
         ax.plot(range(9), y, label=f"the line {i}")
     figures.label_lines(ax)
-    beside, in_legend = named(fig)
-    assert beside + in_legend == [f"the line {i}" for i in range(len(ys))]
+    assert legend_texts(fig) == [[f"the line {i}" for i in range(len(ys))]]
     assert overlaps(fig) == []
-
-    def from_lines(at: "np.typing.NDArray[np.float64]") -> list[float]:
-        """Return the distance of points from each line, in pixels."""
-        found = []
-        for line in ax.lines:
-            x, y = ax.transData.transform(np.asarray(line.get_xydata())).T
-            close = np.linspace(x[0], x[-1], 1_500)
-            path = np.column_stack([close, np.interp(close, x, y)])
-            found.append(float(np.hypot(*(path[:, None] - at).T).min()))
-        return found
-
-    hairs = [t for t in ax.texts if not t.get_text()]
-    assert all(isinstance(t, Annotation) for t in hairs)
-    for hair, name in zip(ax.texts, ax.texts[1:], strict=False):
-        if not hair.get_text() and isinstance(hair, Annotation) and hair.arrow_patch:
-            own = [line.get_label() for line in ax.lines].index(name.get_text())
-            ends = hair.arrow_patch.get_path().transformed(hair.arrow_patch.get_transform())
-            begin, end = np.asarray(ends.vertices)[[0, -1]]
-            apart = from_lines(begin + np.linspace(0, 1, 40)[:, None] * (end - begin))
-            assert apart[own] < 2, "it leads to its line"
-            if max(begin[0], end[0]) > ax.bbox.x1:  # at the right, where two may end in one place
-                continue
-            assert all(far > 0.5 for i, far in enumerate(apart) if i != own), "and crosses none"
-
-
-@pytest.mark.parametrize("corner", [(0, 0), (0, 40), (150, 60), (-30, -20)])
-@pytest.mark.parametrize("air", [0.0, 6.0])
-def test_a_place_is_taken_within_a_box_and_the_air_around_it(
-    corner: tuple[float, float], air: float
-) -> None:
-    fig, [ax] = figures.canvas()
-    [line] = ax.plot([0, 1], [0, 1], label="line")
-    fig.draw_without_rendering()
-    renderer = FigureCanvasAgg(fig).get_renderer()  # type: ignore[no-untyped-call]
-    grid = PanelGrid(ax, {"line": line}, renderer)
-    low = np.array(ax.get_window_extent(renderer).min) + corner
-    high = low + np.array([60, 25])
-    counted = grid._counted([], [Bbox([low, high])])
-    x, y = np.meshgrid(np.arange(0.5, 240, 3), np.arange(0.5, 120, 3))
-    points = np.column_stack([x.ravel(), y.ravel()]) + ax.get_window_extent(renderer).min
-    hit = grid._hit(counted, np.hstack([points, points]), air)
-    away = np.maximum(low - points, points - high).max(axis=1) - air * fig.dpi / 72
-    assert hit[away < 0].all() and not hit[away > 2].any()
-    assert hit.any()
 
 
 def test_svg_styles_are_written_as_attributes() -> None:

@@ -2,15 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from philly_analysis import analyze
 from philly_analysis.errors import OutputError, UnknownNameError
+from philly_analysis.results import Fact, Result, Results
 from philly_analysis.results.formatting import quantity
-from philly_analysis.results.result import Fact, Result, Results
 from tests.support.small_traces import paper_trace
 
 RESULT = Result(
@@ -79,23 +78,26 @@ def test_a_fact_is_formatted_in_the_unit_of_its_name(
     assert quantity(name, value) == said
 
 
-def test_facts_and_columns_are_read_by_name() -> None:
+def test_facts_are_read_by_name() -> None:
     facts = RESULT.facts
     assert facts.items() == [*zip(facts.keys(), facts.values(), strict=True)]
     assert dict(facts) == {"median_wait_s": 90.0, "idle_pct": None, "jobs": 1_234_567}
-    assert RESULT["jobs"] == 1_234_567 and list(RESULT["vc"]) == ["<b>", "y"]
-    frame: Any = RESULT  # names of pandas are those of the table
-    assert frame.iloc[0]["wait_s"] == 1 and frame.to_dict("list")["vc"] == ["<b>", "y"]
-    with pytest.raises(UnknownNameError, match="no fact named 'wait'"):
-        _ = RESULT["wait"]
+    assert facts.jobs == facts["jobs"] == RESULT.fact("jobs") == 1_234_567
+    assert list(RESULT.table["vc"]) == ["<b>", "y"]
+    with pytest.raises(UnknownNameError, match=r"no fact named 'job'. Did you mean 'jobs'"):
+        _ = facts["job"]
+    with pytest.raises(AttributeError, match=r"no fact named 'job'. Did you mean 'jobs'"):
+        _ = facts.job
 
 
-def test_results_are_attributes_and_a_table_of_facts() -> None:
-    both: Any = Results({"waiting": RESULT, "again": RESULT})
-    assert both.waiting is both.again is RESULT
+def test_results_have_names_and_a_table_of_facts() -> None:
+    both = Results({"waiting": RESULT, "again": RESULT})
+    assert both["waiting"] is both["again"] is RESULT
+    with pytest.raises(UnknownNameError, match=r"no result named 'wating'. Did you mean 'waiting'"):
+        _ = both["wating"]
     assert list(both.df()["result"]) == ["waiting"] * 3 + ["again"] * 3
-    assert list(both.df()["value"][:1]) == [90.0] and both.query("unit == 's'").shape[0] == 2
-    assert list(Results().df()) == list(both.df()) and "again" in dir(both)
+    assert list(both.df()["value"][:1]) == [90.0]
+    assert list(Results().df()) == list(both.df())
 
 
 def test_a_result_is_drawn_and_written(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_result_is_drawn_and_written(tmp_path: Path) -> None:
     result = analyze(trace, "queueing_delay")
     assert result.fact("waits") == 4
     assert result.name == "queueing_delay"
-    assert analyze(trace, ["queueing_delay"])["queueing_delay"].facts == result.facts
+    assert analyze(trace, "queueing_delay", "run_time")["queueing_delay"].facts == result.facts
     assert any(t.get_text() == "synthetic data" for t in result.plot().texts)
     hostile = replace(result, sentences=("'\"><b>",))
     assert "<img alt='&#x27;&quot;&gt;&lt;b&gt;' src=" in hostile._repr_html_()

@@ -1,6 +1,6 @@
 """Read facts of results as numbers, and their verdicts."""
 
-from philly_analysis.results.result import Result
+from philly_analysis.results import Result
 from philly_analysis.results.verdict import Verdict
 
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,14 @@ from philly_analysis import analyze, report
 from philly_analysis.parallel import processes
 from philly_analysis.report import trace_page
 from philly_analysis.report.findings import ANALYSES
-from philly_analysis.results import figures
-from philly_analysis.results.result import Comparison, Fact, Result
+from philly_analysis.results import Comparison, Fact, Result, figures
 from philly_analysis.trace import result_cache
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import paper_trace
 
 NAME = "waits_by_day"
-ANALYSED = {name: ANALYSES[name] for name in (NAME, "run_policy")}
+ANALYSED = (ANALYSES[NAME], ANALYSES["run_policy"])
 """Fast analyses."""
 
 
@@ -51,10 +51,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return recorded
 
-    for name, analysis in ANALYSED.items():
-        monkeypatch.setattr(analysis, "compute", recording(name, analysis.compute))
+    analyses = [replace(a, compute=recording(a.name, a.compute)) for a in ANALYSED]
+    for analysis in analyses:
+        monkeypatch.setitem(ANALYSES, analysis.name, analysis)
     monkeypatch.setattr(figures, "svg", recording("svg", figures.svg))
-    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": ANALYSED})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Some": tuple(analyses)})
     monkeypatch.setattr(trace_page, "now", lambda: "now")
     return done
 
@@ -139,7 +140,7 @@ def test_a_result_without_rows_is_cached(
         computed.append("empty")
         return empty
 
-    monkeypatch.setattr(ANALYSES["run_policy"], "compute", compute)
+    monkeypatch.setitem(ANALYSES, "run_policy", replace(ANALYSES["run_policy"], compute=compute))
     first, second = (analyze(path, ["run_policy"])["run_policy"] for _ in range(2))
     assert computed == ["empty"]
     assert first.table.equals(second.table)
@@ -208,15 +209,51 @@ def test_results_are_cached_by_run_policy(path: Path, computed: list[str]) -> No
     assert computed == [NAME] * 3
 
 
-def test_code_that_changed_since_it_was_loaded_caches_nothing(
+class Installed:
+    """An installed package, as importlib describes it."""
+
+    version = "0.1.0"
+
+    def __init__(self, record: str) -> None:
+        self.record = record
+
+    def read_text(self, name: str) -> str:
+        assert name == "RECORD"
+        return self.record
+
+
+def key(monkeypatch: pytest.MonkeyPatch, record: str, newest: int = 5, started: int = 9) -> str:
+    """Return the cache's key of the code for a package installed with these files."""
+    monkeypatch.setattr(result_cache, "distribution", lambda _: Installed(record))
+    monkeypatch.setattr(result_cache, "_list_files", lambda _: [("one", 1, 7), ("two", newest, 7)])
+    monkeypatch.setattr(result_cache, "_STARTED_NS", started)
+    return result_cache._code.__wrapped__()
+
+
+def test_code_is_known_by_the_installers_digests_or_the_newest_modification(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = partial(key, monkeypatch)
+    package = (
+        "philly_analysis/trace/result_cache.py,sha256=aa,10\nphilly_analysis/x.sql,sha256={},9\n"
+    )
+    scripts = "../../../bin/philly,sha256={},200\n"
+    first = of(package.format("bb") + scripts.format("cc"))
+    assert first == of(package.format("bb") + scripts.format("dd"), newest=6), "on other machines"
+    assert first != of(package.format("ee") + scripts.format("cc"))
+    checkout = "_editable.pth,sha256=aa,9\nphilly_analysis/sample/quotas.csv,sha256=bb,9\n"
+    assert of(checkout) == of(checkout) not in (first, of(checkout, newest=6))
+    assert not of(checkout, newest=10), "code was edited since it may have been loaded"
+
+
+def test_without_a_key_of_the_code_nothing_is_cached(
     path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    analyze(path, [NAME])
-    before = cached_files(path)
-    monkeypatch.setattr(result_cache, "_list_files", lambda _: [("a file", 1, 1)])
-    analyze(path, ANALYSED)
-    assert computed == list(ANALYSED), "results of the code as loaded stay valid"
-    assert cached_files(path) == before
+    monkeypatch.setattr(result_cache, "_code", lambda: "")
+    for _ in range(2):
+        analyze(path, [NAME])
+    assert computed == [NAME] * 2
+    assert not cached_files(path)
 
 
 @pytest.mark.parametrize(

@@ -176,11 +176,15 @@ def test_a_materialized_relation_is_computed_once_per_version_of_the_trace(path:
     assert file.stat().st_mtime_ns == written
 
     manifest = path / "manifest.json"
-    manifest.write_text(replace(Manifest.read(path), name="renamed").to_json())
-    with Trace(path) as trace:
-        trace.answer(stored)
-    [again] = (path / "derived").glob(f"{stored}-*.parquet")
-    assert again.name != file.name
+    versions = [file]
+    for name in ("renamed", "renamed again"):
+        manifest.write_text(replace(Manifest.read(path), name=name).to_json())
+        with Trace(path) as trace:
+            trace.answer(stored)
+        # readers of the version before may still use its files
+        [again] = set((path / "derived").glob(f"{stored}-*.parquet")) - {versions[-1]}
+        versions.append(again)
+    assert len(set(versions)) == 3
 
 
 NULLABLE = [(t.name, c.name) for t in TABLES.values() for c in t.columns if c.nullable]
@@ -316,7 +320,7 @@ def test_a_path_passes_few_modules_from_fit_to_the_open_trace(path: Path) -> Non
     finally:
         sys.setprofile(None)
     stops = [module for module, _ in groupby(modules)]
-    assert stops[:2] == ["/errors.py", "/api.py"] and len(stops) <= 15
+    assert stops[0] == "/api/workloads.py" and len(stops) <= 15
     assert max(Counter(stops).values()) <= 2
 
 
@@ -325,7 +329,7 @@ def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> No
         assert trace.jobs.aggregate("count(*)").fetchall() == [(3,)]
         assert trace.waits.df().equals(trace.answer("waits").df())
         assert {"jobs", "waits", "sql", "tables"} <= set(dir(trace))
-        with pytest.raises(AttributeError, match="Did you mean waits"):
+        with pytest.raises(AttributeError, match="Did you mean 'waits'"):
             trace.waitz  # noqa: B018
         with pytest.raises(MissingTableError, match="gpu_samples"):
             trace.gpu_use  # noqa: B018

@@ -13,7 +13,7 @@ from scipy.stats import t
 from philly_analysis import Ensemble, Trace, load_model, simulate
 from philly_analysis.errors import ModelError, WorkloadError
 from philly_analysis.models.library import shipped
-from philly_analysis.parallel import workers
+from philly_analysis.parallel import open_executor
 from philly_analysis.workload import Workload
 from philly_analysis.workload.outcomes import measures
 
@@ -22,7 +22,7 @@ MODEL = load_model("itp-01")
 
 def span_s(drawn: Workload) -> float:
     since = drawn.jobs.pl()["submitted_at"] - drawn.jobs.pl()["submitted_at"].min()
-    return float(since.dt.total_seconds().max())  # type: ignore[arg-type]
+    return float(since.dt.total_seconds().max())
 
 
 def test_equal_seeds_give_equal_workloads() -> None:
@@ -116,7 +116,7 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
 def test_processes_give_the_same_draws(tmp_path: Path) -> None:
     months = MODEL.sample(jobs=60, gpus=64, offered=0.9, seeds=(1, 2, 3))
     here = simulate(months, "las", tmp_path / "here", gpus=64)
-    with workers(2) as executor:
+    with open_executor(2) as executor:
         there = simulate(months, "las", tmp_path / "there", gpus=64, executor=executor)
     assert there.table.equals(here.table)
     files = sorted(p.relative_to(tmp_path / "here") for p in tmp_path.glob("here/*/*.parquet"))

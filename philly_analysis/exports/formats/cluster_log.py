@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.codec import Accepted, Written, accepted_jobs
+from philly_analysis.exports.codec import Accepted, accepted_jobs
 from philly_analysis.exports.request import Request
 from philly_analysis.study import FAILED, KILLED, PASS
 from philly_analysis.workload import SERVER
@@ -117,15 +117,6 @@ class Mode:
         nodes = _apportion(total, vcs["least"].to_list(), weights)
         return dict(zip(vcs["vc_id"].to_list(), nodes, strict=True))
 
-    def check(self, log: Written, vcs: list[str], file: str) -> list[str]:
-        """Return violations of the log: unknown virtual clusters, lines before the window."""
-        unknown = ~log.rows["vc"].is_in(vcs)
-        early = log.rows["submit_time"].str.to_datetime(CLOCK, strict=False) < self.counts_from
-        return [
-            *log.violations("vc", unknown, f"virtual cluster that {file} lacks"),
-            *log.violations("submit_time", early, f"submission before {self.counts_from:%F}"),
-        ]
-
     def accepted(self, request: Request, rows: pl.DataFrame) -> Accepted:
         """Count the jobs that are submitted inside the window."""
         at = rows["submit_time"].str.to_datetime(CLOCK)
@@ -133,7 +124,7 @@ class Mode:
         inside = since.is_between(self.opens - self.counts_from, self.closes - self.counts_from)
         if self.anchored:
             rows, inside = rows.slice(1), inside.slice(1)
-        return accepted_jobs(request, rows["gpu_num"], rows["duration"].cast(pl.Int64), inside)
+        return accepted_jobs(request, rows["gpu_num"], rows["duration"], inside)
 
 
 def _nodes(request: Request) -> int:

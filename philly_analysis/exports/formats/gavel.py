@@ -10,7 +10,6 @@ from philly_analysis.errors import ExportError, file_errors
 from philly_analysis.exports.codec import (
     Accepted,
     Content,
-    Written,
     accepted_jobs,
     delimited,
     read_format,
@@ -58,37 +57,22 @@ def _content(request: Request) -> Content:
         duration=pl.col("run_s").round().cast(pl.Int64).clip(1),
         arrival_time=pl.col("submit_s").round_sig_figs(15),
     )
-    return Content({FILE: rows})
-
-
-def _check(file: Written) -> list[str]:
-    rows = file.rows
-    needs_data = (rows["needs_data_dir"] == "1") & ~rows["command"].str.contains("%s", literal=True)
-    found = file.violations("command", needs_data, "command without %s for its data")
-    if file.throughputs is not None:
-        speeds = read_speeds(file.throughputs).rename({"gpus": "scale_factor"})
-        key = ["job_type", "scale_factor"]
-        found += file.unknown(speeds, key, "job type without a speed at its scale")
-    return found
+    return Content({FILE: rows}, _accepted(request, rows))
 
 
 def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
-    speeds = read_speeds(request.speeds_file).with_columns(pl.col("gpus").cast(pl.String))
-    of_type = rows.select("job_type", gpus="scale_factor").join(
-        speeds, on=["job_type", "gpus"], how="left", maintain_order="left"
-    )
-    run_s = rows["total_steps"].cast(pl.Int64) / of_type["steps_per_s"]
+    run_s = rows["total_steps"] / rows["steps_per_s"]
     accepted = rows.height
     if request.dialect.name == "shockwave":
-        accepted = _before_idle(rows["arrival_time"].cast(pl.Float64), run_s)
-    kept = pl.int_range(rows.height, eager=True) < accepted
-    return accepted_jobs(request, rows["scale_factor"], run_s, kept)
+        accepted = _before_idle(rows["arrival_time"], run_s)
+    is_accepted = pl.int_range(rows.height, eager=True) < accepted
+    return accepted_jobs(request, rows["scale_factor"], run_s, is_accepted)
 
 
 def _before_idle(at_s: pl.Series, run_s: pl.Series) -> int:
     """Return how many jobs arrive before Shockwave finds none at the end of a round and stops.
 
-    Jobs are taken not to wait; those that do leave later.
+    Waits are neglected: a job that waits would leave later.
     """
     now_s, arrived, left_s = float(at_s[0]), 0, list[float]()
     while arrived < at_s.len():
@@ -103,5 +87,5 @@ def _before_idle(at_s: pl.Series, run_s: pl.Series) -> int:
     return arrived
 
 
-_CODEC = delimited(_content, _accepted, _check)
+_CODEC = delimited(_content)
 GAVEL = read_format("gavel", gavel=_CODEC, shockwave=_CODEC)

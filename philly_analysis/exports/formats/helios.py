@@ -3,9 +3,8 @@
 import pickle
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 
-from philly_analysis.exports.codec import Codec, Content, Notes, Written, delimited, read_format
+from philly_analysis.exports.codec import Codec, Content, Notes, delimited, read_format
 from philly_analysis.exports.formats.cluster_log import LGB, Mode
 from philly_analysis.exports.request import Request
 
@@ -19,35 +18,13 @@ _NATIVE = Mode(datetime(2020, 4, 1), datetime(2020, 7, 1), datetime(2020, 7, 31,
 def _content(request: Request, mode: Mode) -> Content:
     rows, assumed = mode.rows(request)
     sizes = pickle.dumps(mode.nodes(request), protocol=4)
-    return Content({LOG: rows, LGB: rows}, Notes(assumed), {VC_SIZES: sizes})
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    """Unpickle numbers, text and dictionaries, and refuse anything that would run code."""
-
-    def find_class(self, module: str, name: str) -> object:
-        raise pickle.UnpicklingError(f"{module}.{name} is not a plain value")
-
-
-def _sizes(path: Path) -> object:
-    with path.open("rb") as file:
-        try:
-            return _PlainUnpickler(file).load()
-        except (pickle.UnpicklingError, EOFError, ValueError, KeyError, IndexError) as error:
-            return error
-
-
-def _check(file: Written, mode: Mode) -> list[str]:
-    sizes = _sizes(file.path.with_name(VC_SIZES))
-    if not isinstance(sizes, dict) or not all(
-        isinstance(vc, str) and type(n) is int and n > 0 for vc, n in sizes.items()
-    ):
-        return [f"{VC_SIZES}: not a dictionary of nodes by virtual cluster: {sizes!r}"]
-    return mode.check(file, list(sizes), VC_SIZES)
+    return Content(
+        {LOG: rows, LGB: rows}, mode.accepted(request, rows), Notes(assumed), {VC_SIZES: sizes}
+    )
 
 
 def _codec(mode: Mode) -> Codec:
-    return delimited(partial(_content, mode=mode), mode.accepted, partial(_check, mode=mode))
+    return delimited(partial(_content, mode=mode))
 
 
 HELIOS = read_format("helios", helios=_codec(_PHILLY), native=_codec(_NATIVE))

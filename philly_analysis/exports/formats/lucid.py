@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from philly_analysis.errors import ExportError
-from philly_analysis.exports.codec import Codec, Content, Notes, Written, delimited, read_format
+from philly_analysis.exports.codec import Codec, Content, Notes, delimited, read_format
 from philly_analysis.exports.formats.cluster_log import CLOCK, LGB, Mode
 from philly_analysis.exports.profiles import assign
 from philly_analysis.exports.request import Request
@@ -75,19 +75,11 @@ def _content(request: Request, mode: Mode) -> Content:
         EBM: rows,
         FORECAST: _forecast(rows, mode),
     }
-    return Content(tables, Notes(assumed))
-
-
-def _check(file: Written, mode: Mode) -> list[str]:
-    found = mode.check(file, file.beside(VC_LIST)[""].to_list(), VC_LIST)
-    if file.throughputs is not None:
-        measured = read_measured(file.throughputs)
-        found += file.unknown(measured, _PROFILE, "profile that the reader does not know")
-    return found
+    return Content(tables, mode.accepted(request, rows), Notes(assumed))
 
 
 def _codec(mode: Mode) -> Codec:
-    return delimited(partial(_content, mode=mode), mode.accepted, partial(_check, mode=mode))
+    return delimited(partial(_content, mode=mode))
 
 
 LUCID = read_format("lucid", lucid=_codec(_PHILLY), venus=_codec(_VENUS))

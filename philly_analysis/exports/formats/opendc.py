@@ -8,8 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.exports.codec import Accepted, Codec, Notes, accepted_jobs, read_format
-from philly_analysis.exports.dialect import Dialect
+from philly_analysis.exports.codec import Notes, Written, accepted_jobs, read_format
 from philly_analysis.exports.request import Request
 from philly_analysis.trace import Trace
 
@@ -85,7 +84,7 @@ def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
     """Spread the samples of each task evenly over its run time; the last takes the remainder."""
     count, index = pl.len().over("id"), pl.int_range(pl.len()).over("id")
-    each = pl.col("duration") // count
+    fragment_ms = pl.col("duration") // count
     return (
         series.join(
             tasks.select("id", "duration", "cpu_capacity", "gpu_capacity"),
@@ -95,8 +94,8 @@ def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
         .select(
             "id",
             duration=pl.when(index == count - 1)
-            .then(pl.col("duration") - each * (count - 1))
-            .otherwise(each),
+            .then(pl.col("duration") - fragment_ms * (count - 1))
+            .otherwise(fragment_ms),
             cpu_usage=pl.col("cpu_capacity") * pl.col("gpu_frac"),
             gpu_usage=pl.col("gpu_capacity") * pl.col("gpu_frac"),
         )
@@ -104,7 +103,7 @@ def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _write(request: Request, folder: Path) -> Notes:
+def _write(request: Request, folder: Path) -> Written:
     tasks = _tasks(request)
     pq.write_table(tasks.to_arrow().cast(_TASKS), folder / TASKS, compression="zstd")
     measured = pl.Series(dtype=pl.Int32)
@@ -129,45 +128,8 @@ def _write(request: Request, folder: Path) -> Notes:
         assumed.append(
             f"readings of {sampled:,} jobs, in order, are spread evenly over their run time"
         )
-    return Notes(tuple(assumed))
+    accepted = accepted_jobs(request, tasks["gpu_count"], tasks["duration"] / 1000)
+    return Written(accepted, Notes(tuple(assumed)))
 
 
-def _validate(_: Dialect, folder: Path, __: Path | None) -> list[str]:
-    found = []
-    for name, schema in ((TASKS, _TASKS), (FRAGMENTS, _FRAGMENTS)):
-        try:
-            given = pq.read_schema(folder / name)
-        except pa.ArrowInvalid as error:
-            return [f"{name}: not Parquet ({error})"]
-        if not given.remove_metadata().equals(schema):
-            found.append(f"{name}: its columns are {given.to_string()!r}")
-    if found:
-        return found
-    tasks = pl.read_parquet(folder / TASKS)
-    if not tasks.height:
-        return [f"{TASKS}: it has no tasks"]
-    served = (
-        pl.scan_parquet(folder / FRAGMENTS)
-        .group_by("id")
-        .agg(served=pl.col("duration").sum(), least=pl.col("duration").min())
-        .collect()
-    )
-    if tasks["id"].is_duplicated().any():
-        found.append(f"{TASKS}: ids repeat")
-    if (tasks["duration"] < 1).any() or (served["least"] < 1).any():
-        found.append("a duration below 1 ms")
-    both = tasks.join(served, on="id", how="full")
-    apart = (both["duration"] != both["served"]).fill_null(True)
-    if apart.any():
-        found.append(
-            f"fragments of {int(apart.sum()):,} tasks do not add up to their duration, or lack one"
-        )
-    return found
-
-
-def _accepted(request: Request, folder: Path) -> Accepted:
-    tasks = pl.read_parquet(folder / TASKS)
-    return accepted_jobs(request, tasks["gpu_count"], tasks["duration"] / 1000)
-
-
-OPENDC = read_format("opendc", opendc=Codec(_write, _accepted, _validate))
+OPENDC = read_format("opendc", opendc=_write)

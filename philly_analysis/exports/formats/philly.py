@@ -1,36 +1,20 @@
-"""Write and check files in the Philly archive's layout: job log, machine list, utilisation."""
+"""Write files in the Philly archive's layout: job log, machine list, utilisation."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from philly_analysis.exports.codec import Accepted, Codec, Notes, read_format
-from philly_analysis.exports.dialect import Dialect
+from philly_analysis.exports.codec import Accepted, Notes, Written, read_format
 from philly_analysis.exports.formats.philly_samples import write_samples
-from philly_analysis.exports.layout import NAME, TIMESTAMP, violations
 from philly_analysis.exports.placement import place
 from philly_analysis.exports.request import Request
 from philly_analysis.exports.sanitize import plain_names
-from philly_analysis.study import PASS, STATUSES
+from philly_analysis.study import PASS
 from philly_analysis.workload import SERVER, Workload
 
 JOB_LOG, MACHINE_LIST = "cluster_job_log", "cluster_machine_list"
 _NONE = "None"
 _CLOCK = "%Y-%m-%d %H:%M:%S"
-_ANY = r"(?s).*"
-_TIMES = rf"{TIMESTAMP}|{_NONE}"
-_ENTRY = {
-    "status": "|".join(STATUSES),
-    "vc": _ANY,
-    "jobid": _ANY,
-    "submitted_time": TIMESTAMP,
-    "user": _ANY,
-}
-_ATTEMPT = {"start_time": _TIMES, "end_time": _TIMES}
-_DETAIL = {"ip": NAME}
 
 
 def _clock(column: str) -> pl.Expr:
@@ -43,7 +27,7 @@ def _unplaced(workload: Workload, attempts: pl.DataFrame, placed: pl.DataFrame) 
     An attempt of unknown size takes its job's gang, unless other attempts of the job are placed:
     then it has no GPUs.
     """
-    jobs = workload.jobs.pl().select("job_id", "submitted_at", gang="gpus")
+    jobs = workload.frames["jobs"].select("job_id", "submitted_at", gang="gpus")
     is_placed = pl.col("job_id").is_in(placed["job_id"].unique().implode())
     first = pl.coalesce("started_at", "submitted_at")
     last = pl.concat([attempts["started_at"], attempts["ended_at"], jobs["submitted_at"]]).max()
@@ -100,7 +84,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
         .agg("attempts")
     )
     return (
-        workload.jobs.pl()
+        workload.frames["jobs"]
         .sort("submitted_at", "job_id")
         .join(by_job, on="job_id", how="left", maintain_order="left")
         .select(
@@ -120,7 +104,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
 
 def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
     """Return the lines of the machine list: those of the archive's list, if the trace has it."""
-    machines = workload.machines.pl()
+    machines = workload.frames["machines"]
     if machines["gpus_listed"].is_not_null().any():
         machines = machines.filter(pl.col("gpus_listed").is_not_null())
     listed = machines.select(
@@ -144,18 +128,18 @@ def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
 def _first_free(workload: Workload) -> int:
     """Return a number above that of every machine called m<number>."""
     names = pl.concat(
-        [workload.machines.pl()["machine_id"], workload.placements.pl()["machine_id"]]
+        [workload.frames["machines"]["machine_id"], workload.frames["placements"]["machine_id"]]
     )
     numbers = names.str.extract(r"^m(\d{1,9})$").cast(pl.Int64)
     largest = numbers.max()
     return 0 if largest is None else int(largest) + 1  # type: ignore[arg-type]
 
 
-def _write(request: Request, folder: Path) -> Notes:
+def _write(request: Request, folder: Path) -> Written:
     workload = request.workload
-    attempts = workload.attempts.pl()
+    attempts = workload.frames["attempts"]
     # an entry of the log names its GPUs: where the trace does not, they are packed anew
-    placements = workload.placements.pl().filter(pl.col("gpu").is_not_null())
+    placements = workload.frames["placements"].filter(pl.col("gpu").is_not_null())
     unplaced = _unplaced(workload, attempts, placements)
     invented = place(unplaced, _first_free(workload))
     details = pl.concat([_details(placements), invented], how="vertical_relaxed")
@@ -167,17 +151,17 @@ def _write(request: Request, folder: Path) -> Notes:
     if machines.height:
         request.dialect.layouts[MACHINE_LIST].write(machines, folder / MACHINE_LIST)
     lost = list(write_samples(workload, folder, request.dialect.layouts))
-    times = (workload.jobs.pl()["submitted_at"], attempts["started_at"], attempts["ended_at"])
+    times = (workload.frames["jobs"]["submitted_at"], attempts["started_at"], attempts["ended_at"])
     if any((t.dt.epoch("us") % 1_000_000 != 0).any() for t in times):
         lost.append("fractions of a second: times are rounded to whole seconds")
     position = pl.col("attempt").rank("dense").over("job_id")
     if moved := attempts.filter(pl.col("attempt") != position)["job_id"].n_unique():
         lost.append(f"numbers of attempts of {moved:,} jobs that lack an earlier one: they move up")
-    alone = workload.jobs.pl().join(attempts, on="job_id", how="anti")
+    alone = workload.frames["jobs"].join(attempts, on="job_id", how="anti")
     if gangs := int(alone["gpus"].is_not_null().sum()):
         lost.append(f"gang sizes of {gangs:,} jobs that have no attempt")
     assumed = []
-    if unknown := workload.jobs.pl()["status"].null_count():
+    if unknown := workload.frames["jobs"]["status"].null_count():
         assumed.append(f"status of {unknown:,} jobs: {PASS}")
     if unplaced.height:
         servers = invented["machine_id"].n_unique()
@@ -185,66 +169,12 @@ def _write(request: Request, folder: Path) -> Notes:
             f"placements of {unplaced.height:,} attempts whose GPUs are not known: packed on "
             f"{servers:,} made-up servers of 8 GPUs, no GPU held twice at once"
         )
-    if len(workload.machines) and workload.machines.pl()["gpus_listed"].is_null().all():
+    if (
+        workload.frames["machines"].height
+        and workload.frames["machines"]["gpus_listed"].is_null().all()
+    ):
         assumed.append(f"{MACHINE_LIST}: the trace had none; it lists the GPUs that were used")
-    return Notes(tuple(assumed), tuple(lost))
+    return Written(Accepted(len(workload.jobs), None), Notes(tuple(assumed), tuple(lost)))
 
 
-def _level(
-    what: str, items: list[Any], fields: Mapping[str, str], holds: str
-) -> tuple[list[str], list[Any]]:
-    """Check one level of the job log: objects with text `fields` and the list `holds`.
-
-    Returns
-    -------
-    tuple
-        What is wrong, and the members of all the lists, one after the other.
-    """
-    for n, item in enumerate(items, 1):
-        if not isinstance(item, dict) or not isinstance(item.get(holds), list):
-            return [f"{JOB_LOG}: {what} {n:,} is no object with a list {holds}: {item!r:.100}"], []
-        if any(not isinstance(item.get(name), str) for name in fields):
-            names = ", ".join(fields)
-            return [f"{JOB_LOG}: {what} {n:,} has not all of {names} as text: {item!r:.100}"], []
-    found = []
-    for name, pattern in fields.items():
-        values = pl.Series([item[name] for item in items], dtype=pl.String)
-        ok = values.str.contains(f"^(?:{pattern})$")
-        rule = f"{what} whose {name} is not {pattern}"
-        found += violations(Path(JOB_LOG), values, ~ok, rule)
-    return found, [member for item in items for member in item[holds]]
-
-
-def _validate_log(log: object) -> list[str]:
-    if not isinstance(log, list) or not log:
-        return [f"{JOB_LOG}: not a list of jobs, or an empty one"]
-    found, below = _level("entry", log, _ENTRY, "attempts")
-    if not found:
-        ids = pl.Series([entry["jobid"] for entry in log])
-        found += violations(Path(JOB_LOG), ids, ids.is_duplicated(), "a jobid that repeats")
-    for what, fields, holds in (("attempt", _ATTEMPT, "detail"), ("detail", _DETAIL, "gpus")):
-        if not found:
-            found, below = _level(what, below, fields, holds)
-    if not found:
-        gpus = pl.Series([g if isinstance(g, str) else "" for g in below], dtype=pl.String)
-        wrong = ~gpus.str.contains(r"^gpu\d+$")
-        found += violations(Path(JOB_LOG), gpus, wrong, "a GPU that is not gpu and its index")
-    return found
-
-
-def _validate(dialect: Dialect, folder: Path, _: Path | None) -> list[str]:
-    try:
-        found = _validate_log(json.loads((folder / JOB_LOG).read_text("utf-8")))
-    except ValueError as error:
-        return [f"{JOB_LOG}: not JSON ({error})"]
-    for name, layout in dialect.layouts.items():
-        if (folder / name).is_file():
-            found += layout.validate(folder / name)
-    return found
-
-
-def _accepted(request: Request, _: Path) -> Accepted:
-    return Accepted(len(request.workload.jobs), None)
-
-
-PHILLY = read_format("philly", philly=Codec(_write, _accepted, _validate))
+PHILLY = read_format("philly", philly=_write)

@@ -30,7 +30,7 @@ SAMPLE_FILES = {
         [
             pl.when(_UTIL.list.len() > i)
             .then(_reading(_UTIL.list.get(i, null_on_oob=True)))
-            .otherwise(pl.lit(""))
+            .otherwise(pl.lit(None, pl.String))
             for i in range(_GPUS)
         ],
     ),
@@ -56,7 +56,7 @@ def _frames(
                 stamps, local.dt.strftime("%Y-%m-%d %H:%M:%S %Z")
             )
             columns: list[pl.Expr | pl.Series] = [clock, plain_names(rows["machine_id"]), *values]
-            yield rows.select(**dict(zip(layout.names, columns, strict=True)))
+            yield rows.select(**dict(zip(layout.fields, columns, strict=True)))
 
 
 def _count(parts: Sequence[Path], column: str, found: Callable[[pl.Series], pl.Series]) -> int:

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from philly_analysis.exports.codec import Accepted, Content, Written, delimited, read_format
+from philly_analysis.errors import ExportError
+from philly_analysis.exports.codec import Accepted, Content, delimited, read_format
 from philly_analysis.exports.dialect import FILE
 from philly_analysis.exports.profiles import assign, read_profiles
 from philly_analysis.exports.request import Request
@@ -21,34 +22,30 @@ def _summary(request: Request) -> Content:
         num_gpus="gpus",
         gpu_time=seconds * pl.col("gpus"),
     )
-    return Content({FILE: rows})
-
-
-def _drawable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add the column kept: whether the generator draws from a line; times become integers."""
-    kept = (pl.col("duration") >= _LEAST_S) & (pl.col("gpu_time") < _MOST_GPU_H * 3600)
-    return rows.with_columns(pl.col("duration", "gpu_time").cast(pl.Int64)).with_columns(kept=kept)
+    return Content({FILE: rows}, _accepted_summary(request, rows))
 
 
 def _accepted_summary(request: Request, rows: pl.DataFrame) -> Accepted:
-    kept = _drawable(rows)["kept"]
-    return Accepted(request.jobs["job_id"].filter(kept).n_unique(), None)
+    """Count the jobs that the generator draws from.
 
-
-def _check_summary(file: Written) -> list[str]:
-    rows = _drawable(file.rows)
-    wrong = rows["duration"] * rows["num_gpus"].cast(pl.Int64) != rows["gpu_time"]
-    found = file.violations("gpu_time", wrong, "gpu_time is not duration x num_gpus")
-    # for a job that it draws the generator looks up those of its class that ran at most a day
+    Raises
+    ------
+    ExportError
+        The generator would crash: jobs of one of its classes all ran longer than a day.
+    """
+    drawn = (pl.col("duration") >= _LEAST_S) & (pl.col("gpu_time") < _MOST_GPU_H * 3600)
+    is_drawn = rows.select(drawn).to_series()
+    # for a job that it draws the generator looks up a job of the same class within a day
     for least, below in ((10, 100), (100, _MOST_GPU_H)):
         gpu_h = pl.col("gpu_time") / 3600
-        of_class = rows.filter("kept").filter((gpu_h >= least) & (gpu_h < below))
-        if of_class.height and not (of_class["duration"] <= _DAY_S).any():
-            found.append(
-                f"{file.path.name}: {of_class.height} jobs of {least} to {below} GPU hours, but "
-                "none of them within a day: the generator crashes when it draws one"
+        in_class = rows.filter(is_drawn).filter((gpu_h >= least) & (gpu_h < below))
+        if in_class.height and not (in_class["duration"] <= _DAY_S).any():
+            raise ExportError(
+                f"{request.workload.name} has {in_class.height} jobs of {least} to {below} GPU "
+                "hours, but none of them within a day: the generator crashes when it draws one. "
+                "Take the dialect pollux, or another period of the trace."
             )
-    return found
+    return Accepted(request.jobs["job_id"].filter(is_drawn).n_unique(), None)
 
 
 def _content(request: Request) -> Content:
@@ -64,25 +61,13 @@ def _content(request: Request) -> Content:
         batch_size=pl.min_horizontal(pl.col("least_batch") * pl.col("gpus"), "most_batch"),
         category=pl.lit("adaptive"),
     )
-    return Content({FILE: rows})
+    return Content({FILE: rows}, Accepted(request.jobs["job_id"].n_unique(), None))
 
 
-def _accepted(request: Request, _: pl.DataFrame) -> Accepted:
-    return Accepted(request.jobs["job_id"].n_unique(), None)
-
-
-def _check(file: Written) -> list[str]:
-    profiles = read_profiles("pollux").table.rename({"job_type": "application"})
-    limits = file.rows.join(profiles, on="application", how="left", maintain_order="left")
-    batch = limits["batch_size"].cast(pl.Int64)
-    outside = (batch < limits["least_batch"]) | (batch > limits["most_batch"])
-    return file.violations("batch_size", outside, "batch size outside its range")
-
-
-_WORKLOAD = delimited(_content, _accepted, _check)
+_WORKLOAD = delimited(_content)
 POLLUX = read_format(
     "pollux",
     pollux=_WORKLOAD,
-    generator=delimited(_summary, _accepted_summary, _check_summary),
+    generator=delimited(_summary),
 )
 SIA = read_format("sia", sia=_WORKLOAD)

@@ -3,10 +3,8 @@
 import polars as pl
 
 from philly_analysis.exports.codec import (
-    Accepted,
     Content,
     Notes,
-    Written,
     accepted_jobs,
     delimited,
     read_format,
@@ -20,10 +18,6 @@ STATUS = {PASS: 1, FAILED: 0, KILLED: 5}
 """Statuses as SWF numbers them."""
 
 _UNKNOWN = ("avg_cpu", "used_mem", "group", "partition", "prev", "think")
-_HEADER = (
-    *("Version", "UnixStartTime", "TimeZoneString"),
-    *("MaxJobs", "MaxRecords", "MaxNodes", "MaxProcs"),
-)
 _KB_PER_GB = 1 << 20
 
 
@@ -83,26 +77,8 @@ def _content(request: Request) -> Content:
             (f"waits of {early:,} jobs that started before submission: -1",) if early else ()
         ),
     )
-    return Content({FILE: lines}, notes, comments=comments)
+    accepted = accepted_jobs(request, lines["req_procs"], lines["run"])
+    return Content({FILE: lines}, accepted, notes, comments=comments)
 
 
-def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
-    return accepted_jobs(request, rows["req_procs"], rows["run"])
-
-
-def _check(file: Written) -> list[str]:
-    name, jobs = file.path.name, file.rows.height
-    lines = file.path.read_text("utf-8").split("\n")
-    head = {k.strip(): v for k, _, v in (c[1:].partition(":") for c in lines if c[:1] == ";")}
-    if missing := [key for key in _HEADER if key not in head]:
-        return [f"{name}: no header comment {key}" for key in missing]
-    found = [
-        f"{name}: {key} is {head[key].strip()}, not {jobs}"
-        for key in ("MaxJobs", "MaxRecords")
-        if int(head[key]) != jobs
-    ]
-    large = file.rows["alloc_procs"].cast(pl.Int64) > int(head["MaxProcs"])
-    return found + file.violations("alloc_procs", large, "more processors than MaxProcs")
-
-
-SWF = read_format("swf", swf=delimited(_content, _accepted, _check))
+SWF = read_format("swf", swf=delimited(_content))

@@ -38,14 +38,11 @@ def _content(request: Request) -> Content:
             f"measures jobs {_MEASURED[0]} to {_MEASURED[1] - 1}",
         ),
     )
-    return Content({FILE: rows}, notes)
+    return Content({FILE: rows}, _accepted(request, rows), notes)
 
 
 def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
-    seconds = read_profiles("synergy").table.select(model="job_type", iteration_s="iteration_s")
-    of_model = rows.join(seconds, on="model", how="left", maintain_order="left")["iteration_s"]
-    run_s = rows["num_iterations"].cast(pl.Int64) * of_model
-    at_s = rows["arrival_s"].cast(pl.Float64)
+    run_s, at_s = rows["num_iterations"] * rows["iteration_s"], rows["arrival_s"]
     # the simulator stops for good at the first round without a job; waiting jobs only leave later
     first_round_s = (at_s[0] / _ROUND_S).__ceil__() * _ROUND_S
     starts_s = (at_s / _ROUND_S).ceil() * _ROUND_S
@@ -54,4 +51,4 @@ def _accepted(request: Request, rows: pl.DataFrame) -> Accepted:
     return accepted_jobs(request, rows["gpus"], run_s, ~idle.cum_max())
 
 
-SYNERGY = read_format("synergy", replay=delimited(_content, _accepted))
+SYNERGY = read_format("synergy", replay=delimited(_content))

@@ -10,7 +10,6 @@ from philly_analysis.exports.codec import (
     Accepted,
     Content,
     Notes,
-    Written,
     accepted_jobs,
     delimited,
     read_format,
@@ -75,30 +74,20 @@ def _tiresias(request: Request) -> Content:
     gpu_s = np.quantile(jobs["gpu_s"].to_numpy(), ranks, method="inverted_cdf")
     quantiles = pl.DataFrame({"duration": gpu_s.round().astype(int).clip(1)})
     tables = {JOBS: rows, CLUSTER: cluster, GPU_TIMES: quantiles}
-    return Content(tables, Notes(_homogeneous(request)))
+    return Content(tables, _accepted(request, rows), Notes(_homogeneous(request)))
 
 
 def _muri(request: Request) -> Content:
     jobs = _rows(request.jobs, unit_s=1e-3)
-    each = pl.col("iteration_time") * _SLOWER
+    iteration_ms = pl.col("iteration_time") * _SLOWER
     rows = assign(jobs, read_profiles("muri").table, request.rng, by="gpus").with_columns(
         model_name="job_type",
-        iterations=(pl.col("duration") / each).round().cast(pl.Int64).clip(1),
+        iterations=(pl.col("duration") / iteration_ms).round().cast(pl.Int64).clip(1),
         priority=pl.lit(0),
     )
-    return Content({FILE: rows})
-
-
-def _check_muri(file: Written) -> list[str]:
-    numbers = file.rows.select(pl.col("iterations", "iteration_time", "duration").cast(pl.Float64))
-    each = numbers["iteration_time"] * _SLOWER
-    wrong = (numbers["iterations"] * each - numbers["duration"]).abs() > each
-    return file.violations("duration", wrong, "duration is not iterations x iteration_time")
-
-
-def _accepted_muri(request: Request, rows: pl.DataFrame) -> Accepted:
-    each_s = rows["iteration_time"].cast(pl.Float64) * _SLOWER / 1000
-    return accepted_jobs(request, rows["num_gpu"], rows["iterations"].cast(pl.Float64) * each_s)
+    iteration_s = rows["iteration_time"] * _SLOWER / 1000
+    accepted = accepted_jobs(request, rows["num_gpu"], rows["iterations"] * iteration_s)
+    return Content({FILE: rows}, accepted)
 
 
 def read_speeds(folder: Path) -> pl.DataFrame:
@@ -144,17 +133,7 @@ def _elasticflow(request: Request) -> Content:
         ddl=(pl.col("submit_time") + (slack * pl.col("duration")).floor().cast(pl.Int64)).clip(1),
         best_effort=pl.lit(0),
     )
-    return Content({FILE: rows})
-
-
-def _check_elasticflow(file: Written) -> list[str]:
-    late = file.rows["ddl"].cast(pl.Int64) < file.rows["submit_time"].cast(pl.Int64)
-    found = file.violations("ddl", late, "a deadline before submission")
-    if file.throughputs is not None:
-        speeds = read_speeds(file.throughputs).rename({"job_type": "model_name", "gpus": "num_gpu"})
-        key = ["model_name", "batch_size", "num_gpu"]
-        found += file.unknown(speeds, key, "model without a speed")
-    return found
+    return Content({FILE: rows}, _accepted(request, rows))
 
 
 def _pai(request: Request) -> Content:
@@ -182,13 +161,13 @@ def _pai(request: Request) -> Content:
             *(["waits not known: 0"] if jobs["wait_s"].null_count() else []),
         )
     )
-    return Content({FILE: rows}, notes)
+    return Content({FILE: rows}, _accepted(request, rows), notes)
 
 
 TIRESIAS = read_format(
     "tiresias",
-    tiresias=delimited(_tiresias, _accepted),
-    muri=delimited(_muri, _accepted_muri, _check_muri),
-    elasticflow=delimited(_elasticflow, _accepted, _check_elasticflow),
-    pai=delimited(_pai, _accepted),
+    tiresias=delimited(_tiresias),
+    muri=delimited(_muri),
+    elasticflow=delimited(_elasticflow),
+    pai=delimited(_pai),
 )

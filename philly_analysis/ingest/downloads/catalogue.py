@@ -162,9 +162,9 @@ def _sizes(pending: Sequence[Dataset], out: Path) -> str:
     parts, total = [], 0
     for dataset in pending:
         sizes = [size_of(file, _HEAD_TIMEOUT_S) for file in dataset.files]
-        known = sum(size or 0 for size in sizes)
-        total += known
-        size = f"{known / 1e6:,.1f} MB" if all(sizes) else "size unknown"
+        known_bytes = sum(size or 0 for size in sizes)
+        total += known_bytes
+        size = f"{known_bytes / 1e6:,.1f} MB" if all(sizes) else "size unknown"
         parts.append(f"{dataset.name} {size}")
     text = f"Downloading to {out}: {', '.join(parts)}; at least {total / 1e6:,.1f} MB in all."
     if unknown := [d.name for d in pending if not all(file.known for file in d.files)]:

@@ -157,9 +157,9 @@ def _files(folder: Path) -> set[Path]:
     return {path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()}
 
 
-def _occupied(folder: Path, found: set[Path]) -> OutputError:
+def _occupied(folder: Path, files: set[Path]) -> OutputError:
     return OutputError(
-        f"{folder} has {min(found)}, which is not one of the files to fetch. Give a folder that "
+        f"{folder} has {min(files)}, which is not one of the files to fetch. Give a folder that "
         "does not exist."
     )
 

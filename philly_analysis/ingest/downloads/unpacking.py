@@ -35,8 +35,8 @@ def members(archive: Path) -> dict[str, int]:
     InputError
         It is damaged, or has files outside of it.
     """
-    with _opened(archive) as found:
-        return {path: member.size for path, member in found.items()}
+    with _opened(archive) as packed:
+        return {path: member.size for path, member in packed.items()}
 
 
 def unpack_archive(archive: Path, folder: Path) -> None:
@@ -52,10 +52,10 @@ def unpack_archive(archive: Path, folder: Path) -> None:
         A file cannot be written, or exists.
     """
     most = UNPACKED_TIMES * archive.stat().st_size
-    with _opened(archive) as found:
-        if sum(member.size for member in found.values()) > most:
+    with _opened(archive) as packed:
+        if sum(member.size for member in packed.values()) > most:
             raise InputError(f"{archive.name} would unpack to more than {most:,} bytes.")
-        for path, member in found.items():
+        for path, member in packed.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             with (folder / path).open("xb") as out, member.open() as content:
                 shutil.copyfileobj(content, out)
@@ -85,9 +85,9 @@ def _opened(archive: Path) -> Iterator[dict[str, _Member]]:
         raise InputError(f"{archive.name} cannot be unpacked: {error}") from None
 
 
-def _by_path(archive: Path, found: Iterable[_Member]) -> dict[str, _Member]:
+def _by_path(archive: Path, packed: Iterable[_Member]) -> dict[str, _Member]:
     """Return files by the path that each is unpacked to, without those of macOS's own data."""
-    paths = {PurePosixPath(member.name.lstrip("/")): member for member in found}
+    paths = {PurePosixPath(member.name.lstrip("/")): member for member in packed}
     paths = {path: member for path, member in paths.items() if not path.name.startswith("._")}
     if outside := [path for path in paths if ".." in path.parts]:
         raise InputError(f"{archive.name} cannot be unpacked: {outside[0]} is outside of it.")

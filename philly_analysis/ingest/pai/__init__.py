@@ -24,14 +24,14 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     files = {name: sorted(raw.glob(f"pai_{name}.csv*")) for name in COLUMNS}
     if missing := [name for name in ("job_table", "task_table") if not files[name]]:
         raise InputError(f"{raw} has no pai_{missing[0]}.csv: give the folder of the tables.")
-    new = {name: builder.store.new_files(found) for name, found in files.items()}
+    new = {name: builder.store.new_files(paths) for name, paths in files.items()}
     rows = {}
     for name, header in COLUMNS.items():
         fields = {column: Field(column) for column in header}
         layout = Layout(header=tuple(header), nulls=("",), fields=fields)
         rows[name] = store(builder, name, layout, fields, new[name])
     return RawFiles(
-        files=tuple(file for found in new.values() for file in found),
+        files=tuple(file for paths in new.values() for file in paths),
         records={
             "jobs": rows["job_table"],
             "attempts": rows["job_table"],

@@ -48,12 +48,12 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     if archive:
         folder = builder.scratch / "archive"
         notes += unpack(raw, folder)
-    found = find_files(folder) if archive or not raw.is_file() else {}
-    for name in sorted(OPTIONAL_FILES.keys() - found.keys()):
+    paths = find_files(folder) if archive or not raw.is_file() else {}
+    for name in sorted(OPTIONAL_FILES.keys() - paths.keys()):
         note = f"The archive has no {name}, so {OPTIONAL_FILES[name]}."
         notes += [note] if raw_store.still_applies(note) else []
-    new = raw_store.new_files(found.values())
-    files = {name: path for name, path in found.items() if path in new}
+    new = raw_store.new_files(paths.values())
+    files = {name: path for name, path in paths.items() if path in new}
     csv = {
         name: replace(file, path=files[name])
         for name, file in _UTILISATION.items()
@@ -72,13 +72,13 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         probe.result()
     raw_store.merge(con, "gpu_glimpse")
     marker = folder / SYNTHETIC
-    known = _read_truth(con, folder / TRUTH if marker.is_file() else None, raw_store)
+    causes = _read_truth(con, folder / TRUTH if marker.is_file() else None, raw_store)
     if marker.is_file():
         notes.insert(0, marker.read_text("utf-8").strip().split("\n\n")[0].replace("\n", " "))
     return RawFiles(
         files=tuple(archive) if raw.is_file() else tuple(files.values()),
         csv=csv,
-        records={**_count_records(con), "machines": machines, "known_causes": known},
+        records={**_count_records(con), "machines": machines, "known_causes": causes},
         notes=tuple(notes),
         synthetic=marker.is_file(),
     )

@@ -39,12 +39,12 @@ def find_files(folder: Path) -> dict[str, Path]:
         )
     # of a file that is there twice, the unpacked one is read
     paths = [folder / f"{name}{ending}" for name in FILES for ending in (".gz", "")]
-    found = {path.name.removesuffix(".gz"): path for path in paths if path.is_file()}
-    if "cluster_job_log" not in found:
+    files = {path.name.removesuffix(".gz"): path for path in paths if path.is_file()}
+    if "cluster_job_log" not in files:
         inner = next(folder.glob("*/cluster_job_log*"), None)
         hint = f" Did you mean {inner.parent}?" if inner else ""
         raise InputError(f"{folder} has no cluster_job_log, which is required.{hint}")
-    for path in found.values():
+    for path in files.values():
         with (
             file_errors(InputError, f"{path} cannot be read", ". Check its permissions."),
             path.open("rb") as file,
@@ -52,7 +52,7 @@ def find_files(folder: Path) -> dict[str, Path]:
             first = file.read(64)
         if not first:
             raise InputError(f"{path} is empty. Fetch it again.")
-    return found
+    return files
 
 
 def unpack(archive: Path, folder: Path) -> list[str]:
@@ -102,8 +102,8 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, folde
             f"{archive} has a member that is no plain file inside it: {member.name[:120]!r}. "
             "The published archive has no such member; do not trust this one."
         )
-    known = (*FILES, *(f"{f}.gz" for f in FILES), SYNTHETIC)
-    if not member.isfile() or name.name not in known:
+    expected = (*FILES, *(f"{f}.gz" for f in FILES), SYNTHETIC)
+    if not member.isfile() or name.name not in expected:
         return
     if member.size > (free := shutil.disk_usage(folder).free):
         raise InputError(

@@ -44,13 +44,15 @@ def _gpu_rows(layouts: dict[str, tuple[int, bool]], lines: pa.Table) -> ParsedRo
     numbers = [_numbers(column) for column in columns]
     valid = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns]
     if (twice := doubled.view(bool)).any():
-        for each in (numbers, valid):
-            firsts = zip(each[: _GPUS // 2], each[::2], strict=True)
-            each[: _GPUS // 2] = [np.where(twice, second, once) for once, second in firsts]
+        for columns_by_gpu in (numbers, valid):
+            firsts = zip(columns_by_gpu[: _GPUS // 2], columns_by_gpu[::2], strict=True)
+            columns_by_gpu[: _GPUS // 2] = [
+                np.where(twice, second, once) for once, second in firsts
+            ]
         valid[_GPUS // 2 :] = [one & ~twice for one in valid[_GPUS // 2 :]]
-    values, known = np.stack(numbers, axis=1), np.stack(valid, axis=1)
+    values, has_value = np.stack(numbers, axis=1), np.stack(valid, axis=1)
     # a machine has at least as many GPUs as the row has values
-    filled = np.searchsorted(_PLACES, known.view("<u8")[:, 0], side="right")
+    filled = np.searchsorted(_PLACES, has_value.view("<u8")[:, 0], side="right")
     gpus = np.maximum(gpus, np.maximum(filled, 1).astype(np.int8))
     present = _FIRST.take(gpus).view(bool).reshape(-1, _GPUS)
     util = values[present]
@@ -58,7 +60,7 @@ def _gpu_rows(layouts: dict[str, tuple[int, bool]], lines: pa.Table) -> ParsedRo
     if not _between(util, 100).all():
         in_range = (_between(values, 100) | ~present).all(axis=1)
     ends = pa.array(np.append(np.int32(0), np.cumsum(gpus, dtype=np.int32)))
-    lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~known[present]))
+    lists = pa.ListArray.from_arrays(ends, pa.array(util, mask=~has_value[present]))
     return ParsedRows(_times(lines), {"util_pct": lists}, in_range)
 
 
@@ -161,8 +163,8 @@ def _stream(
     """Return how a file fills a table; the length of its readings is added to a parser's rows."""
 
     def opened(con: duckdb.DuckDBPyConnection) -> Parser:
-        found = con.execute("select seconds from reading_lengths where file = ?", [file])
-        [(seconds,)] = found.fetchall()
+        row = con.execute("select seconds from reading_lengths where file = ?", [file])
+        [(seconds,)] = row.fetchall()
         return partial(_with_length, open_parser(con), seconds)
 
     error = "time is not like 2017-10-03 00:00:00 PDT"

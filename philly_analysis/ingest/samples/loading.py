@@ -133,8 +133,10 @@ class Part:
             rejected += block.rejected
             for rows in block.rows:
                 machine = rows["machine"]
-                known = self.machines
-                numbers = [known.setdefault(m, len(known)) for m in machine.dictionary.to_pylist()]
+                numbering = self.machines
+                numbers = [
+                    numbering.setdefault(m, len(numbering)) for m in machine.dictionary.to_pylist()
+                ]
                 codes = pa.array(np.array(numbers, np.int32)[machine.indices.to_numpy()])
                 self.rows.add(rows.set_column(1, MACHINE, codes))
             if len(rejected) > _REJECTED_LINES:

@@ -16,7 +16,7 @@ from philly_analysis.ingest.csv_file import Block, CsvFile, Span
 from philly_analysis.ingest.raw_file import is_gzipped
 from philly_analysis.ingest.samples.staging import AT, THREADS
 from philly_analysis.ingest.source import NO_TIME, ParsedRows, Parser
-from philly_analysis.parallel import map_ordered, require_visible
+from philly_analysis.parallel import InlineExecutor, map_ordered, require_visible
 from philly_analysis.trace import TABLES, macro_connection
 
 _BLOCKS_PER_TASK = 2
@@ -72,19 +72,20 @@ class Validator:
     parser: Parser
     time_error: str
 
-    def blocks(self, threads: Executor, workers: Executor | None) -> Iterator[ValidatedBlock]:
-        """Validate the file's blocks in order, by the workers if there are any.
+    def blocks(self, threads: Executor, workers: Executor) -> Iterator[ValidatedBlock]:
+        """Validate the file's blocks in order, by threads if the workers are this process.
 
         A gzipped file can only be read from its start, so threads validate it.
         """
+        here = isinstance(workers, InlineExecutor)
         done: Iterator[ValidatedBlock]
         if is_gzipped(self.file.path):
             done = map_ordered(threads, self.block, self.file.blocks(), ahead=THREADS + 1)
         else:
-            group, ahead = (_BLOCKS_PER_TASK, _AHEAD) if workers else (1, THREADS + 1)
+            group, ahead = (1, THREADS + 1) if here else (_BLOCKS_PER_TASK, _AHEAD)
             spans = self.file.spans(group)
             done = chain.from_iterable(
-                map_ordered(workers or threads, self.spans, spans, ahead=ahead)
+                map_ordered(threads if here else workers, self.spans, spans, ahead=ahead)
             )
         first = 2
         for block in done:
@@ -148,5 +149,5 @@ class Validator:
                 f"from (select {table.completed(rows)} from doubtful)",
                 {"time_error": self.time_error},
             ).fetchall()
-        found = zip(doubtful.tolist(), reasons, strict=True)
-        return {place: reason for place, (reason,) in found if reason is not None}
+        faults = zip(doubtful.tolist(), reasons, strict=True)
+        return {place: reason for place, (reason,) in faults if reason is not None}

@@ -49,7 +49,7 @@ def prepare(builder: TraceBuilder, raw: Path, table_map: str | Path | None = Non
             f"{raw} has no file {chosen.tables['jobs'].files}, in which the map "
             f"{chosen.path.stem} expects jobs."
         )
-    new = {table: raw_store.new_files(found) for table, found in files.items()}
+    new = {table: raw_store.new_files(paths) for table, paths in files.items()}
     relative = any("origin_after" in f.rule for f in chosen.tables["jobs"].fields.values())
     if raw_store.before and new["jobs"] and relative:
         raise InputError(
@@ -70,7 +70,7 @@ def prepare(builder: TraceBuilder, raw: Path, table_map: str | Path | None = Non
         records[table] = store(builder, f"{table}_rows", layout, fields, new.get(table, []))
         con.execute(f"create view {table}_fields as {_interpreted(table)}")
     lost = [t for t in files if not files[t] and not records[t]]
-    read = tuple(file for found in new.values() for file in found)
+    read = tuple(file for paths in new.values() for file in paths)
     return RawFiles(
         files=read if raw_store.before else (chosen.path, *read),
         records={**records, "attempts": records["jobs"]},
@@ -89,18 +89,18 @@ def mapped_source(table_map: str | Path) -> Source:
 
 def _default_map(raw: Path) -> Path:
     """Return the map beside the files: ``map.toml``, or the TOML file named as the only file."""
-    found = raw / _MAP if raw.is_dir() else raw.with_name(f"{raw.name.split('.')[0]}.toml")
-    if not found.is_file():
-        raise InputError(f"{raw} has no map: write {found}, or name one with map=NAME.")
-    return found
+    file = raw / _MAP if raw.is_dir() else raw.with_name(f"{raw.name.split('.')[0]}.toml")
+    if not file.is_file():
+        raise InputError(f"{raw} has no map: write {file}, or name one with map=NAME.")
+    return file
 
 
 def _files(raw: Path, layout: Layout) -> list[Path]:
     if not raw.is_dir():
         return [raw] if raw.is_file() else []
-    found = sorted(file for file in raw.iterdir() if file.is_file() and file.name != _MAP)
-    names = {file: (file.name, file.name.removesuffix(".gz")) for file in found}
-    return [file for file in found if any(fnmatch(name, layout.files) for name in names[file])]
+    candidates = sorted(file for file in raw.iterdir() if file.is_file() and file.name != _MAP)
+    names = {file: (file.name, file.name.removesuffix(".gz")) for file in candidates}
+    return [file for file in candidates if any(fnmatch(name, layout.files) for name in names[file])]
 
 
 def _interpreted(table: str) -> str:
@@ -161,9 +161,9 @@ def _origin(rule: Mapping[str, object], chosen: TableMap, jobs: list[Path]) -> d
         raise InputError(f"{chosen.path} reads one file at a time: {jobs[0].parent} has several.")
     with open_text(jobs[0]) as lines:
         for line in lines:
-            found = re.search(re.escape(words) + r"\s*([0-9]{1,11})\b", line)
-            if comment and line.startswith(comment) and found:
-                return {"origin": datetime.fromtimestamp(int(found[1]), UTC).replace(tzinfo=None)}
+            match = re.search(re.escape(words) + r"\s*([0-9]{1,11})\b", line)
+            if comment and line.startswith(comment) and match:
+                return {"origin": datetime.fromtimestamp(int(match[1]), UTC).replace(tzinfo=None)}
     raise InputError(f"{jobs[0]} has no origin of time: no comment line has {words!r}.")
 
 

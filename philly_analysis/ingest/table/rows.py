@@ -92,8 +92,8 @@ class _Reader:
 
     def _clean(self, field: Field, columns: dict[str, pa.Array], file: Path, n: int) -> pa.Array:
         if field.column is None:
-            found = re.search(field.file_name, file.name) if field.file_name else None
-            return pa.array([found[1] if found else field.value] * n, pa.string())
+            match = re.search(field.file_name, file.name) if field.file_name else None
+            return pa.array([match[1] if match else field.value] * n, pa.string())
         text = pc.utf8_trim_whitespace(columns[field.column])
         none = pc.is_in(text, pa.array([*self.layout.nulls, *field.nulls], pa.string()))
         return pc.if_else(none, pa.scalar(None, pa.string()), text)
@@ -103,8 +103,8 @@ class _Reader:
         names = [name.strip() for name in header]
         targets = {f.column: name for name, f in self.fields.items() if f.column is not None}
         for column, target in targets.items():
-            if (found := names.count(column)) != 1:
-                has = "no column" if not found else f"{found} columns"
+            if (matches := names.count(column)) != 1:
+                has = "no column" if not matches else f"{matches} columns"
                 raise InputError(
                     f"{file} has {has} {column!r}, where the map expects "
                     f"{target.removesuffix('_said')}. It has: {', '.join(names)[:300]}."

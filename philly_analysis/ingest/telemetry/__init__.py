@@ -49,8 +49,8 @@ def find_telemetry(path: Path | None, clock: str) -> Telemetry | None:
     if path is None:
         return None
     zone = find_zone(clock)
-    found = sorted(path.rglob("*")) if path.is_dir() else [path]
-    files = tuple(p for p in found if p.is_file() and not p.name.startswith("."))
+    paths = sorted(path.rglob("*")) if path.is_dir() else [path]
+    files = tuple(p for p in paths if p.is_file() and not p.name.startswith("."))
     if not files:
         raise InputError(f"no telemetry at {path}: give a file, or a folder of files")
     return Telemetry(files, path if path.is_dir() else path.parent, zone)

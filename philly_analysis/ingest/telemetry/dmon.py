@@ -37,16 +37,16 @@ def read_dmon(clock: Clock, stage: Stage, path: Path) -> None:
         if header := HEADER.fullmatch(text):
             names = header["names"].split()
             continue
-        found = _ROW.fullmatch(text)
-        if not found:
+        match = _ROW.fullmatch(text)
+        if not match:
             if text.strip() and not _UNITS.search(_DIGIT.split(text)[-1]):
                 stage.reject(number, "the line is no row of the table", text)
             continue
-        gpu, values = int(found["id"]), found["values"].split()
-        if found["entity"] != "GPU":
+        gpu, values = int(match["id"]), match["values"].split()
+        if match["entity"] != "GPU":
             stage.reject(number, "a MIG instance: the table does not tell of which GPU", text)
             continue
-        before = found["before"].strip(" []|\t")
+        before = match["before"].strip(" []|\t")
         if gpu in seen:
             rows, seen = rows + 1, set()
         seen.add(gpu)

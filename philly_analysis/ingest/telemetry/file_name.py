@@ -49,16 +49,16 @@ def parse_name(file: Path, top: Path, clock: Clock) -> FileName:
     while ending := _ENDING.search(name):
         name = name[: ending.start()]
     at_us = None
-    if found := _TIME.search(name):
-        if found["epoch"]:
-            at_us = int(found["epoch"]) * 10**6
+    if match := _TIME.search(name):
+        if match["epoch"]:
+            at_us = int(match["epoch"]) * 10**6
         else:
-            at_us = _parse_time(found["text"], clock, utc=bool(found["utc"]))
-        name = name.replace(found[0], "_")
+            at_us = _parse_time(match["text"], clock, utc=bool(match["utc"]))
+        name = name.replace(match[0], "_")
     step_us = None
-    if found := _INTERVAL.search(name):
-        step_us = round(float(found[1]) * (1_000 if found[2] == "ms" else 1_000_000)) or None
-        name = name.replace(found[0], "_")
+    if match := _INTERVAL.search(name):
+        step_us = round(float(match[1]) * (1_000 if match[2] == "ms" else 1_000_000)) or None
+        name = name.replace(match[0], "_")
     folders = [p.name for p in file.parents if p != top and top in p.parents]
     parts = [part for text in (name, *folders) for part in text.split("_")]
     hosts = [host for part in parts if (host := _WORDS.sub("", part).strip("._- "))]

@@ -25,8 +25,8 @@ _TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?")
 def parse_header(first: str) -> tuple[str, ...] | None:
     """Return the fields of a header, or None if the line is none."""
     names = tuple(re.sub(r" \[[^\[\]]*\]$", "", part.strip()) for part in first.split(","))
-    known = {"timestamp", "index", "gpu_uuid", *DEFAULT_FIELDS, *NVIDIA_SMI}
-    return names if len(known & set(names)) >= 2 and not _TIME.search(first) else None
+    fields = {"timestamp", "index", "gpu_uuid", *DEFAULT_FIELDS, *NVIDIA_SMI}
+    return names if len(fields & set(names)) >= 2 and not _TIME.search(first) else None
 
 
 def missing_fields(columns: Sequence[str]) -> list[str]:

@@ -35,24 +35,24 @@ def read_scrape(stage: Stage, path: Path) -> None:
     for number, text in text_lines(path):
         if not text.strip() or text.startswith("#"):
             continue
-        found = LINE.fullmatch(text)
-        if not found:
+        match = LINE.fullmatch(text)
+        if not match:
             stage.reject(number, "the line is no reading", text)
             continue
-        metric = found["metric"]
+        metric = match["metric"]
         if metric not in METRICS:
             stage.ignored[metric] += 1
             continue
-        at_us = stage.file_name.at_us if found["at"] is None else _to_us(float(found["at"]))
+        at_us = stage.file_name.at_us if match["at"] is None else _to_us(float(match["at"]))
         if at_us is None or not is_time(at_us):
             stage.reject(number, "neither the line nor the file's name says when", text)
             continue
-        labels = found["labels"] or ""
+        labels = match["labels"] or ""
         if labels not in series:
             values = {k: _unescaped(v) for k, v in _LABEL.findall(labels)}
             series[labels] = series_of(values, stage.file_name.hosts)
         measure, factor = METRICS[metric]
-        value = float(found["value"])
+        value = float(match["value"])
         if metric.startswith("DCGM_") and value >= BLANK and not math.isinf(value):
             value = math.nan
         stage.add(number, series[labels], at_us, {measure: value * factor})
@@ -64,4 +64,4 @@ def _to_us(at: float) -> int:
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\.", lambda found: _ESCAPED.get(found[0], found[0]), text)
+    return re.sub(r"\\.", lambda match: _ESCAPED.get(match[0], match[0]), text)

@@ -160,13 +160,13 @@ class Stage:
             "series": self._number(series, says),
             "says": says,
         }
-        given = {
+        varying = {
             "number": pa.array(range(self.read, self.read + n), pa.int64()),
             "at_us": pa.array(at_us, pa.int64()),
             measure: pa.array(values, pa.float64(), from_pandas=True),
         }
         columns = [
-            given[name] if name in given else pa.repeat(pa.scalar(constant.get(name), kind), n)
+            varying[name] if name in varying else pa.repeat(pa.scalar(constant.get(name), kind), n)
             for name, kind in zip(READINGS.names, READINGS.types, strict=True)
         ]
         self._blocks.append(pa.table(columns, READINGS))

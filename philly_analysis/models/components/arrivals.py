@@ -1,7 +1,7 @@
 """Model of arrivals: weekly rhythm, autocorrelated hourly counts, batches within an hour."""
 
 from dataclasses import dataclass
-from typing import NoReturn, Self
+from typing import Self
 
 import numpy as np
 import scipy.fft as fft
@@ -14,7 +14,7 @@ from philly_analysis.distributions import (
     impose_autocorrelation,
     round_significant,
 )
-from philly_analysis.errors import ModelError, SuggestsNames, no_attribute
+from philly_analysis.errors import ModelError
 from philly_analysis.models.components.hourly_counts import (
     HOUR_S,
     WEEK_H,
@@ -32,7 +32,7 @@ MAX_LAG_H = 2 * WEEK_H
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals(SuggestsNames):
+class Arrivals:
     """A model of submission times.
 
     Hourly counts have the fitted distribution and autocorrelation and follow the hour of the
@@ -78,10 +78,6 @@ class Arrivals(SuggestsNames):
     dispersion: float
     log_dispersion_se: float = 0.0
     daily_change: float = 1.0
-
-    def __call__(self, *_: object, **__: object) -> NoReturn:
-        """Raise an error: arrivals have a rate for each hour of the week."""
-        raise no_attribute(self, "arrivals()")
 
     @classmethod
     def fit(cls, at_s: ArrayLike, windows: ArrayLike | None = None) -> Self:

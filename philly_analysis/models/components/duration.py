@@ -14,40 +14,31 @@ from philly_analysis.distributions import (
     FittedDistribution,
     Floats,
     Ints,
-    Lifetimes,
     PooledDistribution,
-    fit_distribution,
     intracluster_correlation,
     shift_scores,
     shrink,
 )
 from philly_analysis.errors import ModelError, UnknownNameError
-from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
-from philly_analysis.models.components.sessions import job_clusters
+from philly_analysis.models.components.duration_classes import (
+    ClassFits,
+    DurationCell,
+    classed,
+    clock_resolution_s,
+    normal_scores,
+    prior_size,
+    user_effects,
+)
+from philly_analysis.models.components.job_classes import ANY, look_up, nearest_gang
 from philly_analysis.models.components.user_effects import Effects
 from philly_analysis.study import GANG_BUCKETS, GANGS, STATUSES, gang_class
 
-MIN_VC_JOBS = 200
-MIN_STATUS_JOBS = 60
-MIN_CELL_JOBS = 20
-MIN_LEAF_JOBS = 10
-MIN_JOBS = 2
-_CONDITIONS = (("gang", "vc", ANY), ("gang", ANY, "status"), ("gang", "vc", "status"))
 FULL_WEIGHT = 0.995
+"""Weight from which a conditional distribution is taken without shrinkage."""
 MIN_VARIANCE = 0.05
-MAX_SHARE = 0.9
+"""Least share of the variance that effects of users and hours leave unexplained."""
 _SIZE_OF = {bucket.name: bucket.low for bucket in GANG_BUCKETS}
 """A gang size of each class."""
-
-
-@dataclass(frozen=True, slots=True)
-class DurationCell:
-    """Run times of one job class; ``*`` is every (other) value."""
-
-    gang: str
-    vc: str
-    status: str
-    distribution: Distribution
 
 
 class Conditions(TypedDict, total=False):
@@ -63,22 +54,22 @@ class Conditions(TypedDict, total=False):
 class Duration(FittedDistribution):
     """Distributions of run time, in seconds.
 
-    It has the methods of the distribution over all jobs (``duration.ppf(0.9)``); a call returns
-    that of some jobs: ``duration(gpus=8)``.
+    The methods are those of the distribution over all jobs: ``duration.ppf(0.9)``. A call returns
+    the distribution of some jobs: ``duration(gpus=8)``.
 
     Attributes
     ----------
     cells
-        Each gang class, and each of its virtual clusters and statuses with enough jobs, to ask for.
+        Run times of each gang class, and of each virtual cluster and status with enough jobs.
     leaves
-        A partition of the jobs, to sample from: sampled marginals are the fitted ones.
+        Run times of a partition of the jobs, from which samples are drawn.
     resolution_s
         Unit of which run times are multiples.
     correlation
         Correlation of the run times of one user (or session, if users are unknown).
     prior_size
-        Effective sample size of a virtual cluster or status at which its own distribution has
-        the same weight as that of its gang class.
+        Effective sample size at which the distribution of a virtual cluster or status has the same
+        weight as the distribution of its gang class.
     user_effects, hour_effects
         Effects of users and hours of the day; None if unknown.
     """
@@ -112,79 +103,20 @@ class Duration(FittedDistribution):
         ModelError
             No jobs, all censored, or all durations zero.
         """
-        run_s, ended = jobs["run_s"].to_numpy(float), int((~jobs["censored"]).sum())
-        n, negative = len(jobs), int((run_s < 0).sum())
-        for message, wrong in {
-            "there are no jobs with a known gang and run time": not n,
-            f"{negative} run times are negative": negative,
-            f"all {n} run times are zero: start or end times are missing": not run_s.any(),
-            f"{ended} of {n} jobs have a known end; at least {MIN_JOBS} are needed": (
-                ended < MIN_JOBS
-            ),
-        }.items():
-            if wrong:
-                raise ModelError(f"durations: {message}")
-        resolution_s = 1.0 if (run_s == np.rint(run_s)).all() else 0.01
-        frame = pd.DataFrame(
-            {
-                "gang": gang_names(jobs["gpus"]),
-                "vc": jobs["vc"].to_numpy(str),
-                "status": jobs["status"].fillna(ANY).to_numpy(str),
-                "run_s": np.maximum(run_s, resolution_s / 2),
-                "censored": jobs["censored"].to_numpy(bool),
-                "cluster": job_clusters(jobs),
-                ANY: ANY,
-            }
-        )
-        finished = ~frame["censored"]
-        by_vc = finished.groupby([frame["gang"], frame["vc"]]).transform("sum")
-        frame["leaf_vc"] = frame["vc"].where(by_vc >= MIN_VC_JOBS, ANY)
-        key = [frame["gang"], frame["leaf_vc"], frame["status"]]
-        by_status = finished.groupby(key).transform("sum")
-        frame["leaf_status"] = frame["status"].where(by_status >= MIN_STATUS_JOBS, ANY)
-        score = _scores(frame)
+        resolution_s = clock_resolution_s(jobs)
+        frame = classed(jobs, resolution_s)
+        score = normal_scores(frame)
         correlation = intracluster_correlation(score, frame["cluster"])
-        fits: dict[bytes, Distribution] = {}  # by the jobs fitted to
-
-        def fitted(keys: tuple[str, str, str], least: int) -> tuple[DurationCell, ...]:
-            cells = []
-            for (gang, vc, status), part in frame.groupby(list(keys)):
-                if (~part["censored"]).sum() >= least:
-                    same = part.index.to_numpy().tobytes()
-                    if same not in fits:
-                        fits[same] = fit_distribution(
-                            part["run_s"],
-                            part["censored"],
-                            family=family,
-                            cluster=part["cluster"],
-                            correlation=correlation,
-                            noun=f"durations of {gang}-GPU jobs",
-                        )
-                    cells.append(DurationCell(str(gang), str(vc), str(status), fits[same]))
-            return tuple(cells)
-
-        cells = fitted(("gang", ANY, ANY), MIN_JOBS)
-        for keys in _CONDITIONS if conditional else ():
-            cells += fitted(keys, MIN_CELL_JOBS)
-        cells = tuple({(c.gang, c.vc, c.status): c for c in reversed(cells)}.values())[::-1]
-        user_effects = None
-        if jobs["user"].notna().any():
-            session = job_clusters(jobs.assign(vc=jobs["user"].fillna(""), user=None))
-            rest = score - pd.Series(score).groupby(frame["cluster"]).transform("mean")
-            user_effects = Effects.fit(
-                score,
-                jobs["user"].fillna("").to_numpy(str),
-                session,
-                intracluster_correlation(rest, session),
-            )
+        fits = ClassFits(frame, family, correlation)
+        cells = fits.cells(conditional=conditional)
         hour = ((jobs["submitted_s"].to_numpy(float) // 3_600) % 24).astype(int).astype(str)
         return cls(
             cells=cells,
-            leaves=fitted(("gang", "leaf_vc", "leaf_status"), MIN_LEAF_JOBS),
+            leaves=fits.leaves(),
             resolution_s=resolution_s,
             correlation=round(correlation, 4),
-            prior_size=_prior_size(cells),
-            user_effects=user_effects,
+            prior_size=prior_size(cells),
+            user_effects=user_effects(jobs, frame, score),
             hour_effects=Effects.fit(score, hour, frame["cluster"].to_numpy(), correlation),
         )
 
@@ -210,19 +142,21 @@ class Duration(FittedDistribution):
     ) -> Distribution | PooledDistribution:
         """Return the distribution of run times in seconds.
 
-        Conditional distributions are shrunk towards that of the gang class, by their effective
-        sample size (empirical Bayes); `contributions` holds the weights. Unknown conditions have a
-        weight of 0, and an unknown gang class has the distribution of the nearest one.
+        Conditional distributions are shrunk towards the distribution of the gang class, by their
+        effective sample size (empirical Bayes); `contributions` holds the weights. A condition
+        without jobs in the gang class has a weight of 0. A gang class without jobs has the
+        distribution of the nearest class.
 
         Parameters
         ----------
         gpus
-            Gang size; None: the mixture of all gang classes, weighted by the jobs of each that
-            meet the conditions on virtual cluster and status (alike if fitted to no jobs).
+            Gang size; None: the mixture of all gang classes. The weight of a class is its number
+            of jobs that meet the conditions on virtual cluster and status; classes of a model that
+            was fitted to no jobs weigh alike.
         vc, status
             Virtual cluster and final status.
         user
-            A user, by the name in samples.
+            Name of a user, as in samples.
         hour
             Hour of the day of submission, 0 to 23, UTC.
 
@@ -231,8 +165,9 @@ class Duration(FittedDistribution):
         ModelError
             A gang below one GPU, or an hour outside of 0 to 23.
         UnknownNameError
-            No such status.
+            No such status, or no run times of such a virtual cluster or user.
         """
+        self._check(vc, user, status, hour)
         if gpus is None:
             parts = {
                 c.gang: self(_SIZE_OF[c.gang], vc=vc, user=user, status=status, hour=hour)
@@ -244,31 +179,7 @@ class Duration(FittedDistribution):
                 f"a gang has at least one GPU, a number, not {gpus!r}. "
                 "Use [duration(gpus=one) for one in (1, 8)] for several."
             )
-        if status is not None and status not in STATUSES:
-            raise UnknownNameError("status", status, STATUSES)
-        if hour is not None and hour not in range(24):
-            raise ModelError(f"the hour must be 0 to 23, not {hour}")
-        index = int(gang_class(gpus))
-        known = {(c.gang, c.vc, c.status): c.distribution for c in self.cells}
-        gang = nearest_gang([c.gang for c in self.by_gang], index)
-        distribution = known[gang, ANY, ANY]
-        contributions = []
-        if gang != GANGS[index]:
-            contributions.append(Contribution(f"gangs of {GANGS[index]} GPUs", 0.0, 0.0))
-        if vc is not None and (gang, vc, ANY) not in known:
-            contributions.append(Contribution(f"virtual cluster {vc}", 0.0, 0.0))
-            vc = None
-        of_vc = ANY if vc is None else vc
-        for of_status in dict.fromkeys((ANY, status or ANY)):
-            if of_vc == of_status == ANY:
-                continue
-            words = [f"virtual cluster {of_vc}"] * (of_vc != ANY) + [of_status] * (of_status != ANY)
-            own, n, weight = known.get((gang, of_vc, of_status)), 0.0, 0.0
-            if own is not None:
-                n = own.effective_n or 0.0
-                weight = n / (n + self.prior_size)
-                distribution = own if weight > FULL_WEIGHT else shrink(own, distribution, weight)
-            contributions.append(Contribution(", ".join(words), n, round(weight, 3)))
+        distribution, contributions = self._of_class(int(gang_class(gpus)), vc, status)
         shift, explained = 0.0, 0.0
         for effects, name, condition in (
             (self.user_effects, user, f"user {user}"),
@@ -285,13 +196,64 @@ class Duration(FittedDistribution):
             return distribution
         return replace(distribution, contributions=tuple(contributions))
 
+    def _check(
+        self, vc: str | None, user: str | None, status: str | None, hour: int | None
+    ) -> None:
+        """Raise an error if a condition cannot be met."""
+        users = self.user_effects.effects if self.user_effects else ()
+        names = {
+            "status": (status, STATUSES),
+            "virtual cluster with fitted run times": (vc, {c.vc for c in self.cells} - {ANY}),
+            "user with fitted run times": (user, {effect.name for effect in users}),
+        }
+        for kind, (name, fitted) in names.items():
+            if name is not None and name not in fitted:
+                raise UnknownNameError(kind, name, fitted)
+        if hour is not None and hour not in range(24):
+            raise ModelError(f"the hour must be 0 to 23, not {hour}")
+
+    def _of_class(
+        self, index: int, vc: str | None, status: str | None
+    ) -> tuple[Distribution, list[Contribution]]:
+        """Return the distribution of a job class, and the weights of its conditions.
+
+        Parameters
+        ----------
+        index
+            Index of the gang class in `GANGS`.
+        """
+        cells = {(c.gang, c.vc, c.status): c.distribution for c in self.cells}
+        gang = nearest_gang([c.gang for c in self.by_gang], index)
+        distribution = cells[gang, ANY, ANY]
+        contributions = []
+        if gang != GANGS[index]:
+            contributions.append(Contribution(f"gangs of {GANGS[index]} GPUs", 0.0, 0.0))
+        if vc is not None and (gang, vc, ANY) not in cells:
+            contributions.append(Contribution(f"virtual cluster {vc}", 0.0, 0.0))
+            vc = None
+        of_vc = vc or ANY
+        for of_status in dict.fromkeys((ANY, status or ANY)):
+            if of_vc == of_status == ANY:
+                continue
+            words = [f"virtual cluster {of_vc}"] * (of_vc != ANY) + [of_status] * (of_status != ANY)
+            conditional, n, weight = cells.get((gang, of_vc, of_status)), 0.0, 0.0
+            if conditional is not None:
+                n = conditional.effective_n or 0.0
+                weight = n / (n + self.prior_size)
+                if weight > FULL_WEIGHT:
+                    distribution = conditional
+                else:
+                    distribution = shrink(conditional, distribution, weight)
+            contributions.append(Contribution(", ".join(words), n, round(weight, 3)))
+        return distribution, contributions
+
     def _jobs(self, vc: str, status: str) -> dict[str, float]:
         """Return the jobs fitted to by gang class, under conditions if any class has such."""
         of_vc = [c for c in self.cells if (c.vc, c.status) == (vc, status)]
-        found, some = (
+        jobs, jobs_of_vc = (
             {c.gang: float(c.distribution.n or 1) for c in cells} for cells in (self.by_gang, of_vc)
         )
-        return {gang: some.get(gang, 0.0) for gang in found} if some else found
+        return {gang: jobs_of_vc.get(gang, 0.0) for gang in jobs} if jobs_of_vc else jobs
 
     def __repr__(self) -> str:
         return f"Duration({self()!r})"
@@ -327,8 +289,8 @@ class Duration(FittedDistribution):
         run_s = np.empty(u.size)
         cells = (*self.leaves, *self.cells)
         for i in np.unique(leaf):
-            mine = leaf == i
-            run_s[mine] = cells[i].distribution.ppf(u[mine])
+            jobs = leaf == i
+            run_s[jobs] = cells[i].distribution.ppf(u[jobs])
         return np.maximum(np.rint(run_s / self.resolution_s), 1) * self.resolution_s
 
     def leaf_of(self, gpus: Ints, vc: NDArray[np.str_], status: NDArray[np.str_]) -> Ints:
@@ -346,42 +308,9 @@ class Duration(FittedDistribution):
 
         def find(index: int, vc: str, status: str) -> int:
             gang = nearest_gang(pooled, index)
-            own = vc if (gang, vc) in vcs else ANY
-            return leaves.get((gang, own, status), leaves.get((gang, own, ANY), pooled[gang]))
+            leaf_vc = vc if (gang, vc) in vcs else ANY
+            return leaves.get(
+                (gang, leaf_vc, status), leaves.get((gang, leaf_vc, ANY), pooled[gang])
+            )
 
         return look_up(find, gpus, vc, status)
-
-
-def _scores(frame: pd.DataFrame) -> Floats:
-    """Return normal scores of run times within the gang class; of censored ones the expected."""
-    score = np.zeros(len(frame))
-    for _, part in frame.groupby("gang"):
-        by_value = part.sort_values("run_s", kind="stable")
-        x = Lifetimes(by_value["run_s"].to_numpy(), by_value["censored"].to_numpy())
-        if x.ended.size:
-            score[by_value.index] = x.scores()
-    return score
-
-
-def _prior_size(cells: tuple[DurationCell, ...]) -> float:
-    """Return the weight of a gang class's distribution, in independent jobs.
-
-    If each conditional distribution is drawn from a Dirichlet process (Ferguson 1973), its squared
-    distance from the base CDF, over the variance of one value, is 1 / (1 + concentration), plus
-    the sampling variance.
-    """
-    levels = np.linspace(0.05, 0.95, 19)
-    base = {c.gang: c.distribution for c in cells if c.vc == c.status == ANY}
-    ratios, weights = [], []
-    for cell in cells:
-        share = cell.distribution.n / base[cell.gang].n
-        n = cell.distribution.effective_n or 0.0
-        if share < MAX_SHARE and n > 1:
-            gap = cell.distribution.cdf(base[cell.gang].ppf(levels)) - levels
-            ratio = float((gap**2 / (levels * (1 - levels))).mean()) / (1 - share)
-            ratios.append((ratio - 1 / n) / (1 - 1 / n))
-            weights.append(n / (1 + n))
-    if not ratios:
-        return 1.0
-    variance = float(np.clip(np.average(ratios, weights=weights), 1e-4, 0.5))
-    return round(1 / variance - 1, 2)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.distributions import Distribution, Ints, fit_distribution
-from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
+from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.study import GANGS, gang_class
 
 RESOLUTION_S = 1.0
@@ -37,7 +37,7 @@ class FailureReason:
 
 
 @dataclass(frozen=True, slots=True)
-class Failures(SuggestsNames):
+class Failures:
     """Failure reasons of attempts, most frequent first."""
 
     reasons: tuple[FailureReason, ...]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from philly_analysis.distributions import DiscreteDistribution
-from philly_analysis.errors import ModelError, SuggestsNames, UnknownNameError
+from philly_analysis.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class GangSizeDistribution(DiscreteDistribution, SuggestsNames):
+class GangSizeDistribution(DiscreteDistribution):
     """An observed distribution of gang sizes.
 
     Attributes
@@ -159,7 +159,7 @@ class VcGangSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class GangSize(DiscreteDistribution, SuggestsNames):
+class GangSize(DiscreteDistribution):
     """The distribution of gang sizes over all jobs, and in each virtual cluster.
 
     Attributes

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.distributions import DiscreteDistribution
-from philly_analysis.errors import ModelError, SuggestsNames
+from philly_analysis.errors import ModelError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ServerSpread(DiscreteDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class Locality(SuggestsNames):
+class Locality:
     """The spread of each gang size, ascending."""
 
     gangs: tuple[ServerSpread, ...]

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from philly_analysis.distributions import Floats, Ints, stratified_uniforms
-from philly_analysis.errors import ModelError, SuggestsNames
+from philly_analysis.errors import ModelError
 from philly_analysis.models.components.job_classes import ANY, gang_names, look_up, nearest_gang
 from philly_analysis.study import GANGS, STATUSES, gang_class
 
@@ -37,7 +37,7 @@ class AttemptCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Status(SuggestsNames):
+class Status:
     """Final statuses and retries.
 
     Attributes

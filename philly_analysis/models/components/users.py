@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from philly_analysis.distributions import Bools, Floats, Ints, repeated_scores, stratified_uniforms
-from philly_analysis.errors import ModelError, SuggestsNames
+from philly_analysis.errors import ModelError
 from philly_analysis.models.components.load_dependence import load_correlation
 
 BURST_S = 60
@@ -47,7 +47,7 @@ class VirtualCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Users(SuggestsNames):
+class Users:
     """Users and virtual clusters.
 
     Attributes

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from philly_analysis.distributions import Floats, Ints, probabilities, round_significant
-from philly_analysis.errors import ModelError, SuggestsNames
+from philly_analysis.errors import ModelError
 from philly_analysis.models.components.job_classes import ANY
 
 BINS = 101
@@ -82,7 +82,7 @@ class UtilisationCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Utilisation(SuggestsNames):
+class Utilisation:
     """Utilisation by gang size, servers and status, and pooled over each."""
 
     cells: tuple[UtilisationCell, ...]

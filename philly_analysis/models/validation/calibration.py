@@ -23,10 +23,7 @@ from philly_analysis.models.validation.distances import (
 from philly_analysis.models.validation.splits import DAY_S, SPLITS
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import Fact, Result, count, figures
-from philly_analysis.trace import Trace
-
-QUESTION = "How well does a model fitted to these jobs predict jobs held out of the fit?"
-NEEDS = ("jobs", "attempts")
+from philly_analysis.trace import Analysis, Trace
 
 MAX_JOBS = 5_000
 """Jobs measured on the page: 3 CPU seconds, most of them to choose families."""
@@ -228,3 +225,12 @@ def plot(result: Result) -> Figure:
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
     return fig
+
+
+ANALYSIS = Analysis(
+    name="calibration",
+    question="How well does a model fitted to these jobs predict jobs held out of the fit?",
+    needs=("jobs", "attempts"),
+    compute=compute,
+    plot=plot,
+)

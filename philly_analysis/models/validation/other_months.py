@@ -12,10 +12,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.models.validation.calibration import WORKLOAD_MODEL
 from philly_analysis.results import Fact, Result, figures, number
-from philly_analysis.trace import Trace
-
-QUESTION = "How well do such models predict periods that they were not fitted to?"
-NEEDS: tuple[str, ...] = ()
+from philly_analysis.trace import Analysis, Trace
 
 NAMES = {
     "draws": "draws",
@@ -138,3 +135,12 @@ def _section(text: str, title: str) -> tuple[pd.DataFrame, str]:
     lines = f"|{rest}".split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return pd.DataFrame(rows, columns=head), " ".join(about.split())
+
+
+ANALYSIS = Analysis(
+    name="other_months",
+    question="How well do such models predict periods that they were not fitted to?",
+    needs=(),
+    compute=compute,
+    plot=plot,
+)

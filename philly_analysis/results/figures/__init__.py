@@ -20,8 +20,7 @@ from philly_analysis.results.figures.forest_plots import (
     forest,
     forest_panels,
 )
-from philly_analysis.results.figures.legends import legend
-from philly_analysis.results.figures.line_labels import label_lines
+from philly_analysis.results.figures.legends import label_lines, legend
 from philly_analysis.results.figures.paper import Style, restyle
 from philly_analysis.results.figures.style import (
     ACCENT,

@@ -1,4 +1,4 @@
-"""Create figures in the common style and lay out their legends and line names."""
+"""Create figures in the common style and lay out their legends."""
 
 import io
 from collections.abc import Iterator
@@ -11,8 +11,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from philly_analysis.results.figures.legends import move_legends
-from philly_analysis.results.figures.line_labels import write_names
+from philly_analysis.results.figures.legends import arrange_legends
 from philly_analysis.results.figures.style import STYLE, TARGET
 
 _PASSES = 3
@@ -36,7 +35,7 @@ class NotebookFigure(Figure):
 
 @contextmanager
 def final_layout(fig: Figure, renderer: RendererBase | None = None) -> Iterator[None]:
-    """Place axes, line names and legends without overlap, and freeze the layout meanwhile."""
+    """Place axes and legends without overlap, and freeze the layout meanwhile."""
     engine = fig.get_layout_engine()
     if isinstance(engine, PlaceHolderLayoutEngine):  # already laid out
         yield
@@ -45,8 +44,7 @@ def final_layout(fig: Figure, renderer: RendererBase | None = None) -> Iterator[
     for _ in range(_PASSES):
         if engine is not None and fig.axes:
             engine.execute(fig)
-        below, beside = move_legends(fig, renderer), write_names(fig, renderer)
-        if not (below or beside):
+        if not arrange_legends(fig, renderer):
             break
     fig.set_layout_engine("none")
     try:
@@ -68,7 +66,7 @@ def drawing_into(ax: Axes | None) -> Iterator[None]:
         TARGET.reset(token)
     fig = cast("Figure", ax.get_figure(root=True))
     fig.draw_without_rendering()
-    write_names(fig, cast("RendererBase", fig._get_renderer()))  # type: ignore[attr-defined]
+    arrange_legends(fig, cast("RendererBase", fig._get_renderer()))  # type: ignore[attr-defined]
 
 
 def canvas(

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import Collection
 from matplotlib.colors import to_rgb, to_rgba_array
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
@@ -55,6 +56,7 @@ def restyle(fig: Figure, style: Style, *, grey: bool = False) -> Figure:
     if grey:
         for ax in fig.axes:
             _without_colour(ax)
+        _repeat_in_legends(fig)
     if style != "page":
         _make_room(fig)
     return fig
@@ -64,7 +66,7 @@ def _resize(fig: Figure, width: float, *, stack: bool) -> None:
     specs = [spec for ax in fig.axes if (spec := ax.get_subplotspec())]
     columns = max((spec.get_gridspec().ncols for spec in specs), default=1)
     if stack and columns > 1:
-        shown = [ax for ax in fig.axes if ax.axison]
+        shown = [ax for ax in fig.axes if ax.axison] or fig.axes[:1]
         for ax in set(fig.axes) - set(shown):
             ax.remove()
         grid = fig.add_gridspec(len(shown), 1)
@@ -108,6 +110,17 @@ def _without_colour(ax: Axes) -> None:
     for text in ax.findobj(Text):
         if _colourful(to_rgb(text.get_color())):
             text.set_color(INK)
+
+
+def _repeat_in_legends(fig: Figure) -> None:
+    """Repeat the colours and dashes of lines in the legends that name them."""
+    lines = {str(line.get_label()): line for ax in fig.axes for line in ax.lines}
+    legends = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()))]
+    for legend in legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            line = lines.get(text.get_text())
+            if isinstance(handle, Line2D) and line is not None:
+                handle.set(color=line.get_color(), linestyle=line.get_linestyle())
 
 
 def _shade(mark: Patch | Collection) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from philly_analysis.errors import UnknownNameError, familiar_names
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.conservative import Conservative
@@ -105,7 +105,6 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
 def _class_of(name: str) -> type[Policy]:
     if ".py:" in name:
         return load(name)
-    found = familiar_names("policies", "works").get(name.lower(), name.lower())
-    if found not in POLICIES:
+    if name not in POLICIES:
         raise UnknownNameError("policy", name, POLICIES)
-    return POLICIES[found]
+    return POLICIES[name]

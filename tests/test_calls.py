@@ -1,10 +1,14 @@
-"""Check calls that users try without the manual: they work, or the error names the right call."""
+"""Check the calls of the documentation, and the errors of mistyped names and arguments."""
 
+import importlib
+import inspect
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import duckdb
 import matplotlib.pyplot as plt
 import pandas as pd
 import polars as pl
@@ -15,10 +19,13 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import philly_analysis as philly
+from philly_analysis import api
+from philly_analysis.analyses import FRONT
 from philly_analysis.cli import app
 from philly_analysis.cli.console import as_typed
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.report import trace_page
-from philly_analysis.report.findings import CHAPTERS, FRONT
+from philly_analysis.report.findings import CHAPTERS
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import random_tables, write_tables
 
@@ -60,8 +67,12 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.Trace(jobs.to_pandas())": lambda v: v.has("waits"),
     "philly.Trace(jobs.to_arrow())": lambda v: v.has("waits"),
     "philly.Trace({'jobs': trace.jobs.pl(), 'attempts': trace.attempts.df()})": (
-        lambda v: len(v.waits)
+        lambda v: v.waits.shape[0] > 0
     ),
+    "trace.waits": lambda v: isinstance(v, duckdb.DuckDBPyRelation),
+    "trace['waits'].filter('gpus > 1').limit(2)": lambda v: isinstance(v, duckdb.DuckDBPyRelation),
+    "trace.sql('select 1 as one')": lambda v: isinstance(v, duckdb.DuckDBPyRelation),
+    "philly.sample('philly', jobs=20).jobs": lambda v: isinstance(v, duckdb.DuckDBPyRelation),
     "trace.waits.pl()": lambda v: isinstance(v, pl.DataFrame),
     "trace.waits.to_arrow_table()": lambda v: isinstance(v, pa.Table),
     "dir(trace)": lambda v: {"waits", "jobs", "between", "where"} <= set(v),
@@ -70,10 +81,10 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.query(path, 'select 1 as one')": lambda v: v["one"].item() == 1,
     "philly.tables(path)": lambda v: "rows" in v,
     # part of it
-    "trace.between('2017-10-03', '2017-10-03 08:00')": lambda v: 0 < len(v.jobs) < 30,
+    "trace.between('2017-10-03', '2017-10-03 08:00')": lambda v: 0 < v.jobs.shape[0] < 30,
     "trace.where(vc='v0')": lambda v: v.jobs.select("vc").distinct().fetchall() == [("v0",)],
     "trace.where(vc=['v0', 'v1'], status='Failed')": lambda v: v.has("waits"),
-    "trace.where('gpus > 2')": lambda v: v.jobs["gpus"].min() > 2,
+    "trace.where('gpus > 2')": lambda v: v.jobs.min("gpus").fetchall()[0][0] > 2,
     "philly.compare(trace.where(vc='v0'), trace.where(vc='v1'))": lambda v: v.sentences,
     # findings
     "philly.analyze(path, 'queueing_delay')": shown,
@@ -91,10 +102,10 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.analyze(path, 'run_time').to_csv()": lambda v: v.startswith("gang,"),
     # models and what-ifs
     "philly.load_model('philly')": lambda v: "<table" in v._repr_html_(),
-    "philly.sample('philly', jobs=20)": lambda v: v.jobs.height == 20,
+    "philly.sample('philly', jobs=20)": lambda v: len(v) == v.jobs.shape[0] == 20,
     "philly.fit(path, family='empirical').gang_size.pmf(1)": lambda v: 0 <= v <= 1,
-    "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits,
-    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits,
+    "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits.shape[0],
+    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits.shape[0],
     "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: v.path == Path(v.file) and str(v),
 }
 
@@ -102,34 +113,55 @@ EXPLAINED = {
     "philly.Trace(out)": r"not a trace.*ingest\(SOURCE, RAW, OUT\)",
     "philly.Trace(3)": "int is no table.*frame of pandas",
     "philly.Trace(jobs.select('job_id'))": "lacks submitted_at",
-    "philly.analyze(path, 'queing_delay')": "Did you mean 'queueing_delay'",
     "philly.analyze(path, lambda trace: 3)": "Return a Result",
     "philly.analyze(trace.where(vc='v0'), 'delay_causes')": "needs all jobs of a trace",
-    "trace.wait": "Did you mean waits",
     "trace.between('now', 'then')": "timestamp",
-    "trace.where(team='a')": "no column of jobs named 'team'",
     "trace.where(vc='nobody')": "no job with vc “nobody”. Its jobs have vc v0, v1",
     "trace.between('2030-01-01')": r"Its jobs were submitted from (2017-10\S+ \S+) to (?!\1)",
-    "philly.analyze([path, path], 'run_time')": r"Use compare\(traces, findings=",
-    "philly.compare(path, ['fifo', 'srtf'])": r"Use sweep\(work, \['fifo', 'srtf'\]\)",
-    "philly.simulate(path, ['fifo', 'srtf'])": r"Use sweep\(work, policies\)",
-    "philly.sweep(path, 'fifo', gpus=[64, 128])": r"Use \[sweep\(…, gpus=one\) for one in",
-    "philly.simulate(path, 'fifo', gpus='64')": "gpus is a number. Use gpus=1",
-    "philly.export(trace, format='csv')": r"Use workload\.to_csv\(",
-    "trace.jobs['gpu']": "no column named 'gpu'. Did you mean 'gpus'",
-    "trace.jobs.sort_values('gpu')": "no column named 'gpu'. Did you mean 'gpus'",
-    "trace.jobs.filter('gpu > 1')": 'Candidate bindings: "gpus"',
     "trace.sql('select gpu from jobs')": 'Candidate bindings: "gpus"',
-    "philly.analyze(path, 'run_time').jobs": r"Use \.facts\.jobs",
-    "philly.analyze(path, 'run_time').facts['n']": "no fact named 'n'",
-    "philly.analyze(path, 'run_time').plot(style='paper')": "no style named 'paper'.*column",
-    "philly.analyze(path, 'run_time').plot(color='red')": r"Use \.plot\(ax=…\) with axes",
-    "philly.load_model('philly').duration(gang=8)": "Did you mean gpus",
-    "philly.simulate(path, 'SRFT')": "Did you mean 'srtf'",
-    "philly.load_model('phily')": "Did you mean 'philly'",
     "philly.export(trace, 'swf', out / 'mine' / 'manifest.json')": "force=True",
     "philly.ingest('philly', path, path)": "append=True",
 }
+
+UNKNOWN = {
+    "philly.analyze(path, 'queing_delay')": "queueing_delay",
+    "trace['wait']": "waits",
+    "trace.sql('select * from wait')": "waits",
+    "trace.where(usr='a')": "user",
+    "philly.analyze(path, 'run_time').facts['job']": "jobs",
+    "philly.analyze(path, 'run_time', 'usage')['runtime']": "run_time",
+    "philly.analyze(path, 'run_time').plot(style='columns')": "column",
+    "philly.simulate(path, 'SRFT')": "srtf",
+    "philly.load_model('phily')": "philly",
+    "philly.sample('phily', jobs=10)": "philly",
+    "philly.export(trace, 'swff', out / 'a.swf')": "swf",
+    "philly.ingest('slrum', path)": "slurm",
+    "philly.fetch('heliós')": "helios",
+    "philly.policies('fifi')": "fifo",
+    "philly.fit(path, family='lognormol')": "lognormal",
+    "philly.Trace(path, run_policy='sun')": "sum",
+}
+"""Names that are in no list, and the nearest name of the list."""
+
+REFUSED = (
+    "philly.simulate('philly', 'fifo', size=64)",
+    "philly.simulate('philly', 'fifo', n=64)",
+    "philly.ingest(path)",
+    "philly.fit(path, dist='lognormal')",
+    "philly.sample('philly', count=10)",
+    "philly.load_model('philly').duration(gang=8)",
+    "philly.analyze(path, 'run_time').plot(color='red')",
+)
+"""Calls with unknown or missing arguments."""
+
+ABSENT = {
+    "trace.wait": "no table or relation named 'wait'. Did you mean 'waits'",
+    "philly.analyze(path, 'run_time').facts.job": "no fact named 'job'. Did you mean 'jobs'",
+    "philly.simulat": "no attribute 'simulat'",
+    "trace.jobs.sort_values": "does not contain a column by the name of 'sort_values'",
+    "philly.load_model('philly').rvs": "no attribute 'rvs'",
+}
+"""Attributes that are absent, and Python's or DuckDB's error."""
 
 
 @pytest.mark.parametrize("typed", WORKS)
@@ -139,12 +171,45 @@ def test_it_works(typed: str, place: Session) -> None:
 
 
 @pytest.mark.parametrize("typed", EXPLAINED)
-def test_a_wrong_call_names_the_right_one(typed: str, place: Session) -> None:
+def test_an_error_has_the_cause_and_a_remedy(typed: str, place: Session) -> None:
     with pytest.raises(philly.PhillyError, match=EXPLAINED[typed]) as raised:
         eval(typed, vars(place))  # noqa: S307 - the tables above
     assert "--" not in str(raised.value), "Python's names in Python"
     for word in ("philly ", "`philly"):
         assert word not in str(raised.value)
+
+
+@pytest.mark.parametrize("typed", UNKNOWN)
+def test_an_unknown_name_has_the_nearest_one_in_its_error(typed: str, place: Session) -> None:
+    with pytest.raises(UnknownNameError, match=f"Did you mean '{UNKNOWN[typed]}'"):
+        eval(typed, vars(place))  # noqa: S307
+
+
+@pytest.mark.parametrize("typed", REFUSED)
+def test_an_unknown_argument_is_a_type_error(typed: str, place: Session) -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument|missing 1 required"):
+        eval(typed, vars(place))  # noqa: S307
+
+
+@pytest.mark.parametrize("typed", ABSENT)
+def test_an_absent_attribute_is_an_attribute_error(typed: str, place: Session) -> None:
+    with pytest.raises(AttributeError, match=ABSENT[typed]):
+        eval(typed, vars(place))  # noqa: S307
+
+
+def test_a_mistyped_column_is_an_immediate_error_of_duckdb(place: Session) -> None:
+    with pytest.raises(duckdb.BinderException, match='Candidate bindings: "gpus"'):
+        place.trace.jobs.filter("gpuss > 3")
+
+
+def test_verbs_are_functions_also_after_their_packages_were_imported() -> None:
+    verbs = {verb.__name__: verb for verb in api.VERBS}
+    for name in verbs:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(f"philly_analysis.{name}")
+    assert {n: getattr(philly, n) for n in verbs} == verbs
+    assert all(inspect.isfunction(verb) for verb in verbs.values())
+    assert type(philly) is ModuleType
 
 
 def test_the_command_line_translates_messages() -> None:

@@ -1,0 +1,32 @@
+"""Public functions of the package, from which the command line is made.
+
+Positional parameters are arguments of the command, keyword-only parameters are its options, and
+the first sentence on a parameter is its help; commands in a docstring are its examples. The
+first type of an annotation is the type that the command line parses. Functions import the packages
+that do the work, so that importing this package is fast.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from philly_analysis.api.findings import analyses, analyze, atlas, compare, demo, published, report
+from philly_analysis.api.logs import (
+    classify,
+    datasets,
+    fetch,
+    ingest,
+    slurm_collect,
+    slurm_command,
+    sources,
+)
+from philly_analysis.api.traces import query, tables, verify
+from philly_analysis.api.what_ifs import advise, experiment, policies, simulate, sweep
+from philly_analysis.api.workloads import export, fit, formats, models, sample
+
+VERBS: tuple[Callable[..., Any], ...] = (
+    *(fetch, datasets, ingest, sources, slurm_command, slurm_collect, tables, verify, query),
+    *(analyze, analyses, report, compare, atlas, published, classify),
+    *(fit, models, sample, export, formats),
+    *(simulate, policies, sweep, experiment, advise, demo),
+)
+"""The verbs, in the order of the command line's help."""

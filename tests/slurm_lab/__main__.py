@@ -1,0 +1,21 @@
+"""Record the laboratory: ``python -m tests.slurm_lab FOLDER``."""
+
+import sys
+from pathlib import Path
+
+from tests.slurm_lab.cluster import missing, running_cluster
+from tests.slurm_lab.recorder import record
+from tests.slurm_lab.recording import pack
+
+
+def main(folder: Path) -> None:
+    """Start a Slurm, record the scenario, stop it; pack the recording."""
+    if reason := missing():
+        raise SystemExit(reason)
+    with running_cluster() as cluster:
+        record(cluster, folder)
+    pack(folder, folder.with_name(f"{folder.name}.tar.xz"))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,23 @@
+"""Pack a recording of the laboratory into one compressed file, and unpack it."""
+
+import tarfile
+from pathlib import Path
+
+SHIPPED = Path(__file__).with_name("recording.tar.xz")
+"""The recording that quick tests read."""
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Write a folder into an archive, without owners and times of change."""
+    with tarfile.open(archive, "w:xz", preset=9) as packed:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(str(file.relative_to(folder)))
+            entry.size = file.stat().st_size
+            with file.open("rb") as content:
+                packed.addfile(entry, content)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Write the files of an archive into a folder."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")

@@ -1,0 +1,33 @@
+"""Write the table of stated reasons for the docs: ``python -m tests.slurm_lab.table``."""
+
+import csv
+import tempfile
+from pathlib import Path
+
+from tests.slurm_lab.recording import SHIPPED, unpack
+from tests.slurm_lab.stated import cause_of, stated_reasons
+from tests.support.repository import ROOT
+
+TABLE = ROOT / "docs" / "measured" / "slurm-lab.csv"
+HEADER = ("cause", "reason in squeue", "% of waiting time", "% weighted by GPUs")
+
+
+def shares(recording: Path) -> list[tuple[str, str, str, str]]:
+    """Return each reason with its cause and shares, the largest share first."""
+    reasons = stated_reasons(recording)
+    total_s, total_gpu_s = (sum(parts) for parts in zip(*reasons.values(), strict=True))
+    return [
+        (cause_of(reason), reason, f"{100 * s / total_s:.1f}", f"{100 * gpu_s / total_gpu_s:.1f}")
+        for reason, (s, gpu_s) in sorted(reasons.items(), key=lambda one: -one[1][0])
+    ]
+
+
+def main() -> None:
+    """Write the table of the shipped recording."""
+    with tempfile.TemporaryDirectory() as folder, TABLE.open("w", newline="") as file:
+        unpack(SHIPPED, Path(folder))
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *shares(Path(folder))])
+
+
+if __name__ == "__main__":
+    main()
