@@ -10,13 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 from philly_analysis.api.findings import analyses, analyze, atlas, compare, demo, published, report
-from philly_analysis.api.logs import classify, datasets, fetch, ingest, slurm_command, sources
+from philly_analysis.api.logs import (
+    classify,
+    datasets,
+    fetch,
+    ingest,
+    slurm_collect,
+    slurm_command,
+    sources,
+)
 from philly_analysis.api.traces import query, tables, verify
 from philly_analysis.api.what_ifs import advise, experiment, policies, simulate, sweep
 from philly_analysis.api.workloads import export, fit, formats, models, sample
 
 VERBS: tuple[Callable[..., Any], ...] = (
-    *(fetch, datasets, ingest, sources, slurm_command, tables, verify, query),
+    *(fetch, datasets, ingest, sources, slurm_command, slurm_collect, tables, verify, query),
     *(analyze, analyses, report, compare, atlas, published, classify),
     *(fit, models, sample, export, formats),
     *(simulate, policies, sweep, experiment, advise, demo),

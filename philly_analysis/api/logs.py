@@ -97,7 +97,7 @@ def slurm_command(
 
     Examples
     --------
-    >>> slurm_command("2026-01-01", "2026-02-01").split(" -o ")[0]
+    >>> slurm_command("2026-01-01", "2026-02-01").split(" -s ")[0]
     "TZ=UTC sacct -a -X -D -P --noconvert --delimiter='^|^' -S 2026-01-01 -E 2026-02-01"
 
     In a shell::
@@ -107,6 +107,56 @@ def slurm_command(
     from philly_analysis.ingest import slurm_command as command
 
     return command(since, until, cluster)
+
+
+def slurm_collect(
+    folder: str | Path = "/var/spool/philly",
+    *,
+    prometheus: str | None = None,
+    every_min: int = 5,
+    history_days: int = 30,
+    keep_days: int = 90,
+) -> str:
+    """Print a script for cron that collects jobs, reasons for waiting, limits and telemetry.
+
+    The head of the script has the line of the crontab and the command that ingests the folder.
+
+    Parameters
+    ----------
+    folder
+        Folder on the cluster that the script fills, and that ingest reads.
+    prometheus
+        URL of a Prometheus server with telemetry of GPUs; None: no telemetry.
+    every_min
+        Minutes between prints of the queue, a divisor of 60.
+    history_days
+        Days before the first run whose jobs and telemetry are collected.
+    keep_days
+        Days after which the script deletes a file.
+
+    Raises
+    ------
+    InputError
+        The minutes are no divisor of 60, or a number of days is not positive.
+
+    Examples
+    --------
+    >>> print(slurm_collect("/srv/philly").splitlines()[6])
+    # */5 * * * * /bin/sh /srv/philly/bin/collect.sh
+
+    In a shell::
+
+        philly slurm-collect /srv/philly --prometheus http://localhost:9090
+    """
+    from philly_analysis.ingest import slurm_collect as collect
+
+    return collect(
+        folder,
+        prometheus=prometheus,
+        every_min=every_min,
+        history_days=history_days,
+        keep_days=keep_days,
+    )
 
 
 def sources() -> pd.DataFrame:

@@ -49,7 +49,7 @@ select
   s.whole,
   s.co_tenants,
   u.shared_gpus,
-  coalesce(u.expected_min, 0)::bigint as expected_min,
+  coalesce(u.expected_min, 0) as expected_min,
   coalesce(u.minutes, 0) as minutes,
   coalesce(u.offline_min, 0) as offline_min,
   coalesce(u.idle_min, 0) as idle_min,

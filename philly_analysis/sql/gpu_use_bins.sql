@@ -8,9 +8,9 @@
 --   minutes    minutes that the readings cover
 --   sum_pct    sum of the utilisation readings, in % times minutes; null: offline
 --
--- An attempt holds whole minutes, as in the study's notebook: from the minute in which the attempt
--- started (from_at) to the minute in which the attempt ended (until_at is the end of that minute).
--- A reading counts with the part of its time that lies within these minutes.
+-- Each reading counts by its overlap with the time from from_at to until_at. These are the start
+-- and end of the attempt; or, where readings stand for whole minutes, the minutes in which it ran,
+-- as in the notebook of the study: then a reading counts completely or not at all.
 select
   placement,
   machine_id,

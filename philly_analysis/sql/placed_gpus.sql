@@ -6,9 +6,11 @@
 --   attempt       which attempt, from 1
 --   machine_id    server
 --   gpu           index of the GPU in its server, from 0
---   from_at       minute in which the attempt started: readings belong to it from here
---   until_at      end of the minute in which it ended: readings belong to it up to there
---   expected_min  minutes from from_at to until_at: those that there should be readings of
+--   from_at       time from which readings of the GPU belong to the attempt: its start, or the
+--                 minute of its start where readings stand for whole minutes (whole_minutes)
+--   until_at      time until which readings of the GPU belong to the attempt: its end, or the end
+--                 of that minute where readings stand for whole minutes
+--   expected_min  minutes from from_at to until_at, in which readings are expected
 --   attribution   gpu_exact: its samples are this attempt's; gpu_shared: another attempt had
 --                 the same GPU meanwhile, so that they are ambiguous
 with held as (
@@ -59,11 +61,12 @@ select
   h.attempt,
   h.machine_id,
   h.gpu,
-  date_trunc('minute', h.started_at) as from_at,
-  minute_end(h.ended_at) as until_at,
-  (seconds_between(from_at, until_at) / 60)::integer as expected_min,
+  if(whole_minutes.whole, date_trunc('minute', h.started_at), h.started_at) as from_at,
+  if(whole_minutes.whole, minute_end(h.ended_at), h.ended_at) as until_at,
+  seconds_between(from_at, until_at) / 60 as expected_min,
   case when coalesce(met.shared, false) then 'gpu_shared' else 'gpu_exact' end as attribution
 from held as h
+cross join whole_minutes
 left join met
   on
     h.job_id = met.job_id

@@ -45,7 +45,8 @@ where
   -- what scheduler or operator ended did not fail, nor what a server took down
   and coalesce(
     end_reason not in (
-      'completed', 'killed', 'migrated', 'resized', 'preempted', 'requeued', 'node_failure'
+      'completed', 'killed', 'migrated', 'resized', 'preempted', 'requeued', 'node_failure',
+      'rejected'
     ),
     true
   )

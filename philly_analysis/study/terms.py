@@ -73,9 +73,9 @@ STATUSES = (PASS, KILLED, FAILED)
 
 END_REASONS = (
     *("completed", "failed", "killed", "time_limit", "out_of_memory", "node_failure"),
-    *("preempted", "requeued", "migrated", "resized"),
+    *("preempted", "requeued", "migrated", "resized", "rejected"),
 )
-"""How an attempt ended. Sources that do not say leave it null."""
+"""How an attempt ended; rejected: the scheduler refused to run it. Null where no source says it."""
 
 LAST_END = {PASS: "completed", KILLED: "killed", FAILED: "failed"}
 """How the last attempt of a job ended, by the job's status, where nothing finer is known."""

@@ -10,7 +10,7 @@ from philly_analysis.study import RunPolicy
 from philly_analysis.trace.connection import SETTINGS, first_line, parse_run_policy, prepare
 from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.relations import Relation, relations, required_relations
-from philly_analysis.trace.schema import MACHINES, REJECTS, TABLES, VIRTUAL_CLUSTERS
+from philly_analysis.trace.schema import DEVICES, MACHINES, REJECTS, TABLES, VIRTUAL_CLUSTERS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 _HINTS = {"attempts": " A table in memory has them if it has columns started_at and ended_at."}
 """What to do about a table that is not there."""
 
-OPTIONAL = {"given_quotas": VIRTUAL_CLUSTERS, "given_machines": MACHINES}
+OPTIONAL = {
+    "given_quotas": VIRTUAL_CLUSTERS,
+    "given_machines": MACHINES,
+    "telemetry_devices": DEVICES,
+    "given_limits": TABLES["limits"],
+    "given_queue_states": TABLES["queue_states"],
+    "given_host_allocations": TABLES["host_allocations"],
+}
 """Relations that have a table's rows, or none if the trace lacks the table."""
 
 

@@ -20,6 +20,7 @@ from philly_analysis.trace import histograms, week_counts
 from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.views import OPTIONAL
 from tests.analyses import plain
 from tests.analyses.plain import Rows, findings
 from tests.analyses.rich_trace import rich_tables
@@ -98,7 +99,7 @@ def test_answers_come_in_a_fixed_order() -> None:
 def test_no_relation_reads_what_does_not_exist() -> None:
     for name in relations():
         _, others = required_relations([name])
-        assert others <= {*TABLES, "rejects", "settings", "given_quotas", "given_machines"}, name
+        assert others <= {*TABLES, "rejects", "settings", *OPTIONAL}, name
 
 
 @pytest.mark.parametrize("name", sorted({*FACTS, *SENTENCES}))

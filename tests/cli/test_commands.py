@@ -90,6 +90,7 @@ IMPLEMENTED = {
     "report": "report.report",
     "simulate": "simulator.simulate",
     "slurm_command": "ingest.slurm_command",
+    "slurm_collect": "ingest.slurm_collect",
     "tables": "trace.tables",
     "verify": "trace.verify",
 }

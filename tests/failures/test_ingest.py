@@ -239,3 +239,31 @@ def test_a_missing_folder_is_refused(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no failure output at"):
         ingest("philly", raw, tmp_path / "t", failures=tmp_path / "none")
     assert not (tmp_path / "t").exists()
+
+
+def test_output_is_found_by_every_name_that_slurm_has_for_a_job(tmp_path: Path) -> None:
+    """Name the tasks of an array and the parts of a heterogeneous job as Slurm's files do."""
+    ids = {"118": "118_0", "119": "118_1", "120": "120+0", "121": "120+1", "7": "7"}
+    lines = [
+        f"{raw}|{shown}|{cluster}|FAILED|2026-01-01T00:00:00|2026-01-01T00:00:05|2026-01-01T01:00:00"
+        for cluster in ("alpha", "beta")
+        for raw, shown in ids.items()
+        if cluster == "alpha" or raw == "7"
+    ]
+    header = "JobIDRaw|JobID|Cluster|State|Submit|Start|End"
+    (tmp_path / "sacct.txt").write_text("\n".join([header, *lines, ""]))
+    output = tmp_path / "output"
+    output.mkdir()
+    for name in ("118_0", "118_1", "120", "120+1", "7", "9"):
+        (output / f"slurm-{name}.out").write_text(OOM)
+    (output / "more.jsonl").write_text(json.dumps({"job_id": "beta:7", "text": OOM}))
+    ingest("slurm", tmp_path / "sacct.txt", tmp_path / "t", failures=output)
+    with Trace(tmp_path / "t") as trace:
+        failures = trace.sql("select job_id, reason from failures order by all").fetchall()
+        rejects = trace.sql("select raw, reason from rejects order by all").fetchall()
+    jobs = ("alpha:118", "alpha:119", "alpha:120", "alpha:121", "beta:7")
+    assert failures == [(job_id, "GPU out of memory") for job_id in jobs]
+    assert rejects == [
+        ("7 attempt last", "the name is of several jobs"),
+        ("9 attempt last", "the job is unknown"),
+    ]

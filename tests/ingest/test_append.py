@@ -171,7 +171,7 @@ def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     counted = account(manifest, "failures")
     assert (counted.read, counted.rejected) == (3, {"the job is unknown": 1})
     # read again once the job has ended, its output is judged again
-    (logs / "a:8.out").write_text("Segmentation fault (core dumped)\n")
+    (logs / "8.out").write_text("Segmentation fault (core dumped)\n")
     more = page(tmp_path / "3.txt", [line(2, 4, cluster="b")])
     manifest = ingest("slurm", more, out, failures=logs, append=True).manifest
     with Trace(out) as trace:

@@ -76,14 +76,17 @@ def plain_reading() -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
         for i, (r, state) in enumerate(zip(made, states, strict=True), 1):
             code, signal = map(int, r["ExitCode"].split(":"))
             by = r["State"].partition(" by ")[2]
+            # what was refused, or cancelled before it ran, has no server and ends as it starts
+            idle = r["NodeList"] == "None assigned" and r["Start"] == r["End"]
+            refused = idle and state == "FAILED"
             h, m, s = map(int, r["Suspended"].split(":"))
             ended = state not in OPEN
             attempts[job_id, i] = {
-                "started_at": moment(r["Start"]),
+                "started_at": None if idle else moment(r["Start"]),
                 "ended_at": moment(r["End"]) if ended else None,
                 "run_s": float(r["ElapsedRaw"]) if h + m + s and ended else None,
                 "gpus": count_gpus(r["AllocTRES"] or r["ReqTRES"]),
-                "end_reason": ENDS.get(state),
+                "end_reason": "rejected" if refused else ENDS.get(state),
                 "exit_code": 128 + signal if signal else code,
                 "ended_by": "root" if by == "0" else users.get((cluster, by)),
                 "eligible_at": moment(r["Eligible"]),
@@ -97,7 +100,7 @@ def plain_reading() -> tuple[dict[str, Row], dict[tuple[str, int], Row]]:
             "user": first["User"],
             "gpus": max(count_gpus(r["AllocTRES"] or r["ReqTRES"]) for r in made),
             "submitted_at": moment(first["Submit"]),
-            "status": STATUS.get(states[-1]),
+            "status": None if refused else STATUS.get(states[-1]),
             "time_limit_s": 60.0 * int(limit) if limit.isdigit() else None,
             "cluster": cluster,
             "scheduler_id": first["JobID"].partition("_[")[0],

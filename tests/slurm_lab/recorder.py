@@ -1,6 +1,7 @@
 """Run the scenario on a cluster and record what Slurm and the jobs say."""
 
 import json
+import re
 import shutil
 import threading
 import time
@@ -41,7 +42,6 @@ COLLECTED = {
 }
 """Commands whose output is collected once, at the end, by the name of the file."""
 
-STATES = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO"
 """All states of jobs that sacct selects by."""
 
 
@@ -123,8 +123,8 @@ def _collect(cluster: Cluster, folder: Path) -> None:
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     printed = slurm_command(today)
     for file, command in {
-        "collected/sacct.txt": f"{printed} -s {STATES}",
-        "other/sacct-without-states.txt": printed,
+        "collected/sacct.txt": printed,
+        "other/sacct-without-states.txt": re.sub(r" -s \S+", "", printed),
         "other/sacct.json": f"sacct -a -X -D -S {today} --json",
     }.items():
         (folder / file).write_text(cluster.command("bash", "-c", command))

@@ -36,6 +36,9 @@ _SIZES = {
     "virtual_clusters": 3,
     "speeds": 8,
     "holds": 8,
+    "queue_states": 12,
+    "limits": 4,
+    "host_allocations": 8,
     "known_causes": 8,
 }
 

@@ -207,6 +207,13 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
         speeds=pl.DataFrame(interval | {"speed": [1.0]}),
         holds=pl.DataFrame(interval | {"machine_id": ["m1"], "gpu": [0]}),
+        queue_states=pl.DataFrame(
+            {"job_id": ["a"], "since_at": [at(6)], "until_at": [at(7)], "reason": ["Priority"]}
+        ),
+        limits=pl.DataFrame(
+            {"name": ["l"], "scope": ["qos"], "resource": ["gpus"], "amount": [8.0]}
+        ),
+        host_allocations=pl.DataFrame({"job_id": ["a"], "attempt": [1], "machine_id": ["m1"]}),
         known_causes=pl.DataFrame({"job_id": ["a"], "attempt": [1]} | dict.fromkeys(causes, 0.0)),
     )
 

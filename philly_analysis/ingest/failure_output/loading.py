@@ -114,6 +114,8 @@ class _Loader:
         Their files and lines.
     last
         Last attempt of each job.
+    names
+        Jobs by each name other than their identifier that the scheduler has for them.
     passed
         Whether each attempt passed.
     recorded
@@ -128,6 +130,7 @@ class _Loader:
     read: int = 0
     seen: set[tuple[str, int | None]] = field(default_factory=set)
     last: dict[str, int] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     passed: dict[Key, bool] = field(default_factory=dict)
     earlier: dict[Key, Row] = field(default_factory=dict)
     recorded: set[Key] = field(default_factory=set)
@@ -141,6 +144,10 @@ class _Loader:
         found = con.sql(_select("attempt_outcomes")).fetchall()
         self.last = {job_id: attempt for job_id, attempt, _ in found}
         self.passed = {(job_id, attempt): passed for job_id, attempt, passed in found}
+        for name, job_id in con.sql(
+            "select name, job_id from job_names where name <> job_id order by all"
+        ).fetchall():
+            self.names[name].append(job_id)
         if store.files(FAILURES.name):
             for table in (FAILURES, ATTEMPTS, JOBS):
                 scan = parquet_scan(store.files(table.name))
@@ -161,10 +168,13 @@ class _Loader:
             if isinstance(record, Unreadable):
                 self._reject(*record)
                 continue
-            attempt = self.last.get(record.job_id, 0) if record.attempt is None else record.attempt
-            key = (record.job_id, attempt)
+            jobs = self._jobs_of(record.job_id)
+            job_id = jobs[0] if len(jobs) == 1 else ""
+            attempt = self.last.get(job_id, 0) if record.attempt is None else record.attempt
+            key = (job_id, attempt)
             outputs: list[Output] = []
-            fault, raw = self._fault_of(key), f"{record.job_id} attempt {record.attempt or 'last'}"
+            raw = f"{record.job_id} attempt {record.attempt or 'last'}"
+            fault = "the name is of several jobs" if jobs[1:] else self._fault_of(key)
             if fault is None:
                 try:
                     outputs = [read_output(file) for file in record.files] or [Output(record.text)]
@@ -180,6 +190,10 @@ class _Loader:
         for key in self.events.keys() - self.recorded - self.earlier.keys():
             self.read += 1
             yield _join(key, [], self.events[key])
+
+    def _jobs_of(self, name: str) -> list[str]:
+        """Return the jobs that a name may mean: the job of this identifier, or its other names."""
+        return [name] if name in self.last else self.names.get(name, [])
 
     def _fault_of(self, key: Key) -> str | None:
         """Return the reason for rejecting a record of an attempt, or None."""

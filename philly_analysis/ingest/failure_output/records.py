@@ -13,7 +13,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import encodable, open_bytes
 
 PATTERNS = (
-    r"slurm-(?P<job_id>\d+(?:_\d+)?)\.(?P<stream>out|err)",
+    r"slurm-(?P<job_id>\d+(?:[_+]\d+)?)\.(?P<stream>out|err)",
     r"(?P<job_id>.+?)[._-](?:attempt[_-]?)?(?P<attempt>\d+)\.(?P<stream>out|err|log|stdout|stderr|txt)",
     r"(?P<job_id>.+?)\.(?P<stream>out|err|log|stdout|stderr|txt)",
 )

@@ -17,7 +17,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import Read, first_lines, json_items, kind_error, read_files
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
-from philly_analysis.ingest.slurm import accounting_json, inventory
+from philly_analysis.ingest.slurm import accounting_json, inventory, limits, snapshots
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.jobstats import read_summaries
 from philly_analysis.ingest.slurm.node_list import expand_hosts
@@ -28,7 +28,6 @@ from philly_analysis.ingest.slurm.printed import (
     read_printed,
 )
 from philly_analysis.ingest.slurm.rejoin import Header
-from philly_analysis.ingest.slurm.running import read_running
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
 from philly_analysis.ingest.trace_builder import TraceBuilder
@@ -37,7 +36,7 @@ from philly_analysis.trace import DUPLICATES, RAW
 REFUSED = "a file that is no output of sacct"
 """Reject reason of a file of another kind, which is one row."""
 
-TABLES = ("sacct", "inventory", "running")
+TABLES = ("sacct", "inventory", "limit_settings", *snapshots.TABLES)
 """Tables that files are read into."""
 
 
@@ -73,24 +72,41 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         for file, reason in refused.items()
     ]
     insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
-    stored = raw_store.merge(con, "sacct", ("fault", *READ))
-    servers, gpus = (RAW_TABLES[name].names for name in ("inventory", "running"))
+    raw_store.merge(con, "sacct", ("fault", *READ))
+    servers = RAW_TABLES["inventory"].names
     raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
-    raw_store.merge(con, "running", [n for n in gpus if "source" not in n])
+    raw_store.merge(con, "limit_settings", RAW_TABLES["limit_settings"].names)
+    for name in snapshots.TABLES:  # the same print may be in two files
+        columns = RAW_TABLES[name].names
+        raw_store.merge(con, name, [n for n in columns if n != "snapshot" and "source" not in n])
     layouts = {(h.names, h.delimiter, h.ends) for h in headers}
     create_table(con, "headers", arrow_table(layouts, RAW_TABLES["headers"]))
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
     read_summaries(con)
-    unnumbered = len(con.table("sacct").filter("source_line is null"))
-    before = raw_store.account("attempts").read
-    dropped = before - stored
+    read = _count_records(con, raw_store, records, len(refused))
+    dropped = read - len(con.table("sacct").filter("source_line is not null"))
     return RawFiles(
         files=tuple(file for file in new if file not in refused),
-        # a file of another kind has no line and counts as a derived record
-        records={"attempts": before + records + len(refused) - unnumbered},
+        # files of another kind and jobs of snapshots have no line and count as derived records
+        records={"attempts": read},
         dropped={"attempts": {DUPLICATES[0]: dropped}} if dropped else {},
     )
+
+
+def _count_records(
+    con: duckdb.DuckDBPyConnection, raw_store: RawStore, records: int, refused: int
+) -> int:
+    """Store the number of records read by this ingest; return that of this and earlier ingests."""
+    counts = [records]
+    if raw_store.before and not raw_store.files(f"{RAW}/record_counts"):
+        excluded = len(con.table("sacct").filter("source_line is null")) - refused
+        counts.append(raw_store.account("attempts").read - excluded)
+    rows = ((count,) for count in counts)
+    create_table(con, "record_counts", arrow_table(rows, RAW_TABLES["record_counts"]))
+    raw_store.merge(con, "record_counts")
+    [(total,)] = con.sql("select sum(records)::bigint from record_counts").fetchall()
+    return int(total)
 
 
 def _stored_headers(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> list[Header]:
@@ -119,16 +135,23 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
     InputError
         It is of another kind.
     """
-    first, second = (*first_lines(file, 2), "", "")[:2]
+    lines = [line for line in first_lines(file) if not snapshots.print_time(line)]
+    first, second = (*lines, "", "")[:2]
     if first.lstrip().startswith("{"):
         return _detect_json(con, file)
     if second.strip() and set(second) <= {"-", " "}:
         raise InputError(f"it is in columns for people. Print it with: {slurm_command()}")
+    if first.startswith(("JobId=", snapshots.EMPTY)) or not lines:
+        return partial(snapshots.read_scontrol, con)
+    if queue := snapshots.squeue_columns(first):
+        return partial(snapshots.read_squeue, con, *queue)
+    if listed := limits.limit_columns(first):
+        return partial(limits.read_sacctmgr, con, *listed)
+    if first.startswith("PartitionName="):
+        return partial(limits.read_partitions, con)
     if header := parse_header(first):
         headers.append(header)
         return partial(read_printed, con, header)
-    if first.startswith("JobId="):
-        return partial(read_running, con)
     if first.startswith("NodeName="):
         return partial(inventory.read_nodes, con, inventory.scontrol_nodes)
     if columns := inventory.sinfo_columns(first):

@@ -21,6 +21,7 @@ select
   end as run_s,
   allocations.gpus,
   case
+    when r.state = 'FAILED' and r.never_ran then 'rejected'
     when r.state = 'COMPLETED' then 'completed'
     when r.state = 'FAILED' then 'failed'
     when r.state = 'OUT_OF_MEMORY' then 'out_of_memory'
@@ -34,6 +35,10 @@ select
   -- as a shell counts: 128 and the signal
   case when r.signal > 0 then 128 + r.signal else r.code end as exit_code,
   case r.ended_by when '0' then 'root' else coalesce(users.user, r.ended_by) end as ended_by,
+  case
+    when r.end_overwritten then 'end_overwritten'
+    when r.started_at is null and r.node_list is not null then 'start_unknown'
+  end as flag,
   if(r.eligible_at < r.submitted_at, r.submitted_at, r.eligible_at) as eligible_at,
   r.wait_reason,
   r.source_file,

@@ -13,8 +13,9 @@ from pathlib import Path
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 
 _DECLARED = tomllib.loads(Path(__file__).with_name("fields.toml").read_text("utf-8"))
-REQUESTED, NEEDED, DELIMITERS, NOTHING, STATES = (
-    tuple(_DECLARED[name]) for name in ("requested", "needed", "delimiters", "nothing", "states")
+REQUESTED, NEEDED, DELIMITERS, NOTHING, STATES, SELECTED = (
+    tuple(_DECLARED[name])
+    for name in ("requested", "needed", "delimiters", "nothing", "states", "selected")
 )
 READ = tuple(RAW_TABLES["sacct"].names[4:])
 """Fields that are read where they are present, after the columns of the place; others are not."""
@@ -71,11 +72,19 @@ def slurm_command(
 
     Examples
     --------
-    >>> slurm_command("2026-01-01", "2026-02-01").split(" -o ")[0]
+    >>> slurm_command("2026-01-01", "2026-02-01").split(" -s ")[0]
     "TZ=UTC sacct -a -X -D -P --noconvert --delimiter='^|^' -S 2026-01-01 -E 2026-02-01"
     """
-    at = f" --clusters={cluster}" if cluster else ""
+    return f"TZ=UTC {sacct_command(str(since), str(until), cluster)}"
+
+
+def sacct_command(since: str, until: str, cluster: str | None = None) -> str:
+    """Return the command without its time zone.
+
+    All states are requested by name: without ``-s``, sacct omits jobs that never became eligible.
+    """
+    of_cluster = f" --clusters={cluster}" if cluster else ""
     return (
-        f"TZ=UTC sacct -a -X -D -P --noconvert --delimiter='{DELIMITERS[0]}'{at} "
-        f"-S {since} -E {until} -o {','.join(REQUESTED)}"
+        f"sacct -a -X -D -P --noconvert --delimiter='{DELIMITERS[0]}'{of_cluster} "
+        f"-S {since} -E {until} -s {','.join(SELECTED)} -o {','.join(REQUESTED)}"
     )

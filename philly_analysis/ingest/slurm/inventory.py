@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from philly_analysis.ingest.raw_file import (
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.accounting_json import as_object, first_word, number_text
 from philly_analysis.ingest.slurm.node_list import expand_hosts
+from philly_analysis.ingest.slurm.snapshots import print_time
 from philly_analysis.ingest.sql import insert_rows
 
 _GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d{1,6}))?(?:\(.*)?")
@@ -63,22 +63,28 @@ def scontrol_nodes(path: Path) -> Iterator[Node]:
     for number, text in line_groups(path, "NodeName="):
         found = dict(_SCONTROL.findall(text))
         if name := found.get("NodeName"):
-            resources = (found.get("Gres"), found.get("CPUTot"), found.get("RealMemory"))
+            resources = (found.get("Gres", ""), found.get("CPUTot"), found.get("RealMemory"))
             partitions = found.get("Partitions", "").split(",")
             yield _node(number, text.strip(), None, name, resources, partitions)
 
 
 def sinfo_columns(first: str) -> tuple[list[str], str | None] | None:
-    """Return the columns of ``sinfo -N -o`` and their delimiter (None: spaces)."""
+    """Return the columns of ``sinfo`` and their delimiter (None: spaces); None for other files."""
     delimiter = next((d for d in ("|", "\t", ";", ",") if d in first), None)
     names = [name.strip().upper() for name in first.split(delimiter)]
     named = {"NODELIST", "HOSTNAMES"} & set(names)
-    return (names, delimiter) if named and {"GRES", "CPUS", "MEMORY"} & set(names) else None
+    sized = {"GRES", "CPUS", "MEMORY", "PARTITION"} & set(names)
+    return (names, delimiter) if named and sized else None
 
 
 def sinfo_nodes(names: list[str], delimiter: str | None, path: Path) -> Iterator[Node]:
-    """Yield the servers of ``sinfo -N -o``, which lists a server once for each partition."""
-    for number, line in islice(text_lines(path), 1, None):
+    """Yield the servers of ``sinfo``, which lists a server once for each partition.
+
+    Without the column GRES, the GPUs of a server are unknown.
+    """
+    for number, line in text_lines(path):
+        if print_time(line) or sinfo_columns(line):
+            continue
         values = dict(zip(names, (v.strip() for v in line.split(delimiter)), strict=False))
         partition = values.get("PARTITION", "").rstrip("*")
         resources = [values.get(name) for name in ("GRES", "CPUS", "MEMORY")]
@@ -135,13 +141,14 @@ def _node(
     """Return a row of the inventory; the resources are GRES, CPUs and MB of memory."""
     gres, cpus, mem_mb = resources
     gpus, shards, models = generic_resources(first_word(gres))
+    listed = gres is not None
     return {
         "source_line": line,
         "raw": raw,
         "cluster": cluster or None,
         "node": node,
-        "gpus": min(gpus, _MOST),
-        "shards": min(shards, _MOST),
+        "gpus": min(gpus, _MOST) if listed else None,
+        "shards": min(shards, _MOST) if listed else None,
         "models": models,
         "cpus": _positive(cpus),
         "mem_mb": _positive(mem_mb),

@@ -5,9 +5,11 @@ with last_records as (
   select
     r.job_id,
     max_by(r.state, r.attempt) as state,
+    max_by(r.never_ran, r.attempt) as never_ran,
     max(a.gpus) as gpus,
     max_by(a.gpu_frac, a.attempt) as gpu_frac,
-    max_by(a.pool, a.attempt) as pool
+    max_by(a.pool, a.attempt) as pool,
+    max_by(a.nodes, a.attempt)::integer as servers
   from records as r
   inner join allocations as a using (job_id, attempt)
   where r.reject is null
@@ -24,6 +26,7 @@ select
   if(records.eligible_at < records.submitted_at, records.submitted_at, records.eligible_at)
     as eligible_at,
   case
+    when last_records.state = 'FAILED' and last_records.never_ran then null
     when last_records.state = 'COMPLETED' then 'Pass'
     when last_records.state = 'CANCELLED' then 'Killed'
     when last_records.state in (
@@ -39,6 +42,7 @@ select
   records.qos,
   last_records.pool,
   allocations.asked_model as gpu_model,
+  last_records.servers,
   last_records.gpu_frac,
   records.source_file,
   records.source_line,

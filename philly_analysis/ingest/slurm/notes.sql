@@ -1,10 +1,72 @@
 -- Which notes does a Slurm trace need?
 -- One row per note.
-select distinct source_file || ' was passed over: ' || raw as note
+select
+  min(source_file) || case count(distinct source_file)
+    when 1 then ''
+    when 2 then ' and another file'
+    else ' and ' || (count(distinct source_file) - 1)::varchar || ' other files'
+  end || ' was passed over: ' || raw as note
 from sacct
 where fault = 'a file that is no output of sacct'
+group by raw
 union all
 select 'Slurm times are read as UTC: run sacct with TZ=UTC.' as note
+union all
+select
+  'The times of ' || count(*)::varchar || ' files of snapshots, such as ' || min(source_file)
+  || ', are ' || format('{:g}', abs(offset_s) / 3600) || ' hours '
+  || if(offset_s < 0, 'later', 'earlier')
+  || ' than those of sacct, by their jobs. They were converted. Print both with TZ=UTC.' as note
+from snapshot_clocks
+where offset_s <> 0
+group by offset_s
+union all
+select
+  count(*)::varchar || ' files of snapshots, such as ' || min(source_file)
+  || ', have no job that sacct lists: print sacct for their days.' as note
+from snapshot_clocks
+where jobs > 0 and matched_jobs = 0
+having count(*) > 0
+union all
+select
+  count(*)::varchar || ' jobs are in snapshots and not in sacct, which omits jobs that never '
+  || 'became eligible. A job that was pending in its last snapshot ended by the next one.' as note
+from unlisted_jobs
+having count(*) > 0
+union all
+select
+  'A later ingest with --append needs no file of this one: the trace stores their records. Files '
+  || 'that were read may be deleted, except those that the cluster still writes.' as note
+from snapshot_clocks
+having count(*) > 0
+union all
+select
+  'sacct prints exit codes from 128 on less 128, so that 137 is printed as 9: '
+  || count(*)::varchar || ' failed attempts have a code and no signal. JSON of Slurm 22.05 has '
+  || 'no codes.'
+    as note
+from records
+where reject is null and state = 'FAILED' and code > 0 and signal = 0 and not never_ran
+having count(*) > 0
+union all
+select
+  count(*)::varchar || ' attempts have the end of a later attempt, as Slurm overwrites it when a '
+  || 'finished job is requeued: they count until that requeue.' as note
+from records
+where reject is null and end_overwritten
+having count(*) > 0
+union all
+select
+  count(*)::varchar || ' submissions were rejected by Slurm before they waited for resources.'
+    as note
+from attempts
+where end_reason = 'rejected'
+having count(*) > 0
+union all
+select
+  'The limits of accounts and QOS are left out: the trace holds several clusters.' as note
+from limit_settings
+having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
 select 'A virtual cluster is a partition.' as note
 union all

@@ -10,11 +10,13 @@ with from_scontrol as (
   from records as r
   inner join node_lists using (node_list)
   inner join running
-    on
-      regexp_replace(r.job_id[len(r.prefix) + 1:], '@.*$', '') = running.id
-      and r.started_at = slurm_time(running.start)
-      and node_lists.node = running.node
-  where r.reject is null
+    on r.id = running.id and node_lists.node = running.node
+  inner join snapshot_clocks as clocks
+    on running.source_file = clocks.source_file
+  where
+    r.reject is null
+    and r.started_at = slurm_time(running.start) + to_seconds(clocks.offset_s)
+    and coalesce(r.cluster = clocks.cluster, true)
 ),
 
 from_jobstats as (

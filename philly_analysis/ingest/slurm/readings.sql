@@ -1,7 +1,15 @@
 -- materialized
 -- Readings of Slurm's records with their fields parsed: sacct may print a record several times.
 -- One row per record of a file, and per file that has no records.
-with typed as (
+with listed as (
+  select *
+  from sacct
+  union all by name
+  select *
+  from unlisted_jobs
+),
+
+typed as (
   select
     *,
     coalesce(jobid, jobidraw) as shown_id,
@@ -14,8 +22,14 @@ with typed as (
     slurm_time(submit) as submitted_at,
     slurm_time(eligible) as known_eligible_at,
     slurm_time("end") as known_end_at,
-    slurm_time(start) as known_start_at
-  from sacct
+    slurm_time(start) as known_start_at,
+    coalesce(slurm_span_s(elapsedraw), slurm_span_s(elapsed)) as elapsed_s,
+    -- a job that ended before it ran has no server and no resources, and its end as its start
+    nodelist is null
+    and alloctres is null
+    and known_start_at = known_end_at
+    and bool_or(nodelist is not null) over (partition by source_file) as never_ran
+  from listed
 ),
 
 lacking as (
@@ -71,15 +85,22 @@ select
   nullif(regexp_extract(t.state, ' by (.+?)\+?$', 1), '') as ended_by,
   t.submitted_at,
   t.known_eligible_at as eligible_at,
-  case when t.word <> 'PENDING' then t.known_start_at end as started_at,
   case
-    when t.word not in (
+    when t.word = 'PENDING' or t.never_ran then null
+    when t.known_start_at is not null then t.known_start_at
+    -- of a job that ran without a recorded start: its end, run time and suspensions give it
+    when t.elapsed_s > 0
+      then t.known_end_at - to_seconds(t.elapsed_s + coalesce(slurm_span_s(t.suspended), 0))
+  end as started_at,
+  coalesce(t.never_ran, false) as never_ran,
+  case
+    when coalesce(t.word, '') not in (
       'PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'CONFIGURING', 'STOPPED', 'SIGNALING',
       'STAGE_OUT'
     )
       then t.known_end_at
   end as ended_at,
-  coalesce(slurm_span_s(t.elapsedraw), slurm_span_s(t.elapsed)) as elapsed_s,
+  t.elapsed_s,
   slurm_span_s(t.suspended) as suspended_s,
   nullif(
     coalesce(60 * try_cast(t.timelimitraw as double), slurm_span_s(t.timelimit)), 0

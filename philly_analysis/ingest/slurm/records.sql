@@ -93,7 +93,8 @@ steps as (
         lag(ended_at) over submissions + interval 1 day,
         lag(submitted_at) over submissions + interval 30 day
       )
-      or coalesce(submitted_at < lag(ended_at) over submissions, false),
+      -- where the cluster is known, Slurm wrote the end of a later attempt into an earlier one
+      or coalesce(cluster is null and submitted_at < lag(ended_at) over submissions, false),
       true
     )::integer as begins
   from last_readings
@@ -122,7 +123,8 @@ attempts as (
         then '@' || strftime(min(submitted_at) over lives, '%Y-%m-%dT%H:%M:%S')
       else ''
     end as job_id,
-    row_number() over (lives order by submitted_at) as attempt
+    row_number() over (lives order by submitted_at) as attempt,
+    lead(submitted_at) over (lives order by submitted_at) as requeued_at
   from numbered
   window lives as (partition by cluster, id, life)
 ),
@@ -140,6 +142,7 @@ select
   n.reject,
   n.cluster,
   case when several.clusters then coalesce(n.cluster || ':', '') else '' end as prefix,
+  n.id,
   prefix || attempts.job_id as job_id,
   attempts.attempt,
   -- brackets list the tasks of an array that still wait
@@ -154,7 +157,9 @@ select
   n.submitted_at,
   n.eligible_at,
   n.started_at,
-  n.ended_at,
+  coalesce(n.ended_at > attempts.requeued_at, false) as end_overwritten,
+  if(end_overwritten, greatest(attempts.requeued_at, n.started_at), n.ended_at) as ended_at,
+  n.never_ran,
   n.elapsed_s,
   n.suspended_s,
   n.time_limit_s,

@@ -6,6 +6,9 @@
 with lists as (
   select distinct unnest([alloctres, reqtres, 'mem=' || reqmem]) as tres
   from sacct
+  union
+  select distinct tres
+  from job_states
 ),
 
 parsed as (

@@ -20,7 +20,7 @@ from philly_analysis.trace import DEVICES, GPU_SAMPLES, MACHINES, PLACEMENTS, RA
 
 _RELATIONS = (
     *("machine_names", "series_machines", "facts", "series_devices", "devices"),
-    *("job_names", "labelled_gpus", "labelled_placements"),
+    *("labelled_gpus", "labelled_placements"),
 )
 """Relations that samples, placements and machines are made of, in order of creation."""
 _BATCH_READINGS = 8_000_000

@@ -98,6 +98,10 @@ def shared(held: list[tuple[Any, Row]]) -> Iterator[bool]:
         )
 
 
+def whole_minutes(t: Rows) -> Out:
+    yield (not t.telemetry_devices,)
+
+
 def placed_gpus(t: Rows) -> Out:
     made, held = py.keyed(t.attempts), []
     for g in t.indexed_gpus:
@@ -107,7 +111,7 @@ def placed_gpus(t: Rows) -> Out:
     held.sort(key=lambda h: h[:-1])
     met = shared([((machine, gpu), a) for *_, machine, gpu, a in held])
     for n, ((*_, machine, gpu, a), both) in enumerate(zip(held, met, strict=True), 1):
-        since, until = own_minutes(a)
+        since, until = (a.started_at, a.ended_at) if t.telemetry_devices else own_minutes(a)
         yield (n, a.job_id, a.attempt, machine, gpu, since, until, (until - since) / MINUTE,
                "gpu_shared" if both else "gpu_exact")  # fmt: skip
 

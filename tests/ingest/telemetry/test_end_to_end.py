@@ -1,6 +1,9 @@
 """Check telemetry from raw files to GPU hours and idle time of attempts."""
 
-from datetime import datetime, timedelta
+import itertools
+import json
+import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +51,6 @@ def walk(seconds: float) -> dict[str, list[float]]:
     found = {}
     for number, (server, _, first, last) in list(JOBS.items())[:3]:
         begin, end = (moment(p, seconds).replace(microsecond=0) for p in (first, last))
-        begin = begin.replace(second=0)
-        end = end if end.second == 0 else end.replace(second=0) + MINUTE
         total = found[number] = [0.0] * 4
         for (at, machine), (util, lasts_s) in samples.items():
             part = (min(at + timedelta(seconds=lasts_s), end) - max(at, begin)) / MINUTE
@@ -88,6 +89,40 @@ def test_hours_and_idle_time_of_whole_servers(name: str, seconds: float, tmp_pat
     }
     assert unknown == 2
     assert inputs == ["sacct.txt", *(Path(f).name for f in sorted(files.rglob("*.*")))]
+
+
+@pytest.mark.parametrize("seconds", [5, 30, 60])
+def test_readings_of_neighbours_on_a_gpu_are_not_mixed(seconds: int, tmp_path: Path) -> None:
+    """Run jobs one after another on one GPU: each has a constant load of its own."""
+    rng, begin = random.Random(seconds), datetime(2026, 1, 5)
+    edges = [0, *itertools.accumulate(rng.randint(7, 200) for _ in range(30))]
+    loads = [rng.randint(1, 100) for _ in edges[1:]]
+    times = [(begin + timedelta(seconds=at)).isoformat() for at in edges]
+    jobs = [
+        f"{n}|COMPLETED|{times[0]}|{start}|{end}|gres/gpu=1|g1"
+        for n, (start, end) in enumerate(itertools.pairwise(times), 1)
+    ]
+    raw = write_files(tmp_path / "raw", {"sacct.txt": "\n".join([HEADER, *jobs, ""])})
+    moments = range(0, edges[-1] + seconds, seconds)
+    load = [
+        next((u for u, end in zip(loads, edges[1:], strict=True) if at < end), 0) for at in moments
+    ]
+    since = begin.replace(tzinfo=UTC).timestamp()
+    answer = {"metric": {"__name__": "DCGM_FI_DEV_GPU_UTIL", "Hostname": "g1", "gpu": "0"}}
+    answer["values"] = [[since + at, str(u)] for at, u in zip(moments, load, strict=True)]
+    page = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [answer]}})
+    files = write_files(tmp_path / "telemetry", {"range.json": page})
+    ingest("slurm", raw, tmp_path / "t", telemetry=files)
+    with Trace(tmp_path / "t") as trace:
+        rows = trace.sql("select job_id, minutes, sum_pct from attempt_use").fetchall()
+    # each second of an attempt counts once, with the reading that covers it
+    assert {int(job): (minutes, total) for job, minutes, total in rows} == {
+        n: (
+            pytest.approx((end - start) / 60),
+            pytest.approx(sum(load[s // seconds] for s in range(start, end)) / 60),
+        )
+        for n, (start, end) in enumerate(itertools.pairwise(edges), 1)
+    }
 
 
 def test_two_kinds_of_samples_do_not_mix(tmp_path: Path) -> None:

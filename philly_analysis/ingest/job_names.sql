@@ -1,6 +1,7 @@
--- Which names may labels have for the jobs of the job log?
+-- By which names may labels of telemetry, or names of output files, refer to a job of the log?
 -- One row per name and job.
---   name     identifier, scheduler's identifier, or number
+--   name     identifier, scheduler's identifier (task of an array, part of a heterogeneous job), or
+--            number of the job
 --   job_id   job
 --   cluster  cluster that it was submitted to
 select distinct
