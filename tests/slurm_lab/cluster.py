@@ -54,7 +54,7 @@ class Cluster:
         RuntimeError
             The command failed.
         """
-        done = subprocess.run(
+        process = subprocess.run(
             arguments,
             env=self.env,
             cwd="/",
@@ -65,9 +65,9 @@ class Cluster:
             text=True,
             timeout=60,
         )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(arguments)}: {process.stderr.strip()}")
+        return process.stdout
 
 
 @contextmanager
@@ -243,11 +243,11 @@ def _end_processes(folder: Path) -> None:
 
 def _processes(folder: Path) -> list[int]:
     marker = f"SLURM_CONF={folder}/".encode()
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdecimal() and marker in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
+                processes.append(int(entry.name))
+        except OSError:  # the process has ended
             continue
-    return [process for process in found if process != os.getpid()]
+    return [process for process in processes if process != os.getpid()]

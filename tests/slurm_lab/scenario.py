@@ -112,7 +112,6 @@ GANGS = (
     (5, one_server(8)),
     (4, servers(2, 4)),
     (2, servers(2, 8)),
-    (2, servers(3, 8)),
     (2, servers(3, 4)),
 )
 """Weights and options of random jobs in the partition train."""
@@ -136,7 +135,8 @@ def _random_jobs(steps: Steps) -> None:
         if account == "prod":  # its limit is 8 GPUs
             gang = one_server(draw.choice((1, 1, 2, 4)))
         steps.submit(at_s, *gang, _time_limit(draw), run_s=_run_s(draw), account=account)
-    for at_s in _arrivals(draw, 70):
+    steps.submit(205, *servers(3, 8), run_s=8)
+    for at_s in _arrivals(draw, 60):
         gpus, kind = draw.choice((1, 1, 1, 2, 2, 4)), draw.choice(("", "v100"))
         account = draw.choices(accounts, (10, 50, 40))[0]
         options = ("--partition=batch", _time_limit(draw), *one_server(gpus, kind))
@@ -246,7 +246,7 @@ def _servers(steps: Steps) -> None:
 
 def _preempted(steps: Steps) -> None:
     """Fill a partition with jobs of a low QOS, then preempt them by a high one."""
-    for number in range(10):
+    for number in range(8):
         options = ("--partition=batch", "--qos=low", *one_server(1))
         steps.submit(110 + 0.5 * number, *options, run_s=45)
     for number in range(5):
@@ -276,8 +276,8 @@ def _ended(steps: Steps) -> None:
         job = steps.submit(47 + 40 * number, "--nice=5000", *servers(3, 8), run_s=10)
         steps.do(65 + 40 * number, "scancel", f"{{{job}}}")
     for number in range(3):
-        options = ("--time=1", "--qos=high", *one_server(1))
-        steps.submit(26 + 50 * number, *options, run_s=200)
+        options = ("--time=1", "--qos=high", "--partition=batch", *one_server(1))
+        steps.submit(6 + 50 * number, *options, run_s=200)
     steps.submit(240, "--hold", *one_server(1), user="man")
     steps.submit(290, *one_server(1), run_s=100)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from matplotlib.patches import Rectangle
 
 from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
@@ -24,6 +25,7 @@ from tests.slurm_lab.recorder import record
 from tests.slurm_lab.recording import SHIPPED, unpack
 from tests.slurm_lab.stated import CAUSES, cause_of, stated_causes, stated_reasons, stated_spans
 from tests.slurm_lab.table import HEADER, TABLE, shares
+from tests.support.scripts import measured
 
 READ = ("sacct.txt", "scontrol-job-*", "scontrol-node-*")
 """Collected files that ingest reads."""
@@ -235,6 +237,14 @@ def test_the_documented_shares_are_those_of_the_shipped_recording(tmp_path: Path
     unpack(SHIPPED, tmp_path)
     with TABLE.open() as file:
         assert [tuple(row) for row in csv.reader(file)] == [HEADER, *shares(tmp_path)]
+
+
+def test_the_picture_has_the_documented_shares() -> None:
+    [ax] = measured.stated_reasons().axes
+    drawn = sorted(bar.get_width() for bar in ax.patches if isinstance(bar, Rectangle))
+    with TABLE.open() as file:
+        listed = sorted(float(row["% of waiting time"]) for row in csv.DictReader(file))
+    assert drawn == [share for share in listed if share >= 0.5]
 
 
 @pytest.mark.parametrize(
