@@ -129,14 +129,14 @@ def _random_jobs(steps: Steps) -> None:
     draw = steps.random
     weights, gangs = zip(*GANGS, strict=True)
     accounts = list(USERS)
-    for at_s in _arrivals(draw, 68):
+    for at_s in _arrivals(draw, 52):
         account = draw.choices(accounts, (10, 60, 30))[0]
         gang = draw.choices(gangs, weights)[0]
         if account == "prod":  # its limit is 8 GPUs
             gang = one_server(draw.choice((1, 1, 2, 4)))
         steps.submit(at_s, *gang, _time_limit(draw), run_s=_run_s(draw), account=account)
     steps.submit(205, *servers(3, 8), run_s=8)
-    for at_s in _arrivals(draw, 60):
+    for at_s in _arrivals(draw, 54):
         gpus, kind = draw.choice((1, 1, 1, 2, 2, 4)), draw.choice(("", "v100"))
         account = draw.choices(accounts, (10, 50, 40))[0]
         options = ("--partition=batch", _time_limit(draw), *one_server(gpus, kind))
@@ -163,8 +163,8 @@ def _time_limit(draw: random.Random) -> str:
 def _limits(steps: Steps) -> None:
     """Submit more than limits of QOS, users, licences and partitions allow."""
     for burst_s in (12, 92, 172):
-        for number in range(10):
-            gang = one_server(steps.random.choice((2, 4)))
+        for number in range(17):
+            gang = one_server(steps.random.choice((2, 4, 4)))
             steps.submit(burst_s + 0.7 * number, *gang, run_s=9, account="prod")
     for number in range(11):
         steps.submit(10 + number, "--qos=capped", *one_server(2), run_s=8)
