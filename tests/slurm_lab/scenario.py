@@ -188,7 +188,8 @@ def _held(steps: Steps) -> None:
         held = steps.submit(15 + 30 * number, "--hold", *one_server(1), user="proxy")
         steps.do(40 + 30 * number, "scontrol", "release", f"{{{held}}}", user="proxy")
     for number in range(2):
-        held = steps.submit(20 + 50 * number, *servers(2, 4), user="backup", run_s=5)
+        gang = ("--begin=now+3", *servers(2, 4))  # does not start before the hold
+        held = steps.submit(20 + 50 * number, *gang, user="backup", run_s=5)
         steps.do(20.2 + 50 * number, "scontrol", "hold", f"{{{held}}}")
         steps.do(50 + 50 * number, "scontrol", "release", f"{{{held}}}")
     never = steps.submit(60, "--hold", *one_server(2), user="games")

@@ -7,6 +7,8 @@ import csv
 import os
 import re
 import shutil
+import signal
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,7 +22,7 @@ from matplotlib.patches import Rectangle
 from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
 from tests.slurm_lab import truth
-from tests.slurm_lab.cluster import missing, running_cluster
+from tests.slurm_lab.cluster import missing, processes, running_cluster
 from tests.slurm_lab.recorder import record
 from tests.slurm_lab.recording import SHIPPED, unpack
 from tests.slurm_lab.stated import CAUSES, cause_of, stated_causes, stated_reasons, stated_spans
@@ -231,6 +233,21 @@ def test_stated_spans_are_halfway_between_snapshots(tmp_path: Path) -> None:
         "ReqNodeNotAvail": (1.5, 12.0),
         "AssocGrpGRES": (2.5, 20.0),
     }
+
+
+@pytest.mark.slow
+def test_an_interrupted_cluster_leaves_nothing() -> None:
+    if reason := missing():
+        pytest.skip(reason)
+    with pytest.raises(InterruptedError), running_cluster() as cluster:
+        folder = cluster.folder
+        cluster.command("sbatch", "--output=/dev/null", "--wrap=sleep 60")
+        time.sleep(5)
+        assert len(processes(folder)) > 12
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    assert not folder.exists()
+    assert not processes(folder)
 
 
 def test_the_documented_shares_are_those_of_the_shipped_recording(tmp_path: Path) -> None:
