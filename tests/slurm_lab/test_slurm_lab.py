@@ -239,13 +239,19 @@ def test_stated_spans_are_halfway_between_snapshots(tmp_path: Path) -> None:
 def test_an_interrupted_cluster_leaves_nothing() -> None:
     if reason := missing():
         pytest.skip(reason)
-    with pytest.raises(InterruptedError), running_cluster() as cluster:
-        folder = cluster.folder
-        cluster.command("sbatch", "--output=/dev/null", "--wrap=sleep 60")
-        time.sleep(5)
-        assert len(processes(folder)) > 12
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
+    folders = []
+
+    def interrupt() -> None:
+        with running_cluster() as cluster:
+            folders.append(cluster.folder)
+            cluster.command("sbatch", "--output=/dev/null", "--wrap=sleep 60")
+            time.sleep(5)
+            assert len(processes(cluster.folder)) > 12
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(InterruptedError):
+        interrupt()
+    [folder] = folders
     assert not folder.exists()
     assert not processes(folder)
 
