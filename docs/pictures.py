@@ -49,6 +49,7 @@ CAPTIONS = {
     "coverage": ("Coverage of 90 % intervals for the next window", "checks/variation"),
     "switch": ("Predicted and realised gains of backfilling", "checks/advice"),
     "conclusions": ("Published gains on the jobs of other clusters", "checks/conclusions"),
+    "stated_reasons": ("Reasons of waiting that Slurm states", "checks/slurm-lab"),
     "costs": ("Costs of the benchmark, by commit", "cost"),
 }
 """Caption of each picture, and the page that it belongs to."""
@@ -89,6 +90,7 @@ def write(folder: Path, sample: Trace) -> None:
         "coverage": measured.coverage,
         "conclusions": measured.conclusions,
         "switch": measured.switch,
+        "stated_reasons": measured.stated_reasons,
     }
     for name, draw in drawn.items():
         (folder / f"{name}.svg").write_text(figures.svg(draw()), "utf-8")
