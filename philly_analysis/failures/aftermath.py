@@ -1,4 +1,4 @@
-"""Tell whether a program went on, restarted or completed after a line of its log."""
+"""Judge whether a run went on, restarted or completed after a line of its output."""
 
 import re
 from collections.abc import Iterable, Mapping
