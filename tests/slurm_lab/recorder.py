@@ -42,8 +42,6 @@ COLLECTED = {
 }
 """Commands whose output is collected once, at the end, by the name of the file."""
 
-"""All states of jobs that sacct selects by."""
-
 
 def record(cluster: Cluster, folder: Path, steps: Sequence[Step] | None = None) -> None:
     """Run the steps of a scenario and write a recording into a folder."""
