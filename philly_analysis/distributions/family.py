@@ -98,7 +98,10 @@ class ShapeScaleFamily(Family):
             return (float(terms[0]), terms[1:]) if np.isfinite(terms).all() else (1e9, np.zeros(2))
 
         # near the start, as in the refits of a bootstrap, ten times as fast as BFGS
-        root = scipy.optimize.root(lambda u: loss(u)[1], begin)
+        def slope(u: Floats) -> Floats:
+            return loss(u)[1]
+
+        root = scipy.optimize.root(slope, begin)
         best = root.x
         if not root.success or loss(best)[0] > loss(begin)[0]:
             best = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS").x

@@ -324,8 +324,8 @@ def test_gpus_of_running_jobs_are_those_of_scontrol(tmp_path: Path, ingested: In
     assert set(indexed) == expected
     assert len(indexed) == len(expected)
     rows = gzip.decompress(files["sacct.txt.gz"]).decode("utf-8", "replace")
-    listed = set(re.findall(r"\n(\d+)\x1f(\d+)[^\x1f]*\x1f(\w+)\x1f", rows))
-    ids = {(cluster, number) for *numbers, cluster in listed for number in numbers}
+    printed_ids = set(re.findall(r"\n(\d+)\x1f(\d+)[^\x1f]*\x1f(\w+)\x1f", rows))
+    ids = {(cluster, number) for *numbers, cluster in printed_ids for number in numbers}
     # jobs that never became eligible are in prints of the queue only
     lacking = [job for cluster, *job in printed if not any((cluster, n) in ids for n in job)]
     assert got.manifest.rows["attempts"] == 665 + len(lacking)

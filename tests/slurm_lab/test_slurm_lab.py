@@ -19,6 +19,7 @@ import pytest
 from filelock import FileLock
 from matplotlib.patches import Rectangle
 
+from docs import measured
 from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
 from tests.slurm_lab import truth
@@ -27,7 +28,6 @@ from tests.slurm_lab.recorder import record
 from tests.slurm_lab.recording import SHIPPED, unpack
 from tests.slurm_lab.stated import CAUSES, cause_of, stated_causes, stated_reasons, stated_spans
 from tests.slurm_lab.table import HEADER, TABLE, shares
-from tests.support.scripts import measured
 
 READ = ("sacct.txt", "scontrol-job-*", "scontrol-node-*")
 """Collected files that ingest reads."""
@@ -98,7 +98,7 @@ def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(trace: Trace, sql: str) -> list[dict[str, Any]]:
-    return trace.sql(sql).pl().to_dicts()
+    return list(trace.sql(sql).pl().to_dicts())
 
 
 def seconds(moment: datetime) -> float:
