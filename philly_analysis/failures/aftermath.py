@@ -1,4 +1,4 @@
-"""Judge whether a run went on, restarted or completed after a line of its output."""
+"""Detect that a run went on, restarted or completed after a line of its output."""
 
 import re
 from collections.abc import Iterable, Mapping
