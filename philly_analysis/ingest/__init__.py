@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from philly_analysis.ingest.downloads.catalogue import datasets, fetch, fetch_all
     from philly_analysis.ingest.ingestion import IngestOptions, ingest
+    from philly_analysis.ingest.kubernetes.command import kubectl_command
     from philly_analysis.ingest.raw_traces import raw_as_trace
     from philly_analysis.ingest.slurm.collect import slurm_collect
     from philly_analysis.ingest.slurm.fields import slurm_command
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "downloads.catalogue": "datasets fetch fetch_all",
     "ingestion": "IngestOptions ingest",
+    "kubernetes.command": "kubectl_command",
     "raw_traces": "raw_as_trace",
     "slurm.collect": "slurm_collect",
     "slurm.fields": "slurm_command",

@@ -137,6 +137,9 @@ def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
 def _add_quotas(made: Manifest, store: RawStore, new: Mapping[str, int] | None) -> Manifest:
     """Write the given quotas, or the quotas of an earlier ingest, and add them to a manifest."""
     quotas = dict(new or {})
+    earlier = store.before.notes if store.before else ()
+    if new is None and VIRTUAL_CLUSTERS.name in made.rows and QUOTAS_NOTE not in earlier:
+        return made  # the raw files state quotas, and none were given
     if new is None:
         for file in store.files(VIRTUAL_CLUSTERS.name):
             quotas |= {row["vc"]: row["gpus"] for row in pq.read_table(file).to_pylist()}

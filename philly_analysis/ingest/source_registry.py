@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS, is_log
+from philly_analysis.ingest.kubernetes import KUBERNETES
+from philly_analysis.ingest.kubernetes.snapshots import is_list
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
 from philly_analysis.ingest.philly.archive import OPTIONAL_FILES
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 SOURCES: dict[str, Source] = {
     source.name: source
-    for source in (PHILLY, PHILLY_MULTIGPU, SLURM, PBS, LSF, GRID_ENGINE, PAI, TABLE)
+    for source in (PHILLY, PHILLY_MULTIGPU, SLURM, KUBERNETES, PBS, LSF, GRID_ENGINE, PAI, TABLE)
 }
 """The sources of raw logs, by name."""
 
@@ -96,6 +98,8 @@ def detect_source(raw: Path) -> str:
         return TABLE.name
     if any(map(_is_sacct, files[:_MOST_FILES])):
         return SLURM.name
+    if any(map(_is_snapshot, files[:_MOST_FILES])):
+        return KUBERNETES.name
     if names_of_logs := _accounting_logs(files[:_MOST_FILES]):
         if names_of_logs[1:]:
             raise InputError(
@@ -105,7 +109,7 @@ def detect_source(raw: Path) -> str:
         return names_of_logs[0]
     raise InputError(
         f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, no "
-        "accounting log of PBS, LSF or Grid Engine, and no map beside a table. Name the source: "
+        "list of Kubernetes objects, no accounting log of PBS, LSF or Grid Engine, and no map beside a table. Name the source: "
         "sources() lists them."
     )
 
@@ -120,6 +124,14 @@ def _accounting_logs(files: list[Path]) -> list[str]:
             continue
         names += [name for name, parse in PARSERS.items() if is_log(parse, lines)]
     return list(dict.fromkeys(names))
+
+
+def _is_snapshot(file: Path) -> bool:
+    """Return whether a file is a list of Kubernetes objects."""
+    try:
+        return is_list(file)
+    except InputError:
+        return False
 
 
 def _is_sacct(file: Path) -> bool:
