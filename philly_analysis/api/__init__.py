@@ -15,6 +15,7 @@ from philly_analysis.api.logs import (
     datasets,
     fetch,
     ingest,
+    kubectl_command,
     slurm_collect,
     slurm_command,
     sources,
@@ -24,7 +25,8 @@ from philly_analysis.api.what_ifs import advise, experiment, policies, simulate,
 from philly_analysis.api.workloads import export, fit, formats, models, sample
 
 VERBS: tuple[Callable[..., Any], ...] = (
-    *(fetch, datasets, ingest, sources, slurm_command, slurm_collect, tables, verify, query),
+    *(fetch, datasets, ingest, sources, slurm_command, slurm_collect, kubectl_command),
+    *(tables, verify, query),
     *(analyze, analyses, report, compare, atlas, published, classify),
     *(fit, models, sample, export, formats),
     *(simulate, policies, sweep, experiment, advise, demo),

@@ -159,6 +159,32 @@ def slurm_collect(
     )
 
 
+def kubectl_command(folder: str | Path = ".", *, context: str | None = None) -> str:
+    """Print the kubectl commands that take snapshots of a Kubernetes cluster.
+
+    The commands only read. One file is one snapshot, with its time in the name.
+
+    Parameters
+    ----------
+    folder
+        Folder that receives the snapshots, and that ingest reads.
+    context
+        Context of kubectl, which names a cluster and a user; None: the current context.
+
+    Examples
+    --------
+    >>> print(kubectl_command("snapshots").splitlines()[-1].split(" | ")[0])
+    kubectl get pods,jobs -A -o json
+
+    In a shell::
+
+        philly kubectl-command snapshots
+    """
+    from philly_analysis.ingest import kubectl_command as command
+
+    return command(folder, context)
+
+
 def sources() -> pd.DataFrame:
     """List the sources of raw logs.
 

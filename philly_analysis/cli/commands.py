@@ -263,7 +263,10 @@ MESSAGES: dict[str, Callable[[Any, Given], None]] = {
     "sample": _sampled,
     "simulate": _simulated,
     "sweep": _swept,
-    **dict.fromkeys(("fetch", "slurm_command", "slurm_collect"), lambda text, _: typer.echo(text)),
+    **dict.fromkeys(
+        ("fetch", "slurm_command", "slurm_collect", "kubectl_command"),
+        lambda text, _: typer.echo(text),
+    ),
     **dict.fromkeys(("demo", "report"), lambda page, _: print_text(f"report written to {page}")),
     "experiment": _experimented,
 }

@@ -86,6 +86,7 @@ IMPLEMENTED = {
     "classify": "failures.classify",
     "fetch": "ingest.fetch",
     "ingest": "ingest.IngestOptions",
+    "kubectl_command": "ingest.kubectl_command",
     "query": "trace.query",
     "report": "report.report",
     "simulate": "simulator.simulate",

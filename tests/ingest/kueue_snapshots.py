@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -117,7 +118,8 @@ def workload(work: Work, now: int, version: str) -> dict[str, Any] | None:
     if begun:
         status["conditions"] = _run_conditions(work, begun[-1], now)
     else:
-        status["conditions"] = [condition("QuotaReserved", False, "WaitingForQuota", work.submitted)]
+        reserved = condition("QuotaReserved", False, "WaitingForQuota", work.submitted)
+        status["conditions"] = [reserved]
     if begun and (not begun[-1].preempted or now < begun[-1].ended):
         status["admission"] = _admission(work, begun[-1], version)
     resources = {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}
@@ -158,7 +160,9 @@ def _run_conditions(work: Work, run: Run, now: int) -> list[dict[str, Any]]:
     evicted = run.preempted and now >= run.ended
     since = run.ended if evicted else run.admitted
     made = [
-        condition("QuotaReserved", not evicted, "WaitingForQuota" if evicted else "QuotaReserved", since),
+        condition(
+            "QuotaReserved", not evicted, "WaitingForQuota" if evicted else "QuotaReserved", since
+        ),
         condition("Admitted", not evicted, "NoReservation" if evicted else "Admitted", since),
     ]
     if now >= run.ready and not evicted:
@@ -187,9 +191,7 @@ def _admission(work: Work, run: Run, version: str) -> dict[str, Any]:
             "slices": [
                 {
                     "domainCount": 1,
-                    "valuesPerLevel": [
-                        {"individual": {"prefix": host[:-1], "roots": [host[-1]]}}
-                    ],
+                    "valuesPerLevel": [{"individual": {"prefix": host[:-1], "roots": [host[-1]]}}],
                     "podCounts": {"universal": pods},
                 }
             ],
@@ -209,25 +211,34 @@ def _admission(work: Work, run: Run, version: str) -> dict[str, Any]:
     }
 
 
+def versioned(item: dict[str, Any]) -> str:
+    """Return the text of an object, with a resource version that changes with its content."""
+    version = sha256(json.dumps(item).encode()).hexdigest()[:12]
+    return json.dumps(item | {"metadata": item["metadata"] | {"resourceVersion": version}})
+
+
 def snapshots(
     works: list[Work], every_s: int, version: str = "v1beta2"
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+) -> Iterator[tuple[int, list[str]]]:
     """Yield times and Workloads of snapshots, until the last job was deleted."""
     end = max(work.runs[-1].ended for work in works) + KEPT_S
     for now in range(START + 17, end, every_s):
         alive = [w for w in works if w.submitted <= now < w.runs[-1].ended + KEPT_S]
-        yield now, [item for w in alive if (item := workload(w, now, version))]
+        yield now, [versioned(i) for w in alive if (i := workload(w, now, version))]
 
 
-def listed(items: list[dict[str, Any]]) -> str:
-    return json.dumps({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}})
+def listed(items: list[str]) -> str:
+    return f'{{"apiVersion": "v1", "items": [{", ".join(items)}], "kind": "List"}}'
 
 
-def queues() -> list[dict[str, Any]]:
+def queues() -> list[str]:
     """Return the ClusterQueues and their LocalQueues."""
-    made = []
+    made: list[dict[str, Any]] = []
     for number, (name, quota) in enumerate(QUOTAS.items()):
-        resources = [{"name": "cpu", "nominalQuota": "100"}, {"name": "nvidia.com/gpu", "nominalQuota": str(quota)}]
+        resources = [
+            {"name": "cpu", "nominalQuota": "100"},
+            {"name": "nvidia.com/gpu", "nominalQuota": str(quota)},
+        ]
         group = {
             "coveredResources": ["cpu", "nvidia.com/gpu"],
             "flavors": [{"name": "h100", "resources": resources}],
@@ -242,11 +253,15 @@ def queues() -> list[dict[str, Any]]:
             {
                 "apiVersion": "kueue.x-k8s.io/v1beta2",
                 "kind": "LocalQueue",
-                "metadata": {"name": f"{name}-local", "namespace": "team", "uid": f"local-{number}"},
+                "metadata": {
+                    "name": f"{name}-local",
+                    "namespace": "team",
+                    "uid": f"local-{number}",
+                },
                 "spec": {"clusterQueue": name},
             },
         ]
-    return made
+    return [versioned(item) for item in made]
 
 
 def write(folder: Path, works: list[Work], every_s: int, version: str = "v1beta2") -> Path:
@@ -254,8 +269,6 @@ def write(folder: Path, works: list[Work], every_s: int, version: str = "v1beta2
     folder.mkdir(parents=True)
     for now, items in snapshots(works, every_s, version):
         name = stamp(now).replace(":", "-")
-        (folder / f"workloads_{name}.json.gz").write_bytes(
-            gzip.compress(listed(items).encode(), 1)
-        )
+        (folder / f"workloads_{name}.json.gz").write_bytes(gzip.compress(listed(items).encode(), 1))
     (folder / f"queues_{stamp(START).replace(':', '-')}.json").write_text(listed(queues()))
     return folder

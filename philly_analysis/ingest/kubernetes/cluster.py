@@ -180,7 +180,8 @@ def parse_node(item: dict[str, Any]) -> Node:
         gpus=gpus(capacity),
         cpus=quantity(field(capacity, "cpu")) or None,
         mem_gb=(quantity(field(capacity, "memory")) or 0) / 1e9 or None,
-        gpu_model=text(labels, "nvidia.com/gpu.product") or text(labels, "amd.com/gpu.product-name"),
+        gpu_model=text(labels, "nvidia.com/gpu.product")
+        or text(labels, "amd.com/gpu.product-name"),
     )
 
 

@@ -112,7 +112,9 @@ def conditions(item: Any) -> dict[str, dict[str, Any]]:
 
 def since_s(condition: Any, status: str = "True") -> float | None:
     """Return when a condition got a status; None if its status is another."""
-    return moment_s(condition, "lastTransitionTime") if field(condition, "status") == status else None
+    return (
+        moment_s(condition, "lastTransitionTime") if field(condition, "status") == status else None
+    )
 
 
 def owners(item: Any) -> Iterator[dict[str, Any]]:

@@ -23,9 +23,11 @@ _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)[-:]?(\d\d)[-:]?(\d\d)Z")
 _TIMES = {"creationTimestamp", "lastTransitionTime", "startTime", "startedAt", "finishedAt"}
 """Fields of times that are past when an object is printed."""
 
-Parsed = (
-    workload.Workload | cluster.Pod | cluster.Job | cluster.Node | cluster.Queue
-)
+Parsed = workload.Workload | cluster.Pod | cluster.Job | cluster.Node | cluster.Queue
+
+
+Versions = dict[tuple[str, str], tuple[str, Parsed]]
+"""Latest version of each object, by table and uid, and its record."""
 
 
 class Kind(NamedTuple):
@@ -103,13 +105,13 @@ def _kind(item: Any) -> Kind | None:
 
 def open_snapshots(files: Sequence[Path]) -> list[Snapshot]:
     """Return snapshots in the order of their times; files without a time in the name are read."""
-    snapshots = []
+    snapshots: list[Snapshot] = []
     for file in files:
         stamp = _STAMP.search(file.name)
         taken = _stamp_s(stamp) if stamp else None
         snapshot = Snapshot(file, taken, taken is not None)
         if taken is None:
-            snapshot.readings, snapshot.taken_s = _read(snapshot)
+            snapshot.readings, snapshot.taken_s = _read(snapshot, {})
         snapshots.append(snapshot)
     return sorted(snapshots, key=lambda s: (s.taken_s or 0, s.path.name))
 
@@ -122,12 +124,7 @@ def _stamp_s(stamp: re.Match[str]) -> float | None:
     return moment.replace(tzinfo=UTC).timestamp()
 
 
-def readings(snapshot: Snapshot) -> Iterator[Reading]:
-    """Yield the objects of a snapshot, and count them."""
-    yield from snapshot.readings if snapshot.readings is not None else _read(snapshot)[0]
-
-
-def _read(snapshot: Snapshot) -> tuple[list[Reading], float | None]:
+def _read(snapshot: Snapshot, versions: Versions) -> tuple[list[Reading], float | None]:
     """Return the objects of a file, and the latest time that one of them states."""
     found: list[Reading] = []
     latest: float | None = None
@@ -137,7 +134,7 @@ def _read(snapshot: Snapshot) -> tuple[list[Reading], float | None]:
             if kind is None:
                 snapshot.others += 1
                 continue
-            record, name = kind.parse(item), item["kind"]
+            record, name = _parsed(kind, item, versions), item["kind"]
             raw = record.name or json.dumps(item)[:_RAW_CHARS]
             found.append(Reading(name, kind.table, record, raw, number))
             snapshot.objects[name] = snapshot.objects.get(name, 0) + 1
@@ -146,6 +143,20 @@ def _read(snapshot: Snapshot) -> tuple[list[Reading], float | None]:
     except InputError as error:
         snapshot.fault = str(error)
     return found, latest
+
+
+def _parsed(kind: Kind, item: dict[str, Any], versions: Versions) -> Parsed:
+    """Return the record of an object, parsed once for each version of the object."""
+    uid = text(item, "metadata", "uid")
+    version = text(item, "metadata", "resourceVersion")
+    if uid is None or version is None:
+        return kind.parse(item)
+    key = kind.table, uid
+    before, record = versions.get(key, (None, None))
+    if record is None or before != version:
+        record = kind.parse(item)
+        versions[key] = version, record
+    return record
 
 
 def _times(value: Any) -> Iterator[float]:
@@ -170,9 +181,11 @@ class _Span:
 def unchanged_spans(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the table and the row of each object and span of snapshots in which it is equal."""
     open_spans: dict[tuple[str, str], _Span] = {}
+    versions: Versions = {}
     for snapshot in snapshots:
         taken = snapshot.taken_s
-        for reading in readings(snapshot):
+        listed = snapshot.readings
+        for reading in _read(snapshot, versions)[0] if listed is None else listed:
             if taken is None:
                 continue
             key = reading.table, reading.record.uid or reading.raw

@@ -220,9 +220,7 @@ def _slices(slices: list[dict[str, Any]]) -> list[tuple[str, int]]:
         domains = min(whole(one, "domainCount") or 0, _MOST_DOMAINS)
         level = objects(one, "valuesPerLevel")[-1:]
         values = level[0] if level else {}
-        prefix, suffix = (
-            text(values, "individual", part) or "" for part in ("prefix", "suffix")
-        )
+        prefix, suffix = (text(values, "individual", part) or "" for part in ("prefix", "suffix"))
         roots = field(values, "individual", "roots")
         names = (
             [f"{prefix}{root}{suffix}" for root in roots]
