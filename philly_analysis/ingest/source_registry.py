@@ -109,8 +109,8 @@ def detect_source(raw: Path) -> str:
         return names_of_logs[0]
     raise InputError(
         f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, no "
-        "list of Kubernetes objects, no accounting log of PBS, LSF or Grid Engine, and no map beside a table. Name the source: "
-        "sources() lists them."
+        "list of Kubernetes objects, no accounting log of PBS, LSF or Grid Engine, and no map "
+        "beside a table. Name the source: sources() lists them."
     )
 
 

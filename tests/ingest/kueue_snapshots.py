@@ -17,6 +17,8 @@ from typing import Any
 START = 1_770_000_000  # 2026-02-02 02:40:00 UTC
 DAYS = 14
 QUOTAS = {"research": 16, "product": 8}
+FIRST_S = START + 17
+"""Time of the first snapshot."""
 KEPT_S = 7_200
 """Seconds after its end for which a finished Workload is kept."""
 
@@ -43,6 +45,7 @@ class Work:
     run_s: int
     fails: bool
     preempt_after: int | None
+    backoff_s: int
     runs: list[Run] = field(default_factory=list)
 
     @property
@@ -66,6 +69,7 @@ def fortnight(seed: int, jobs: int = 150, days: int = DAYS) -> list[Work]:
             run_s=random.randrange(7_200, 60_000),
             fails=random.random() < 0.2,
             preempt_after=random.randrange(3_600, 7_000) if random.random() < 0.25 else None,
+            backoff_s=random.randrange(20, 2_000),
         )
         for number, at in enumerate(
             sorted(START + random.randrange(days * 80_000) for _ in range(jobs)), 1
@@ -93,14 +97,18 @@ def fortnight(seed: int, jobs: int = 150, days: int = DAYS) -> list[Work]:
             work.runs.append(Run(now, ready, ended, preempted, placed))
             running.append((ended, work.gpus, work))
             if preempted:
-                waiting.append((ended + 60, work.number, work))
+                waiting.append((ended + work.backoff_s, work.number, work))
     return works
 
 
 def condition(kind: str, status: bool, reason: str, since: float) -> dict[str, Any]:
     return {
-        **{"type": kind, "status": str(status), "reason": reason, "message": f"{reason}."},
-        **{"lastTransitionTime": stamp(since), "observedGeneration": 1},
+        "type": kind,
+        "status": str(status),
+        "reason": reason,
+        "message": f"{reason}.",
+        "lastTransitionTime": stamp(since),
+        "observedGeneration": 1,
     }
 
 
@@ -134,8 +142,11 @@ def workload(work: Work, now: int, version: str) -> dict[str, Any] | None:
             "creationTimestamp": stamp(work.submitted),
             "ownerReferences": [
                 {
-                    **{"apiVersion": "batch/v1", "kind": "Job", "controller": True},
-                    **{"name": f"train{work.number}", "uid": f"job-{work.number}"},
+                    "apiVersion": "batch/v1",
+                    "kind": "Job",
+                    "controller": True,
+                    "name": f"train{work.number}",
+                    "uid": f"job-{work.number}",
                 }
             ],
         },
@@ -222,9 +233,14 @@ def snapshots(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield times and Workloads of snapshots, until the last job was deleted."""
     end = max(work.runs[-1].ended for work in works) + KEPT_S
-    for now in range(START + 17, end, every_s):
+    for now in range(FIRST_S, end, every_s):
         alive = [w for w in works if w.submitted <= now < w.runs[-1].ended + KEPT_S]
         yield now, [versioned(i) for w in alive if (i := workload(w, now, version))]
+
+
+def is_seen(since: int, until: int, every_s: int) -> bool:
+    """Return whether a snapshot was taken from one moment until another."""
+    return FIRST_S + -((FIRST_S - since) // every_s) * every_s < until
 
 
 def listed(items: list[str]) -> str:

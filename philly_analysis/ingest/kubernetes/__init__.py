@@ -87,8 +87,12 @@ def _insert_spans(con: duckdb.DuckDBPyConnection, snapshots: list[Snapshot]) -> 
 def _insert_snapshots(con: duckdb.DuckDBPyConnection, snapshots: list[Snapshot]) -> None:
     rows = [
         {
-            **{"source_file": s.path.name, "taken_s": s.taken_s, "stamped": s.stamped},
-            **{"kind": kind, "objects": count, "complete": s.fault is None},
+            "source_file": s.path.name,
+            "taken_s": s.taken_s,
+            "stamped": s.stamped,
+            "kind": kind,
+            "objects": count,
+            "complete": s.fault is None,
         }
         for s in snapshots
         for kind, count in s.objects.items()

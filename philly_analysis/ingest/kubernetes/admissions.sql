@@ -53,7 +53,7 @@ evicted as (
     on
       o.uid = e.uid
       and o.admitted_s < e.evicted_s
-      and coalesce(e.evicted_s <= o.next_s, true)
+      and coalesce(o.next_s >= e.evicted_s, true)
   group by o.uid, o.admitted_s
 ),
 
@@ -74,7 +74,7 @@ requeued as (
     max(s.requeued_s) as requeued_s
   from ordered as o
   inner join states as s
-    on o.uid = s.uid and s.requeued_s <= o.admitted_s
+    on o.uid = s.uid and o.admitted_s >= s.requeued_s
   group by o.uid, o.admitted_s
 ),
 
@@ -100,7 +100,6 @@ bounded as (
 
 select
   *,
-  case when coalesce(ready_s <= ended_s, true) then coalesce(ready_s, admitted_s) else admitted_s end
-    as started_s,
+  case when ready_s <= coalesce(ended_s, ready_s) then ready_s else admitted_s end as started_s,
   row_number() over (partition by life order by admitted_s, uid) as attempt
 from bounded

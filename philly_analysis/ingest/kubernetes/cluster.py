@@ -170,7 +170,7 @@ def parse_job(item: dict[str, Any]) -> Job:
 
 def parse_node(item: dict[str, Any]) -> Node:
     """Return a server: its capacity, and the GPU model that its labels name."""
-    uid, name = identity(item)
+    uid, name = text(item, "metadata", "uid"), text(item, "metadata", "name")
     if uid is None or name is None:
         return Node(fault="the object has no uid or no name")
     capacity, labels = field(item, "status", "capacity"), field(item, "metadata", "labels")

@@ -16,32 +16,6 @@ local_queues as (
   from kubernetes_queues
   where fault is null and cluster_queue is not null and name <> cluster_queue
   group by name
-),
-
-faulty as (
-  select
-    source_file,
-    source_line,
-    raw,
-    fault as reject
-  from kubernetes_workloads
-  where fault is not null
-  union all
-  select
-    source_file,
-    source_line,
-    raw,
-    fault
-  from kubernetes_pods
-  where fault is not null
-  union all
-  select
-    source_file,
-    source_line,
-    raw,
-    fault
-  from kubernetes_jobs
-  where fault is not null
 )
 
 select
@@ -67,9 +41,10 @@ inner join lives using (life)
 left join admitted_queues as a using (life)
 left join local_queues as q
   on w.queue = q.name
-union all by name
+union all
 select
   lives.job_id,
+  null::varchar as vc,
   p.gpus,
   moment(p.created_s) as submitted_at,
   p.status,
@@ -80,9 +55,11 @@ select
   p.priority_class as qos,
   p.source_file,
   p.source_line,
-  p.name as raw
+  p.name as raw,
+  null::varchar as reject
 from plain_runs as p
 inner join lives using (life)
 union all by name
-select *
-from faulty
+select * exclude (target)
+from faulty_objects
+where target = 'jobs'

@@ -1,5 +1,5 @@
 -- Servers of a Kubernetes cluster.
--- One row per server: with the GPUs of its node, else with the most GPUs that attempts held at once.
+-- One row per server. Its GPUs are those of its node, else the most that attempts held at once.
 with held as (
   select
     placed_gpus.node,
@@ -82,10 +82,6 @@ from listed
 full join peaks using (node)
 left join largest using (node)
 union all by name
-select
-  source_file,
-  source_line,
-  raw,
-  fault as reject
-from kubernetes_nodes
-where fault is not null
+select * exclude (target)
+from faulty_objects
+where target = 'machines'

@@ -9,28 +9,28 @@ with evictions as (
 )
 
 select
-  'A virtual cluster is a ClusterQueue, an account a namespace. An attempt of Kueue starts when its '
-  || 'pods are ready, or when it is admitted if that is not recorded.' as note
+  'A virtual cluster is a ClusterQueue, an account a namespace. An attempt of Kueue starts when '
+  || 'its pods are ready, or when it is admitted if that is not recorded.' as note
 from latest_workloads
 having count(*) > 0
 union all
 select
-  count(*)::varchar || ' attempts were deleted between two snapshots: how and when they ended is not '
-  || 'known, and findings exclude them.' as note
+  count(*)::varchar || ' attempts were deleted between two snapshots: how and when they ended is '
+  || 'not known, and findings exclude them.' as note
 from runs
 where deleted
 having count(*) > 0
 union all
 select
-  count(*)::varchar || ' attempts were evicted and admitted again between two snapshots: they count '
-  || 'until the last snapshot that showed them.' as note
+  count(*)::varchar || ' attempts were evicted and admitted again between two snapshots: they '
+  || 'count until the last snapshot that showed them.' as note
 from admissions
 where end_missing
 having count(*) > 0
 union all
 select
-  count(*)::varchar || ' evictions ended an admission that no snapshot showed. These attempts are '
-  || 'missing: take snapshots more often.' as note
+  count(*)::varchar || ' evictions ended an admission that no snapshot showed. These attempts '
+  || 'are missing: take snapshots more often.' as note
 from evictions
 anti join admissions
   on evictions.uid = admissions.uid and evictions.evicted_s = admissions.ended_s

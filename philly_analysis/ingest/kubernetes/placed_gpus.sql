@@ -17,13 +17,13 @@ with pods as (
   inner join latest_pods as p
     on
       links.uid = p.uid
-      and p.scheduled_s >= runs.admitted_s
-      and coalesce(p.scheduled_s < runs.ended_s, true)
+      and runs.admitted_s <= p.scheduled_s
+      and coalesce(runs.ended_s > p.scheduled_s, true)
   union all
   select
     runs.job_id,
     runs.attempt,
-    runs.gpus,
+    runs.gpus as all_gpus,
     p.uid,
     p.node,
     p.gpus,
@@ -42,7 +42,7 @@ gangs as (
   from pods
   where node is not null and gpus > 0
   qualify sum(gpus) over (
-    partition by job_id, attempt order by scheduled_s desc, uid rows unbounded preceding
+    partition by job_id, attempt order by scheduled_s desc, uid asc rows unbounded preceding
   ) <= all_gpus
 ),
 

@@ -196,8 +196,10 @@ def unchanged_spans(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, dict[s
             if span:
                 yield key[0], {**span.row, "last_s": span.last_s}
             row = {
-                **{"source_file": snapshot.path.name, "source_line": reading.number},
-                **{"raw": reading.raw, "first_s": taken},
+                "source_file": snapshot.path.name,
+                "source_line": reading.number,
+                "raw": reading.raw,
+                "first_s": taken,
                 **reading.record._asdict(),
             }
             open_spans[key] = _Span(reading.record, row, taken)
