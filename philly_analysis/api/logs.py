@@ -160,7 +160,7 @@ def slurm_collect(
 
 
 def kubectl_command(folder: str | Path = ".", *, context: str | None = None) -> str:
-    """Print the kubectl commands that take snapshots of a Kubernetes cluster.
+    """Print kubectl commands for snapshots of Kubernetes.
 
     The commands only read. One file is one snapshot, with its time in the name.
 
