@@ -198,12 +198,12 @@ def test_evictions_end_attempts_by_their_reason(tmp_path: Path, ingested: Ingest
     unseen = write(
         tmp_path / "unseen", t9=at(("Q", "Pending", T + 5), ("Evicted", "Preempted", T + 5))
     )
-    with ingest("kubernetes", unseen) as trace:
-        assert any("no snapshot showed" in note for note in trace.manifest.notes)
+    with ingest("kubernetes", unseen) as evicted:
+        assert any("no snapshot showed" in note for note in evicted.manifest.notes)
 
 
 def test_a_replaced_slice_is_no_end_of_its_job(tmp_path: Path, ingested: Ingest) -> None:
-    slices = {"annotations": {"kueue.x-k8s.io/workload-slice-name": "s1"}}
+    slices: dict[str, Any] = {"annotations": {"kueue.x-k8s.io/workload-slice-name": "s1"}}
     first = work("s1", ADMITTED, ("Finished", "WorkloadSliceReplaced", T + 90.0), **slices)
     second = work("s2", ("Admitted", "Admitted", T + 90.0), gpus=4, **slices)
     raw = write(tmp_path / "raw", t100=[first, second])

@@ -62,8 +62,8 @@ class Workload(NamedTuple):
         Reason of the condition QuotaReserved=False, else of Admitted=False.
     admitted_s, ready_s, recovered_s, evicted_s, requeued_s, finished_s
         When a condition became true, in seconds since 1970; None: it is not true.
-    end_reason, status
-        End of the attempt and of its job, by the reasons of Evicted and Finished.
+    evict_reason, finish_reason, status
+        End of the attempt, and status of its job, by the reasons of Evicted and Finished.
     hosts, host_gpus
         Servers of a topology assignment, and GPUs on each.
     """
