@@ -2,7 +2,7 @@
 -- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
 -- One row per pool, number of machines that a gang may need there (and all of them) and change.
 -- Machines that never ran an attempt are not counted: if they were in service, somebody who waited
--- would have had them.
+-- would have had them. Nor are those of server_outages.
 --   pool      as in pools
 --   machines  how many machines: n
 --   moment    as in machine_use; the first row of each n stands for all time before
@@ -10,8 +10,23 @@
 with wanted as (
   select distinct
     pool,
-    unnest([machines, servers]) as machines
+    machines
+  from requests
+  where machines < servers
+  union
+  select
+    pool,
+    machines
   from gang_needs
+  where machines < servers
+),
+
+totals_wanted as (
+  select distinct
+    pool,
+    servers as machines
+  from gang_needs
+  where machines is not null
 ),
 
 -- machines that gained (1) or lost (-1) their k-th free GPU
@@ -24,6 +39,15 @@ changes as (
     sign(u.free_after - u.free_before) as change
   from machine_use as u
   inner join pool_machines as p using (machine_id)
+  union all
+  select
+    p.pool,
+    unnest([o.from_us, o.until_us]) as moment,
+    k.k,
+    unnest([-1, 1]) as change
+  from server_outages as o
+  inner join pool_machines as p using (machine_id)
+  cross join lateral (select unnest(range(1, o.gpus + 1)) as k) as k
 ),
 
 totals as (
@@ -90,6 +114,41 @@ gains as (
   from all_empty
   inner join wanted using (pool)
   group by all
+),
+
+-- all GPUs that are free, although on which servers may not be known
+pool_changes as (
+  select
+    p.pool,
+    2 * epoch_us(unnest([h.started_at, h.until_at])) + unnest([1, 0]) as moment,
+    unnest([-h.gpus, h.gpus]) as change
+  from machine_holdings as h
+  inner join pool_machines as p using (machine_id)
+  where h.gpus is not null
+  union all
+  select
+    p.pool,
+    unnest([o.from_us, o.until_us]) as moment,
+    unnest([-o.gpus, o.gpus]) as change
+  from server_outages as o
+  inner join pool_machines as p using (machine_id)
+  union all
+  select
+    pool,
+    0 as moment,
+    gpus as change
+  from pool_machines
+  semi join placements using (machine_id)
+),
+
+pool_levels as (
+  select
+    pool,
+    moment,
+    greatest(round(sum(sum(change)) over (partition by pool order by moment)), 0)::bigint
+      as free_gpus
+  from pool_changes
+  group by pool, moment
 )
 
 select
@@ -98,3 +157,14 @@ select
   moment,
   sum(gain) over (partition by pool, machines order by moment)::bigint as free_gpus
 from gains
+union all
+select
+  t.pool,
+  t.machines,
+  l.moment,
+  l.free_gpus
+from totals_wanted as t
+inner join pool_levels as l using (pool)
+qualify
+  l.free_gpus is distinct from
+    lag(l.free_gpus) over (partition by l.pool order by l.moment)

@@ -7,31 +7,12 @@
 --   gpus         GPUs it has
 --   free_before  GPUs free before; 0 where more are allocated than it has
 --   free_after   GPUs free from then on
-with held as (
-  select
-    machine_id,
-    started_at,
-    until_at,
-    1 as gpus
-  from busy_gpus
-  union all by name
-  select
-    p.machine_id,
-    r.started_at,
-    r.until_at,
-    -- where it is not known how many, the attempt's GPUs are taken as spread evenly
-    coalesce(p.gpus, r.gpus / count(*) over (partition by p.job_id, p.attempt)) as gpus
-  from placements as p
-  inner join attempt_runs as r using (job_id, attempt)
-  where p.gpu is null and r.until_at > r.started_at
-),
-
-changes as (
+with changes as (
   select
     machine_id,
     2 * epoch_us(unnest([started_at, until_at])) + unnest([1, 0]) as moment,
     unnest([gpus, -gpus]) as change
-  from held
+  from machine_holdings
   where gpus is not null
 ),
 

@@ -1,65 +1,37 @@
 -- materialized
--- When did an eligible job of each pool wait for room that the pool did not have?
+-- When did a job of each pool wait for room, or start after it?
 -- One row per pool and moment at which the answer changed.
 --   pool        as in pools
 --   moment      as in machine_use
---   blocked     true when such a job waited, from the moment on
+--   blocked     true when such a job waited, from the moment on: a job that gets its room takes it,
+--               and starts after the usual start-up (see start_up_times)
 --   blocked_us  microseconds with such a job before the moment
-with changes as (
+with shifted as (
   select
-    r.request,
-    2 * unnest([q.eligible_us, q.until_us]) + 1 as moment,
-    unnest([1, -1]) as waiting,
-    null::boolean as no_room
-  from queued_attempts as q
-  inner join job_requests as r using (job_id)
-  where q.until_us > q.eligible_us and q.cause is distinct from 'limit'
-  union all
-  select
-    request,
-    moment,
-    0 as waiting,
-    no_room
-  from shortages
+    w.pool,
+    case when w.blocked then w.moment else w.moment + 2 * t.usual_us end as moment,
+    w.blocked,
+    lead(w.moment) over (partition by w.pool order by w.moment) as next_moment
+  from waits_for_room as w
+  cross join start_up_times as t
 ),
 
-states as (
-  select
-    request,
-    moment,
-    sum(sum(waiting)) over in_time > 0
-    and coalesce(last_value(any_value(no_room) ignore nulls) over in_time, false) as blocked
-  from changes
-  group by request, moment
-  window in_time as (partition by request order by moment)
-),
-
-flips as (
-  select
-    request,
-    moment,
-    blocked::integer
-    - coalesce(lag(blocked) over (partition by request order by moment), false)::integer as change
-  from states
-),
-
-counts as (
-  select
-    requests.pool,
-    flips.moment,
-    sum(sum(flips.change)) over (partition by requests.pool order by flips.moment) > 0 as blocked
-  from flips
-  inner join requests using (request)
-  where flips.change <> 0
-  group by requests.pool, flips.moment
-),
-
+-- a queue that blocks again meanwhile never ceased to
 switches as (
   select
     pool,
     moment,
     blocked
-  from counts
+  from shifted
+  where blocked or next_moment is null or next_moment > moment
+),
+
+changes as (
+  select
+    pool,
+    moment,
+    blocked
+  from switches
   qualify blocked is distinct from lag(blocked) over (partition by pool order by moment)
 ),
 
@@ -70,7 +42,7 @@ spells as (
     blocked,
     lag(blocked) over in_time as was_blocked,
     moment // 2 - lag(moment) over in_time // 2 as lasted_us
-  from switches
+  from changes
   window in_time as (partition by pool order by moment)
 )
 

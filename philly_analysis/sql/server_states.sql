@@ -51,6 +51,15 @@ events as (
   semi join recorded using (machine_id)
   union all
   select
+    o.machine_id,
+    unnest([o.from_us, o.until_us]) as moment,
+    unnest([-o.gpus, o.gpus]) as gpus,
+    0 as cpus,
+    0 as mem_gb
+  from server_outages as o
+  semi join recorded using (machine_id)
+  union all
+  select
     c.machine_id,
     c.moment,
     0 as gpus,

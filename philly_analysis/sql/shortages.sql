@@ -69,18 +69,25 @@ states as (
   window in_time as (partition by request order by moment)
 ),
 
-spells as (
+-- shares of servers are estimates where they are not recorded, all GPUs together are not
+answers as (
   select
     request,
     moment,
     too_few,
-    no_fit,
-    no_fit or coalesce(short, false) as no_room,
+    too_few or no_fit as no_fit,
+    too_few or no_fit or coalesce(short, false) as no_room
+  from states
+),
+
+spells as (
+  select
+    *,
     lag(too_few) over in_time as had_too_few,
     lag(no_fit) over in_time as had_no_fit,
-    lag(no_fit or coalesce(short, false)) over in_time as had_no_room,
+    lag(no_room) over in_time as had_no_room,
     moment // 2 - lag(moment) over in_time // 2 as lasted_us
-  from states
+  from answers
   window in_time as (partition by request order by moment)
 )
 

@@ -1,6 +1,7 @@
 -- materialized
 -- What is each virtual cluster's quota of GPUs?
--- One row per virtual cluster and method. Estimates stand only where no quota is given.
+-- One row per virtual cluster and method. Estimates stand only where no quota is given, and several
+-- virtual clusters exist.
 --   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not
 --           exceeded during 99 and 95 % of the time from its first start to its last end, but not
 --           before the log is complete)
@@ -47,7 +48,9 @@ used as (
   from shares
   inner join methods
     on shares.not_exceeded >= methods.frac - 1e-12
-  where (select count(*) from given_quotas) = 0
+  where
+    (select count(*) from given_quotas) = 0
+    and (select count(distinct vc) from vc_use) > 1
   group by all
 ),
 

@@ -9,7 +9,7 @@
 --            GPUs free than the gang; fragmented: enough GPUs were free, but not on the servers that
 --            the job asks for; stranded: those GPUs were free, but not the CPUs or memory beside them;
 --            behind: there was room, and a job of higher order waited; start_up: nothing waited ahead,
---            and the wait is no longer than start_up_limits; unknown: the log does not explain it
+--            and these seconds are no more than start_up_limits; unknown: the log does not explain it
 --   name     what held the job, as in held_causes; or name of the limit; null: another cause
 --   wait_s   seconds that passed for this cause
 with queued as (
@@ -95,15 +95,6 @@ open_parts as (
   group by all
 ),
 
-bounded as (
-  select distinct
-    method,
-    job_id,
-    attempt
-  from bound
-  where bound_cause in ('limit', 'quota')
-),
-
 pool_causes as (
   select
     o.method,
@@ -116,19 +107,13 @@ pool_causes as (
       'behind',
       case
         when o.last_limit is not null then 'limit'
-        when
-          o.outcome = 'started'
-          and o.too_few_s + o.scattered_s + o.stranded_s + o.behind_s = 0
-          and b.job_id is null
-          and o.room_s <= l.longest_s
-          then 'start_up'
+        when o.outcome = 'started' and o.room_s <= l.longest_s then 'start_up'
         else 'unknown'
       end
     ]) as cause,
     unnest([null, null, null, null, o.last_limit]) as name,
     unnest([o.too_few_s, o.scattered_s, o.stranded_s, o.behind_s, o.room_s]) as wait_s
   from open_parts as o
-  left join bounded as b using (method, job_id, attempt)
   left join start_up_limits as l using (method)
 ),
 

@@ -19,34 +19,6 @@ with methods as (
   where not exists (select 1 from vc_quotas)
 ),
 
--- a job is behind others until those that arrived before it, or overtook it, have started
-ordered as (
-  select
-    q.job_id,
-    q.attempt,
-    q.since_at,
-    q.eligible_us,
-    q.until_us,
-    c.wait_class,
-    w.request,
-    r.pool,
-    greatest(
-      max(case when q.cause is distinct from 'limit' then q.until_us end) over (
-        partition by r.pool
-        order by q.eligible_us, q.until_us
-        rows between unbounded preceding and 1 preceding
-      ),
-      lag(case when q.outcome = 'started' then q.until_us end) over (
-        partition by r.pool
-        order by q.until_us, q.eligible_us
-      )
-    ) as behind_until_us
-  from queued_attempts as q
-  inner join job_classes as c using (job_id)
-  inner join wait_classes as w using (wait_class)
-  inner join requests as r using (request)
-),
-
 -- numbered, so that what is sorted by moments need not carry names
 spans as materialized (
   select
@@ -63,8 +35,9 @@ spans as materialized (
       pool,
       eligible_us as since_us,
       until_us,
-      behind_until_us
-    from ordered
+      least(ahead_us, until_us - t.usual_us) as ahead_us
+    from queue_order
+  cross join start_up_times as t
     where until_us > eligible_us
     union all
     select
@@ -77,8 +50,9 @@ spans as materialized (
       o.pool,
       greatest(s.since_us, o.eligible_us) as since_us,
       s.until_us,
-      o.behind_until_us
-    from ordered as o
+      least(o.ahead_us, o.until_us - t.usual_us) as ahead_us
+    from queue_order as o
+    cross join start_up_times as t
     inner join queued_spans as s using (job_id, attempt)
     where s.until_us > o.eligible_us
   ) as eligible_spans
@@ -111,7 +85,7 @@ ends as (
     wait_class,
     request,
     pool,
-    2 * greatest(least(until_us, coalesce(behind_until_us, since_us)), since_us) + 1 as moment,
+    2 * greatest(least(until_us, coalesce(ahead_us, since_us)), since_us) + 1 as moment,
     0 as sign,
     1 as ahead_sign
   from spans
