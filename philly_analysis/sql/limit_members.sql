@@ -4,6 +4,8 @@
 -- account, QOS or user whose jobs the scheduler said to be at a limit of GPUs or jobs.
 --   limit_name  name of the limit; of a limit per user or account, followed by the user or account
 --   scope       what the limit is set on: account, user, qos or partition
+--   owner       account, QOS, user or partition that the limit is set on
+--   resource    resource that the limit is on
 --   job_id      job
 --   weight      amount of the resource that the job takes while it runs
 --   amount      largest amount that running jobs may take together; null: not recorded
@@ -40,6 +42,7 @@ counted as (
       ', ' || case l.per when 'user' then jobs.user when 'account' then jobs.account end, ''
     ) as limit_name,
     l.scope,
+    coalesce(l.user, l.account, l.qos, l.vc) as owner,
     l.resource,
     l.amount,
     jobs.job_id,
@@ -58,6 +61,7 @@ counted as (
   select
     limit_label(s.scope, s.owner, s.owner, s.owner, s.resource) as limit_name,
     s.scope,
+    s.owner,
     s.resource,
     null as amount,
     jobs.job_id,
@@ -77,6 +81,8 @@ counted as (
 select distinct
   limit_name,
   scope,
+  owner,
+  resource,
   job_id,
   case resource
     when 'gpus' then gpus

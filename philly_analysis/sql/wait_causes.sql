@@ -119,7 +119,10 @@ pool_causes as (
 
 methods as (
   select distinct method
-  from wait_parts
+  from vc_quotas
+  union all
+  select 'none' as method
+  where not exists (select 1 from vc_quotas)
 ),
 
 every_part as (
@@ -144,6 +147,21 @@ every_part as (
     h.held_s as wait_s
   from held_causes as h
   cross join methods
+  union all by name
+  -- no server of the pool is known
+  select
+    methods.method,
+    u.job_id,
+    u.attempt,
+    case u.cause when 'pending' then 'unknown' else u.cause end as cause,
+    u.name,
+    u.wait_s
+  from wait_causes_unplaced as u
+  cross join methods
+  anti join job_requests as r
+    on u.job_id = r.job_id
+  anti join held_causes as h
+    on u.job_id = h.job_id and u.attempt = h.attempt and u.cause = h.cause
 )
 
 select
