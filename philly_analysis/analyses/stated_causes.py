@@ -42,7 +42,10 @@ def compute(trace: Trace) -> Result:
     table = table[table["method"] == preferred(table["method"])].drop(columns="method")
     table = table.reset_index(drop=True)
     agrees = pd.Series(
-        [c in _AGREEING.get(s, ()) for s, c in zip(table["stated"], table["computed"], strict=True)],
+        [
+            c in _AGREEING.get(s, ())
+            for s, c in zip(table["stated"], table["computed"], strict=True)
+        ],
         table.index,
         dtype=bool,
     )

@@ -23,14 +23,14 @@ select
   q.outcome,
   max(case when q.cause is distinct from 'limit' then q.until_us end) over (
     partition by w.pool
-    order by q.eligible_us, q.until_us
+    order by q.eligible_us, q.until_us, q.job_id, q.attempt
     rows between unbounded preceding and 1 preceding
   ) as older_us,
   greatest(
     older_us,
     lag(case when q.outcome = 'started' then q.until_us end) over (
       partition by w.pool
-      order by q.until_us, q.eligible_us
+      order by q.until_us, q.eligible_us, q.job_id, q.attempt
     )
   ) as ahead_us
 from queued_attempts as q
