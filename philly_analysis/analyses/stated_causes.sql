@@ -1,10 +1,10 @@
 -- Which causes does this log show while the scheduler stated a reason?
--- One row per method, stated reason and computed cause, of eligible time; the computation uses limits,
--- quotas and placements, and no stated reason of a time.
+-- One row per method, stated reason and computed cause, of eligible time; the computation uses
+-- limits, quotas and placements, and no stated reason of a time.
 --   method      how the quota is known, as in wait_causes
 --   stated      what the stated reason means: held, limit, start_up, priority or resources
---   computed    limit, quota, too_few, fragmented, stranded or behind, as in wait_causes; room: the job
---               had room, and nothing waited before it
+--   computed    limit, quota, too_few, fragmented, stranded or behind, as in wait_causes; room: the
+--               job had room, and nothing waited before it
 --   wait_h      hours
 --   gpu_wait_h  the same hours, times the GPUs waited for
 with parts as (

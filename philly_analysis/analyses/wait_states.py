@@ -1,7 +1,7 @@
 """Divide waiting time by cause, and name the holds and limits behind it.
 
-The rows are those of the relation ``wait_causes``, as are those of the finding on why jobs wait. Traces
-without placements have the causes that the scheduler stated.
+The rows are those of the relation ``wait_causes``, as are those of the finding on why jobs wait.
+Traces without placements have the causes that the scheduler stated.
 """
 
 import pandas as pd
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.completeness import preferred
 from philly_analysis.analyses.shared.exclusions import excluded
-from philly_analysis.analyses.why_waits import CAUSES
+from philly_analysis.analyses.why_waits import CAUSES, named_causes
 from philly_analysis.results import (
     Fact,
     Result,
@@ -34,14 +34,19 @@ def compute(trace: Trace) -> Result:
     """Divide waits by cause, hold and limit."""
     placed = trace.has("wait_states")
     table = trace.answer("wait_states" if placed else "wait_states_unplaced").df()
-    table = table[table["method"] == preferred(table["method"])].drop(columns="method")
+    method = preferred(table["method"])
+    named = named_causes(method)
+    table = table[table["method"] == method].drop(columns="method")
     table = table.reset_index(drop=True)
     total_h, gpu_h = float(table["wait_h"].sum()), float(table["gpu_wait_h"].sum())
     hours = table.groupby("cause")[["wait_h", "gpu_wait_h", "attempts"]].sum()
     causes = [cause for cause in CAUSES if cause in hours.index]
-    facts = [Fact("wait_h", total_h, "hours that attempts waited")]
+    facts = [
+        Fact("quota_method", method, "source of the quotas"),
+        Fact("wait_h", total_h, "hours that attempts waited"),
+    ]
     for cause in causes:
-        row, label = hours.loc[cause], CAUSES[cause].label
+        row, label = hours.loc[cause], named[cause].label
         facts += [
             Fact(f"{cause}_h", float(row["wait_h"]), f"hours waited: {label}"),
             Fact(f"{cause}_pct", 100 * row["wait_h"] / total_h, f"share of all hours: {label}"),
@@ -55,7 +60,7 @@ def compute(trace: Trace) -> Result:
     if total_h > 0:
         ranked = sorted(causes, key=lambda cause: -hours.loc[cause, "wait_h"])
         listed = "; ".join(
-            f"{share(hours.loc[c, 'wait_h'] / total_h)}, {CAUSES[c].meaning}" for c in ranked
+            f"{share(hours.loc[c, 'wait_h'] / total_h)}, {named[c].meaning}" for c in ranked
         )
         sentences = [f"Attempts waited {number(total_h)} hours: {listed}.", _top_names(table)]
     unnamed = bool(table.loc[table["cause"] == "held", "name"].eq("not stated").any())
@@ -94,7 +99,7 @@ def _top_names(table: pd.DataFrame) -> str:
 
 def plot(result: Result) -> Figure:
     """Draw the hours of each cause by gang size, and the holds and limits of most hours."""
-    table = result.table
+    table, named = result.table, named_causes(result.fact("quota_method"))
     fig, [left, right] = figures.canvas(2, width=9.6, height=3.4)
     if table.empty:
         return figures.empty(fig, "no attempt waited for a known time")
@@ -107,8 +112,8 @@ def plot(result: Result) -> Figure:
     figures.bars(
         left,
         [f"{gang}\n{number(float(h))} h" for gang, h in totals.items()],
-        {CAUSES[c].label: list(100 * sums[c][gangs] / totals) for c in shown},
-        colors={CAUSES[c].label: _COLORS[c] for c in shown},
+        {named[c].label: list(100 * sums[c][gangs] / totals) for c in shown},
+        colors={named[c].label: _COLORS[c] for c in shown},
         stacked=True,
         label="{:.0f} %",
     )
@@ -120,7 +125,7 @@ def plot(result: Result) -> Figure:
     figures.hbars(
         right,
         [
-            CAUSES[c].label if n == "(none)" else f"{CAUSES[c].label}: {n}"
+            named[c].label if n == "(none)" else f"{named[c].label}: {n}"
             for n, c in zip(rows["name"], rows["cause"], strict=True)
         ],
         rows["wait_h"],

@@ -64,6 +64,21 @@ class Cause:
 
 
 CAUSES = {cause: Cause(**fields) for cause, fields in texts("why_waits.toml").items()}
+
+
+def named_causes(method: object) -> dict[str, Cause]:
+    """Return the causes, the quota by the method of knowing it: estimated unless given."""
+    if method in ("given", "none"):
+        return CAUSES
+    quota = replace(
+        CAUSES["quota"],
+        label="over quota (estimated)",
+        meaning="the virtual cluster would have exceeded its estimated quota",
+        advice="Compare the estimate with the quotas that are set: no quota is recorded.",
+    )
+    return CAUSES | {"quota": quota}
+
+
 _NOT_ASKED = replace(
     CAUSES["unknown"],
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
@@ -96,6 +111,7 @@ def compute(trace: Trace) -> Result:
     """
     missing = missing_jobs(trace)
     waits, method, caveats = _waits(trace, known=not missing)
+    causes = named_causes(method)
     parts = {c: waits[f"{c}_s"].clip(lower=0) for c in CAUSES if f"{c}_s" in waits}
     weighted = {c: float(waits[f"{c}_gpu_s"].clip(lower=0).sum()) for c in parts}
     wait_s = sum(parts.values(), start=pd.Series(0.0, waits.index))
@@ -116,18 +132,19 @@ def compute(trace: Trace) -> Result:
     }
     long = clustered_share(waits["long"] / waits["waits"], waits["user"], waits["waits"])
     facts = [
+        Fact("quota_method", method, "source of the quotas"),
         Fact("waits", attempts, "attempts with a trusted wait"),
         Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
     for cause, part in shares.items():
-        facts += part.facts(cause, f"share of the waiting time: {CAUSES[cause].meaning}")
+        facts += part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
     gpu_s = sum(weighted.values())
     facts += [
         Fact(
             f"{cause}_gpu_pct",
             100 * seconds / gpu_s if gpu_s else None,
-            f"share of the waiting time weighted by GPUs: {CAUSES[cause].meaning}",
+            f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
         )
         for cause, seconds in weighted.items()
     ]
@@ -147,14 +164,14 @@ def compute(trace: Trace) -> Result:
         waited += f", {share(long.frac)} of them longer than 10 minutes."
         others = f"The causes cannot be determined: {missing}. GPUs of other jobs look free."
     else:
-        waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}."
-        others = _other_causes(shares, main)
+        waited += f": for {share(shares[main].frac)} of that time {causes[main].meaning}."
+        others = _other_causes(shares, main, causes)
     by_gpus = ""
     if gpu_s and asked and not missing:
         heaviest = max(weighted, key=lambda cause: weighted[cause])
         by_gpus = (
             f"Weighted by GPUs, {share(weighted[heaviest] / gpu_s)} of the waiting time has the "
-            f"cause “{CAUSES[heaviest].label}”."
+            f"cause “{causes[heaviest].label}”."
         )
     sums = pd.DataFrame({"n": waits["waits"], "s": wait_s}).groupby(waits["gang"]).sum()
     return Result(
@@ -170,16 +187,14 @@ def compute(trace: Trace) -> Result:
             answer.interval,
             _cost(waits["user"], parts[main], attempts),
             str(trend),
-            _advice(waits, parts[main], CAUSES[main] if asked else _NOT_ASKED, method),
+            _advice(waits, parts[main], causes[main] if asked else _NOT_ASKED),
         ),
     )
 
 
 def _headline(trace: Trace, main: str, method: str) -> tuple[str, str]:
     """Return the label of the largest cause and the noun of its share, with the limit's name."""
-    cause, noun = CAUSES[main], "of waiting time"
-    if main == "quota" and method != "given":
-        return f"{cause.headline} (estimated)", noun
+    cause, noun = named_causes(method)[main], "of waiting time"
     if main not in ("limit", "held"):
         return cause.headline, noun
     states = trace.answer("wait_states" if trace.has("wait_states") else "wait_states_unplaced")
@@ -218,21 +233,18 @@ def _cost(users: pd.Series, wait_s: pd.Series, waits: int) -> str:
     return f"{duration(total_s)} of waiting{by}, {duration(total_s / waits)} per attempt."
 
 
-def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause, method: str) -> str:
+def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     """Return the recommendation for a cause, and the group with most of its waiting time."""
-    advice = cause.advice
-    if cause is CAUSES["quota"] and method != "given":
-        advice = "Compare the estimate with the quotas that are set: no quota is recorded."
     groups = wait_s.groupby(waits[cause.by]).sum()
     if groups.empty:
-        return advice
+        return cause.advice
     most = str(groups.idxmax())
     who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"VC {most} has"}.get(
         cause.by, f"Jobs of user {most} have"
     )
     most_s = float(groups.max())
     part = f"{share(most_s / float(wait_s.sum()))} of this waiting time"
-    return f"{advice} {who} {part}: {duration(most_s)}."
+    return f"{cause.advice} {who} {part}: {duration(most_s)}."
 
 
 def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
@@ -256,10 +268,10 @@ def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
     return waits, "none", [caveat] if known else []
 
 
-def _other_causes(shares: dict[str, Share], main: str) -> str:
+def _other_causes(shares: dict[str, Share], main: str, causes: dict[str, Cause]) -> str:
     others = [cause for cause in shares if cause != main and shares[cause].frac > 0]
     others.sort(key=lambda cause: -shares[cause].frac)
-    parts = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c].meaning}" for c in others)
+    parts = "; ".join(f"{share(shares[c].frac)}, {causes[c].meaning}" for c in others)
     return f"Other causes: {parts}." if parts else ""
 
 
@@ -291,12 +303,13 @@ def plot(result: Result) -> Figure:
     sums = wide.sum(axis=1)
     gangs = figures.ordered(wide.index[sums > 0], GANGS)
     least_s = _LEAST_DRAWN * float(sums.sum())
+    named = named_causes(result.fact("quota_method"))
     causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > least_s]
     figures.stacked_shares(
         ax,
         [f"{gang_label(gang)}\n{duration(sums[gang])}" for gang in gangs],
-        {CAUSES[c].label: wide.loc[gangs, c].tolist() for c in causes},
-        colors={CAUSES[c].label: CAUSES[c].color for c in causes},
+        {named[c].label: wide.loc[gangs, c].tolist() for c in causes},
+        colors={named[c].label: named[c].color for c in causes},
     )
     figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)
     return fig

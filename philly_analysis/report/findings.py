@@ -49,7 +49,8 @@ _NAMES = {
     "The trace": "overview workload_account gpus_in_use clock_offset host_clock_offset",
     "Workload": "run_time run_time_by_group job_status retries arrivals concentration",
     "Queueing": (
-        "queueing_delay delay_causes cause_accuracy out_of_order queueing_delay_by_group "
+        "queueing_delay delay_causes cause_accuracy stated_causes out_of_order "
+        "queueing_delay_by_group "
         "waits_by_day"
     ),
     "Locality and utilisation": (
@@ -106,7 +107,7 @@ SAMPLE_RELATIONS = {
 OF_ALL_JOBS = frozenset(
     {
         *("cause_accuracy", "delay_causes", "gpu_util_dedicated", "host_util", "locality_effect"),
-        *("occupancy", "out_of_order", "wait_states", "why_waits"),
+        *("occupancy", "out_of_order", "stated_causes", "wait_states", "why_waits"),
     }
 )
 """Analyses that need all jobs of the cluster, and so do not run on a subset of a trace."""

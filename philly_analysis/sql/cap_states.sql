@@ -1,7 +1,7 @@
 -- materialized
 -- When did a limit or a quota keep each class from starting, and what did its pool lack meanwhile?
--- One row per class, cap and moment at which the cap began or ceased to bind. A cap binds while a job
--- would have exceeded it, and would have exceeded no limit of an earlier name.
+-- One row per class, cap and moment at which the cap began or ceased to bind. A cap binds while a
+-- job would have exceeded it, and would have exceeded no limit of an earlier name.
 --   wait_class        as in wait_classes
 --   method            as in cap_levels
 --   cap               as in cap_levels
@@ -49,7 +49,13 @@ blocked as (
     on
       caps.wait_class = s.wait_class
       and s.method = 'limit'
-      and (caps.method <> 'limit' or s.cap < caps.cap)
+      and (caps.method <> 'limit' or caps.cap > s.cap)
+),
+
+every_switch as (
+  from switches
+  union all
+  from blocked
 ),
 
 counts as (
@@ -59,7 +65,7 @@ counts as (
     cap,
     moment,
     sum(sum(own_change)) over in_time > 0 and sum(sum(earlier_change)) over in_time = 0 as binds
-  from (from switches union all from blocked) as every_switch
+  from every_switch
   group by wait_class, method, cap, moment
   window in_time as (partition by wait_class, method, cap order by moment)
 ),

@@ -29,6 +29,15 @@ totals_wanted as (
   where machines is not null
 ),
 
+outage_gpus as (
+  select
+    machine_id,
+    from_us,
+    until_us,
+    unnest(range(1, gpus + 1)) as k
+  from server_outages
+),
+
 -- machines that gained (1) or lost (-1) their k-th free GPU
 changes as (
   select
@@ -43,11 +52,10 @@ changes as (
   select
     p.pool,
     unnest([o.from_us, o.until_us]) as moment,
-    k.k,
+    o.k,
     unnest([-1, 1]) as change
-  from server_outages as o
+  from outage_gpus as o
   inner join pool_machines as p using (machine_id)
-  cross join lateral (select unnest(range(1, o.gpus + 1)) as k) as k
 ),
 
 totals as (

@@ -3,8 +3,8 @@
 --   job_id   job
 --   attempt  which attempt, from 1
 --   cause    held; limit: a limit kept the job from being eligible
---   name     what held the job: dependency, begin time, hold, reservation, requeue (the scheduler's own
---            delay after an attempt) or not stated; or the limit, such as Array
+--   name     what held the job: dependency, begin time, hold, reservation, requeue (the scheduler's
+--            own delay after an attempt) or not stated; or the limit, such as Array
 --   held_s   seconds
 with spans as (
   select

@@ -5,7 +5,7 @@
 with job_limits as (
   select
     job_id,
-    list({'name': limit_name, 'weight': weight} order by limit_name) as limits
+    list(struct_pack(name := limit_name, weight := weight) order by limit_name) as limits
   from limit_members
   group by job_id
 )

@@ -1,10 +1,10 @@
 -- materialized
 -- Which jobs count against which limit?
--- One row per limit and job. Limits are those recorded; without a record, a limit is assumed for each
--- account, QOS or user whose jobs the scheduler said to be at a limit of GPUs or jobs.
+-- One row per limit and job. Limits are those recorded; without a record, a limit is assumed for
+-- each account, QOS or user whose jobs the scheduler said to be at a limit of GPUs or jobs.
 --   limit_name  name of the limit; of a limit per user or account, followed by the user or account
---   scope       what the limit is set on: account, user, qos or partition
---   owner       account, QOS, user or partition that the limit is set on
+--   scope       whose use the limit counts: account, user, qos or partition
+--   owner       name of that account, QOS, user or partition
 --   resource    resource that the limit is on
 --   job_id      job
 --   weight      amount of the resource that the job takes while it runs
@@ -41,8 +41,12 @@ counted as (
     l.name || coalesce(
       ', ' || case l.per when 'user' then jobs.user when 'account' then jobs.account end, ''
     ) as limit_name,
-    l.scope,
-    coalesce(l.user, l.account, l.qos, l.vc) as owner,
+    coalesce(l.per, l.scope) as scope,
+    case l.per
+      when 'user' then jobs.user
+      when 'account' then jobs.account
+      else coalesce(l.user, l.account, l.qos, l.vc)
+    end as owner,
     l.resource,
     l.amount,
     jobs.job_id,

@@ -11,8 +11,8 @@
 --   no_room     as in shortages
 --   no_room_us  as in shortages
 --   blocked_us  microseconds before the moment during which a job of the pool waited for room
---   queued_us   microseconds before the moment during which the pool had room for the request, and a
---               job of the pool waited for room
+--   queued_us   microseconds before the moment during which the pool had room for the request, and
+--               a job of the pool waited for room
 with readings as (
   select
     s.*,

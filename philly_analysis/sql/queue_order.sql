@@ -9,9 +9,10 @@
 --   eligible_us  as in queued_attempts
 --   until_us     as in queued_attempts
 --   outcome      as in queued_attempts
---   older_us     end of the last wait of attempts that were eligible before; null: none. Attempts at a
---                limit when they started do not count
---   ahead_us     later one of older_us and the last start before until_us, which overtook the attempt
+--   older_us     end of the last wait of attempts that were eligible before; null: none. Attempts
+--                at a limit when they started do not count
+--   ahead_us     later one of older_us and the last start before until_us, which overtook the
+--                attempt
 select
   q.job_id,
   q.attempt,

@@ -17,6 +17,6 @@ select
   least(epoch_us(s.until_at), q.until_us) as until_us
 from queued_attempts as q
 inner join given_queue_states as s
-  on q.job_id = s.job_id and s.since_at < q.until_at and s.until_at > q.since_at
+  on q.job_id = s.job_id and q.until_at > s.since_at and q.since_at < s.until_at
 inner join stated_reasons as r
   on s.reason = r.reason

@@ -19,6 +19,13 @@ with needs as (
   from job_needs
 ),
 
+sizes as (
+  select distinct
+    pool,
+    ceil(gpus / machines) as gpus
+  from needs
+),
+
 least_free as (
   select
     p.pool,
@@ -27,7 +34,7 @@ least_free as (
     min(s.free_mem_gb) as mem_gb
   from server_states as s
   inner join pool_machines as p using (machine_id)
-  inner join (select distinct pool, ceil(gpus / machines) as gpus from needs) as sizes
+  inner join sizes
     on p.pool = sizes.pool and s.free_gpus >= sizes.gpus
   group by all
 ),

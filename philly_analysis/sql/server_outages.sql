@@ -1,6 +1,6 @@
 -- When was a server out of service after it failed?
--- One row per server and moment at which an attempt ended by a failure of a server, and no attempt held
--- a GPU of the server any more.
+-- One row per server and moment at which an attempt ended by a failure of a server, and no attempt
+-- held a GPU of the server any more.
 --   machine_id  server
 --   gpus        GPUs of the server
 --   from_us     moment of the failure, as in machine_use

@@ -3,16 +3,23 @@
 -- room, and nothing waited ahead: then nothing but the start-up of the job is known to take time.
 --   method     as in wait_parts
 --   waits      number of such waits
---   longest_s  upper fence of the logarithms of their seconds (Tukey 1977): above the third quartile
---              by 1.5 times the distance of the quartiles, but at most an hour. Of log-normal times,
---              0.35 % are longer
-with open_waits as (
+--   longest_s  upper fence of the logarithms of their seconds (Tukey 1977): above the third
+--              quartile by 1.5 times the distance of the quartiles, but at most an hour. Of
+--              log-normal times, 0.35 % are longer
+with started as (
+  select
+    job_id,
+    attempt
+  from queued_attempts
+  where outcome = 'started'
+),
+
+open_waits as (
   select
     method,
     sum(room_s) as room_s
   from wait_parts
-  semi join (select job_id, attempt from queued_attempts where outcome = 'started') as started
-    using (job_id, attempt)
+  semi join started using (job_id, attempt)
   group by method, job_id, attempt
   having
     room_s > 0

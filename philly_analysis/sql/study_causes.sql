@@ -12,7 +12,8 @@
 --   fragmentation_s  seconds of the causes too_few and fragmented
 --   full_s           seconds of the cause too_few
 --   start_up_s       seconds of the cause start_up
---   unknown_s        seconds of the causes stranded, behind and unknown, which the study does not have
+--   unknown_s        seconds of the causes stranded, behind and unknown, which the study does not
+--                    have
 --   cause            none: it did not wait; unknown: for more than half of the wait; otherwise the
 --                    longest of held, fair_share, fragmentation and start_up
 with methods as (

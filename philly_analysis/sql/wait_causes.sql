@@ -1,15 +1,16 @@
 -- Why did each attempt wait?
--- One row per method of knowing the quota, attempt, cause and name; the seconds of an attempt add up
--- to its wait.
+-- One row per method of knowing the quota, attempt, cause and name; the seconds of an attempt add
+-- up to its wait.
 --   method   as in vc_quotas; none: no quota is known and none can be estimated
 --   job_id   job
 --   attempt  which attempt, from 1
---   cause    the first that applies: held: not eligible; limit: at a limit that an administrator set;
---            quota: the virtual cluster would have exceeded its quota; too_few: the pool had fewer
---            GPUs free than the gang; fragmented: enough GPUs were free, but not on the servers that
---            the job asks for; stranded: those GPUs were free, but not the CPUs or memory beside them;
---            behind: there was room, and a job of higher order waited; start_up: nothing waited ahead,
---            and these seconds are no more than start_up_limits; unknown: the log does not explain it
+--   cause    the first that applies: held: not eligible; limit: at a limit that an administrator
+--            set; quota: the virtual cluster would have exceeded its quota; too_few: the pool had
+--            fewer GPUs free than the gang; fragmented: enough GPUs were free, but not on the
+--            servers that the job asks for; stranded: those GPUs were free, but not the CPUs or
+--            memory beside them; behind: there was room, and a job of higher order waited;
+--            start_up: nothing waited ahead, and these seconds are no more than start_up_limits;
+--            unknown: the log does not explain it
 --   name     what held the job, as in held_causes; or name of the limit; null: another cause
 --   wait_s   seconds that passed for this cause
 with queued as (
@@ -29,6 +30,17 @@ with queued as (
   inner join jobs using (job_id)
   left join stated_reasons as last_reason
     on q.reason = last_reason.reason
+),
+
+-- the recorded limit that a stated reason means
+stated_limits as (
+  select
+    job_id,
+    scope,
+    resource,
+    min(limit_name) as limit_name
+  from limit_members
+  group by job_id, scope, resource
 ),
 
 quota_evidence as (
@@ -63,12 +75,16 @@ bound as (
       when bound_cause = 'held' then stated.kind
       when bound_cause = 'limit' and p.cap <> 'quota' then p.cap
       when bound_cause = 'limit'
-        then limit_label(stated.kind, q.account, q.qos, q.user, stated.resource)
+        then coalesce(
+          l.limit_name, limit_label(stated.kind, q.account, q.qos, q.user, stated.resource)
+        )
     end as name
   from wait_parts as p
   inner join queued as q using (job_id, attempt)
   left join stated_reasons as stated
     on p.reason = stated.reason
+  left join stated_limits as l
+    on p.job_id = l.job_id and stated.kind = l.scope and stated.resource = l.resource
   left join quota_evidence as e
     on p.method = e.method and q.vc is not distinct from e.vc
 ),

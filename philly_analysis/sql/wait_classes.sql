@@ -4,11 +4,12 @@
 --   wait_class  number of the class, from 1
 --   request     as in requests
 --   vc          virtual cluster
---   limits      names of the limits in order, each with the amount that a job takes of it; null: none
+--   limits      names of the limits in order, each with the amount that a job takes of it; null:
+--               none
 with job_limits as (
   select
     job_id,
-    list({'name': limit_name, 'weight': weight} order by limit_name) as limits
+    list(struct_pack(name := limit_name, weight := weight) order by limit_name) as limits
   from limit_members
   group by job_id
 ),

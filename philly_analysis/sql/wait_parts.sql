@@ -1,5 +1,6 @@
 -- materialized
--- Which cap and which state of the pool kept each attempt waiting, and what did the scheduler state?
+-- Which cap and which state of the pool kept each attempt waiting, and what did the scheduler
+-- state?
 -- One row per method of knowing the quota, attempt, stated reason and cap, of eligible time.
 --   method       as in vc_quotas; none: no quota is known and none can be estimated
 --   job_id       job
@@ -7,7 +8,8 @@
 --   reason       reason that the scheduler stated meanwhile; null: none
 --   cap          limit or quota that bound, as in cap_states; null: none
 --   too_few_s    seconds in which the pool had fewer GPUs free than the gang
---   scattered_s  seconds in which enough GPUs were free, but not on the servers that the job asks for
+--   scattered_s  seconds in which enough GPUs were free, but not on the servers that the job asks
+--                for
 --   stranded_s   seconds in which those GPUs were free, but not the CPUs or memory beside them
 --   behind_s     seconds with room, in which a job of higher order waited for room
 --   room_s       seconds with room, in which no job of higher order waited for room

@@ -1,26 +1,27 @@
 -- Why does a job wait, by the reason that Slurm states?
 -- One row per pattern of reasons; where several patterns fit, the first counts. From Slurm's list
--- "Job Reason Codes" (https://slurm.schedmd.com/job_reason_codes.html), and the names in its library.
+-- "Job Reason Codes" (https://slurm.schedmd.com/job_reason_codes.html), and the names in its
+-- library.
 --   place    order of the pattern, from 1
 --   pattern  regular expression that a whole reason fits
---   cause    held: the job is not to start yet; limit: a limit that an administrator set;
---            start_up: the scheduler prepares the start; pending: for its turn, or for servers
+--   cause    held: the job is not to start yet; limit: a limit that an administrator set; start_up:
+--            the scheduler prepares the start; pending: for its turn, or for servers
 --   kind     what holds the job (dependency, begin time, hold, reservation), whose limit it is
---            (account, qos, user, partition, array, licence), or request: the job asks for more than
---            it may
+--            (account, qos, user, partition, array, licence), or request: the job asks for more
+--            than it may
 --   meaning  why the job waits
 with listed (place, pattern, cause, kind, meaning) as (
   values
   (1, 'Dependency|DependencyNeverSatisfied', 'held', 'dependency', 'another job must end first'),
   (2, 'BeginTime|FedJobLock', 'held', 'begin time', 'the job is not to begin yet'),
   (3, 'JobHeld(User|Admin)|JobHoldMaxRequeue', 'held', 'hold', 'a user or administrator holds it'),
-  (4, 'launch.failed.requeued.held', 'held', 'hold', 'the job did not start, and is held'),
+  (4, '(launch|job).*held.*|RequeueExitHold', 'held', 'hold', 'requeued, and is held'),
   (5, 'Reservation(Deleted)?', 'held', 'reservation', 'the reservation of the job is not active'),
-  (6, 'JobArrayTaskLimit', 'limit', 'array', 'as many tasks of the array run as it allows'),
-  (7, '(Assoc|QOS)Max[A-Za-z]*Per(Job|Node)(Limit)?', 'limit', 'request', 'more than a job may ask'),
+  (6, 'JobArrayTaskLimit', 'limit', 'array', 'as many tasks run as the array allows'),
+  (7, '(Assoc|QOS)Max[A-Za-z]*Per(Job|Node)(Limit)?', 'limit', 'request', 'more than a job may'),
   (8, 'QOSMin[A-Za-z]*', 'limit', 'request', 'less than a job of the QOS must ask for'),
   (9, 'QOS(NotAllowed|TimeLimit|ResourceLimit)', 'limit', 'request', 'the QOS does not allow it'),
-  (10, 'AssociationTimeLimit', 'limit', 'request', 'more time than the association may ask for'),
+  (10, 'AssociationTimeLimit', 'limit', 'request', 'more time than the association may'),
   (11, 'Invalid(Account|QOS)|AccountNotAllowed', 'limit', 'request', 'account or QOS not valid'),
   (12, 'Partition(Node|Time)Limit|PartitionConfig', 'limit', 'request', 'the partition forbids it'),
   (13, 'BadConstraints|MaxMemPerLimit', 'limit', 'request', 'no server is as the job asks'),
