@@ -1,6 +1,7 @@
 -- materialized
 -- Which attempts of known gang waited from a known and trusted moment, and until when?
--- One row per attempt of the jobs in gpu_jobs: until it started, was given up, or the log ended.
+-- One row per attempt of the jobs in gpu_jobs: until it started; also until it was given up, or the
+-- log ended, where the log has times at which jobs became eligible.
 --   job_id       job
 --   attempt      which attempt, from 1
 --   account      account
@@ -18,7 +19,12 @@
 --   until_us     until_at: microseconds since 1970
 --   reason       reason that the scheduler stated last; null: none
 --   cause        cause that the last reason means, as in wait_reasons
-with waiting as (
+with recorded as (
+  select count(eligible_at) > 0 as eligible_times
+  from jobs
+),
+
+waiting as (
   select
     a.job_id,
     a.attempt,
@@ -56,10 +62,11 @@ timed as (
       else greatest(since_us, least(coalesce(epoch_us(w.eligible_at), since_us), until_us))
     end as eligible_us
   from waiting as w
+  cross join recorded
   left join stated_reasons as s using (reason)
-  -- an attempt without a start that is known to have run did not wait all the time
+  -- an attempt without a start may have run where the log has no times of eligibility
   where
-    (w.started_at is not null or w.run_s is null)
+    (w.started_at is not null or (w.run_s is null and recorded.eligible_times))
     and w.until_at >= w.since_at
     and w.flag is null
     and w.gpus is not null

@@ -31,6 +31,7 @@ select
   kind,
   case
     when cause <> 'limit' or kind in ('request', 'array', 'licence') then null
+    when regexp_matches(reason, '(?i)minutes|submit|wall|billing') then null
     when reason ilike '%gres%' or reason ilike '%gpu%' then 'gpus'
     when reason ilike '%jobs%' then 'jobs'
     when reason ilike '%cpu%' then 'cpus'

@@ -53,6 +53,7 @@ def stated_reasons(t: Rows) -> Out:
 
 def queued_attempts(t: Rows) -> Out:
     jobs, made = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t)
+    assert any(j.eligible_at for j in t.jobs)  # else only attempts that started count
     for job, mine in made.items():
         if not (j := jobs.get(job)):
             continue
