@@ -84,7 +84,7 @@ def _pct(table: pd.DataFrame, agrees: pd.Series) -> float | None:
 def _largest_difference(table: pd.DataFrame, total_h: float) -> str:
     if table.empty:
         return ""
-    row = table.loc[table["wait_h"].idxmax()]
+    row = table.sort_values("wait_h").iloc[-1]
     return (
         f"Largest difference: {share(row['wait_h'] / total_h)} of the time, stated as "
         f"“{_STATED[row['stated']]}” and computed as “{_LABELS[row['computed']]}”."

@@ -1,17 +1,19 @@
 """Compare causes of waits with the truth of schedulers that are written apart from the package."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from philly_analysis import ingest
 from philly_analysis.analyses import why_waits
 from philly_analysis.trace.trace import Trace
+from tests.support.facts import number
 from tests.truth.schedulers import Scenario, simulate
 
 LOADS = (0.7, 0.85, 0.95)
 
-SCENARIOS = {
+SCENARIOS: dict[str, dict[str, Any]] = {
     "FIFO": {"policy": "first_fit"},
     "EASY": {"policy": "easy"},
     "strict FIFO": {"policy": "strict"},
@@ -37,11 +39,11 @@ def found_shares(folder: Path) -> dict[str, float]:
     ingest("slurm", folder, folder.parent / "trace")
     with Trace(folder.parent / "trace") as trace:
         result = why_waits.compute(trace)
-    shares = {cause: result.fact(f"{cause}_pct") for cause in why_waits.CAUSES
-              if any(f.name == f"{cause}_pct" for f in result.facts)}  # fmt: skip
-    assert sum(map(float, shares.values())) == pytest.approx(100)
+    names = {f.name for f in result.facts}
+    shares = {c: number(result, f"{c}_pct") for c in why_waits.CAUSES if f"{c}_pct" in names}
+    assert sum(shares.values()) == pytest.approx(100)
     assert result.fact("quota_method") == "none" or not shares["quota"]
-    return {cause: float(pct) for cause, pct in shares.items()}
+    return shares
 
 
 @pytest.mark.parametrize(
