@@ -105,7 +105,7 @@ def queue_order(t: Rows) -> Out:
                q.until_us, q.outcome, older, ahead)  # fmt: skip
 
 
-def room_clock(t: Rows) -> Callable[[str, int, int], list[bool]]:
+def room_clock(t: Rows) -> Callable[[int, int], tuple[bool, bool, bool]]:
     """Whether the pool has too few GPUs free for a request, no fit, and waits for room."""
     free = {
         k: level_at(rows, "free_gpus")
@@ -194,7 +194,7 @@ def label(t: Rows, q: Row) -> str | None:
     """Name of the limit that was the last reason of an attempt."""
     cause, kind, resource = STATED.get(q.reason, (None, "", None))
     qos = {j.job_id: j.qos for j in t.jobs}[q.job_id] if kind == "qos" else None
-    words = (kind.capitalize(), qos, resource) if cause == "limit" else ()
+    words = (str(kind).capitalize(), qos, resource) if cause == "limit" else ()
     return " ".join(filter(None, words)) or None
 
 
