@@ -1,3 +1,4 @@
+-- materialized
 -- Which request does each job make?
 -- One row per job that asks for GPUs of a pool with servers.
 --   job_id   job

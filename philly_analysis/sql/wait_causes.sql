@@ -1,3 +1,4 @@
+-- materialized
 -- Why did each attempt wait?
 -- One row per method of knowing the quota, attempt, cause and name; the seconds of an attempt add
 -- up to its wait.
