@@ -49,9 +49,9 @@ $(VENV)/.dev: $(VENV)/.run
 
 INGEST := philly_analysis/trace/schema.py philly_analysis/trace/tables.toml $(wildcard philly_analysis/ingest/*.* philly_analysis/ingest/*/*.* philly_analysis/failures/*.* philly_analysis/failures/signatures/*)
 
-data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample-output/*) $(INGEST) | $(VENV)/.run
+data/traces/sample/manifest.json: $(wildcard data/sample/* data/sample/failed-output/*) $(INGEST) | $(VENV)/.run
 	@echo "== ingesting the bundled sample (synthetic)"
-	@$(BIN)/philly ingest philly data/sample data/traces/sample --quotas data/sample/quotas.csv --failures data/sample-output --force
+	@$(BIN)/philly ingest philly data/sample data/traces/sample --quotas data/sample/quotas.csv --failures data/sample/failed-output --force
 
 ifneq ($(ATLAS),)
 reports: $(VENV)/.run
@@ -85,9 +85,8 @@ reports: $(VENV)/.run
 endif
 
 sample: $(VENV)/.run ## generate the synthetic sample again from the shipped models
-	rm -rf data/sample
-	$(BIN)/python data/generate.py data/sample --gzip
-	$(BIN)/python data/failure_output.py data/sample data/sample-output/failures.jsonl.gz
+	$(BIN)/python -m data.sample.generator.archive data/sample --gzip
+	$(BIN)/python -m data.sample.generator.failure_output data/sample data/sample/failed-output/failures.jsonl.gz
 
 notebooks: $(VENV)/.dev data/traces/sample/manifest.json ## run every notebook and store its output
 	@$(BIN)/python notebooks/make.py

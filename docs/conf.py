@@ -17,12 +17,10 @@ from sphinx.writers.html5 import HTML5Translator
 
 HERE = Path(__file__).parent
 SAMPLE = HERE.parent / "data" / "traces" / "sample"
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path.insert(0, str(HERE.parent))
 
-import execution  # noqa: E402 - beside this file
-import generated  # noqa: E402
-
-import philly_analysis  # noqa: E402
+import philly_analysis  # noqa: E402 - the checkout's, which the path above finds
+from docs import execution, generated  # noqa: E402
 
 generated.write(HERE / "made", trace=SAMPLE)
 

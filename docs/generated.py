@@ -7,21 +7,19 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import architecture
-import measured
 import pandas as pd
-import pictures
 
 import philly_analysis
+from docs import architecture, measured, pictures
 from philly_analysis import Trace, formats, models, policies, sources, tables
 from philly_analysis.atlas.catalogue import CLAIMS
 from philly_analysis.report.computing import compute, draw_svg
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, lacking
 from philly_analysis.results import Result
 from philly_analysis.simulator.policies import POLICIES
-from philly_analysis.study.published_numbers import numbers
+from philly_analysis.study import numbers
+from philly_analysis.trace import TABLES
 from philly_analysis.trace.relations import relations
-from philly_analysis.trace.schema import TABLES
 
 _ADDED = (
     "The sample lacks eligible times, time limits and summaries of attempts. For this page they "
@@ -64,8 +62,8 @@ def write(folder: Path, trace: Path) -> None:
         for name in ANALYSES:
             result = None if lacking(sample, name) else compute(sample, name)
             if result is None and not lacking(limited, name):
-                found = compute(limited, name)
-                result = replace(found, synthetic=True, caveats=(*found.caveats, _ADDED))
+                computed = compute(limited, name)
+                result = replace(computed, synthetic=True, caveats=(*computed.caveats, _ADDED))
             if result is not None and (svg := draw_svg(result)[1]):
                 (folder / "findings" / f"{name}.svg").write_text(svg, "utf-8")
                 drawn.add(name)

@@ -103,6 +103,22 @@ def switch() -> Figure:
     return fig
 
 
+def stated_reasons() -> Figure:
+    """Draw the shares of waiting time by the reason that Slurm states, coloured by cause."""
+    table = pd.read_csv(FOLDER / "slurm-lab.csv", keep_default_na=False)
+    table = table[table["% of waiting time"] >= 0.5]  # a smaller bar cannot be seen
+    fig, [ax] = figures.canvas(width=8, height=4.2)
+    for (cause, rows), color in zip(
+        table.groupby("cause", sort=False), figures.CYCLE, strict=False
+    ):
+        ax.barh(rows.index, rows["% of waiting time"], color=color, label=str(cause))
+    ax.set_yticks(range(len(table)), list(table["reason in squeue"]), fontsize=8)
+    ax.invert_yaxis()
+    figures.percent_axis(ax, "waiting time", axis="x")
+    figures.legend(ax, loc="lower right")
+    return fig
+
+
 def costs() -> Iterator[str]:
     """Yield tables in Markdown of the last full-size runs in the benchmark's history."""
     history = pd.read_csv(HISTORY, dtype={"commit": str})

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import measured
 import numpy as np
 import pandas as pd
-import statistics_pictures
 from matplotlib.figure import Figure
 from PIL import Image
 
+from docs import measured, statistics_pictures
 from philly_analysis import Trace, advise, analyze, compare, load_model, simulate, sweep
 from philly_analysis.atlas import evaluate, shipped_answers
 from philly_analysis.atlas.overview import PHONE
@@ -50,6 +49,7 @@ CAPTIONS = {
     "coverage": ("Coverage of 90 % intervals for the next window", "checks/variation"),
     "switch": ("Predicted and realised gains of backfilling", "checks/advice"),
     "conclusions": ("Published gains on the jobs of other clusters", "checks/conclusions"),
+    "stated_reasons": ("Reasons of waiting that Slurm states", "checks/slurm-lab"),
     "costs": ("Costs of the benchmark, by commit", "cost"),
 }
 """Caption of each picture, and the page that it belongs to."""
@@ -65,7 +65,7 @@ def write(folder: Path, sample: Trace) -> None:
     """
     model = load_model("philly")
     month = model.sample(1_000, gpus=GPUS, offered=0.8, seed=1)
-    runs = {policy: simulate(month, policy, gpus=GPUS) for policy in _POLICIES}
+    runs = {policy: simulate(month, policy, cluster=GPUS) for policy in _POLICIES}
     drawn: dict[str, Callable[[], Figure]] = {
         "trace": sample.plot,
         "gantt": lambda: sample.gantt(by="vc"),
@@ -76,7 +76,7 @@ def write(folder: Path, sample: Trace) -> None:
         "run_time": model.duration(gpus=8).plot,
         "comparison": compare(runs).plot,
         "sweep": sweep(
-            model, list(_POLICIES), gpus=GPUS, loads=[0.8, 1.0], seeds=3, jobs=1_000
+            model, list(_POLICIES), cluster=GPUS, loads=[0.8, 1.0], seeds=range(3), jobs=1_000
         ).plot,
         "advice": advise(sample).plot,
         "causes": statistics_pictures.causes,
@@ -90,6 +90,7 @@ def write(folder: Path, sample: Trace) -> None:
         "coverage": measured.coverage,
         "conclusions": measured.conclusions,
         "switch": measured.switch,
+        "stated_reasons": measured.stated_reasons,
     }
     for name, draw in drawn.items():
         (folder / f"{name}.svg").write_text(figures.svg(draw()), "utf-8")

@@ -50,11 +50,11 @@ def clusters(repetitions: int = 60) -> Figure:
             sizes = rng.geometric(1 / 50, 40).clip(max=200)
             user = np.repeat(np.arange(40), sizes)
             failed = rng.random(user.size) < rng.beta(0.6, 1.4, 40)[user]
-            found = clustered_share(failed, user if grouped else None)
-            right = found.low <= 0.3 <= found.high
+            share = clustered_share(failed, user if grouped else None)
+            right = share.low <= 0.3 <= share.high
             hits += right
             color = figures.MUTED if right else figures.CYCLE[4]
-            ax.plot([at, at], [100 * found.low, 100 * found.high], color=color, lw=1.4)
+            ax.plot([at, at], [100 * share.low, 100 * share.high], color=color, lw=1.4)
         ax.axhline(30, color=figures.INK, lw=0.9)
         figures.title(ax, f"{title}: {hits} of {repetitions} contain the truth")
         ax.set_xlabel("repetition")
@@ -102,10 +102,10 @@ def rates(months: float = 100) -> Figure:
     """Draw the exact interval of a failure rate against the number of failures in these months."""
     fig, [ax] = figures.canvas(width=6.5, height=3)
     for events in range(13):
-        found = Rate(events, months)
-        ax.plot([events, events], found.interval, color=figures.MUTED, lw=3)
+        rate = Rate(events, months)
+        ax.plot([events, events], rate.interval, color=figures.MUTED, lw=3)
         if events:
-            ax.plot(events, found.per_unit, "o", color=figures.ACCENT, ms=5)
+            ax.plot(events, rate.per_unit, "o", color=figures.ACCENT, ms=5)
     ax.set(xlabel="failures", ylabel="failures per server month")
     ax.set_ylim(bottom=0)
     return fig

@@ -31,7 +31,7 @@ sns.pointplot(waits, x="gpus", y="hours", hue="policy", seed=1)
 # load, and compares in pairs.
 
 # %%
-sweep("philly", ["fifo", "easy", "srtf"], loads=[0.7, 0.9], seeds=4, jobs=800, gpus=64)
+sweep("philly", ["fifo", "easy", "srtf"], loads=[0.7, 0.9], seeds=range(4), jobs=800, cluster=64)
 
 # %% [markdown]
 # ## A policy of your own
@@ -52,7 +52,8 @@ class SmallestFirst(Policy):
 
     def decide(self, view: View) -> Decision:
         plan = view.plan()
-        plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
+        for job in plan.offers():
+            plan.assign(job, pack(plan.cluster, job.gpus))
         return plan.decision
 
 

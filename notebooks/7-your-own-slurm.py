@@ -7,12 +7,13 @@
 # %%
 from pathlib import Path
 
-from philly_analysis import analyze, ingest, report, simulate, slurm_command
+from philly_analysis import analyze, ingest, report, sample, simulate, slurm_command
 
 print(slurm_command(since="2026-01-01"))
 
 # %%
-drawn = simulate("philly", "philly", jobs=3_000, gpus=128, load=0.6, seed=7)
+work = sample("philly", jobs=3_000, gpus=128, seed=7).with_load(0.6, 128)
+drawn = simulate(work, "philly", cluster=128, seed=7)
 logs = Path("my-cluster")
 logs.mkdir(exist_ok=True)
 drawn.sql("""

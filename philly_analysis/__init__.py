@@ -10,7 +10,7 @@ Each verb of the command line is a function of the same name here.
 >>> analyze(trace, "queueing_delay").facts.waits
 300
 >>> model = fit(trace)
->>> simulate(model.sample(100, seed=1), "srtf", gpus=64).name
+>>> simulate(model.sample(100, seed=1), "srtf", cluster=64).name
 'philly-sample-fifo-sample-srtf'
 """
 

@@ -105,7 +105,7 @@ WORKS: dict[str, Callable[[Any], object]] = {
     "philly.sample('philly', jobs=20)": lambda v: len(v) == v.jobs.shape[0] == 20,
     "philly.fit(path, family='empirical').gang_size.pmf(1)": lambda v: 0 <= v <= 1,
     "philly.simulate(path, 'fifo', out / 'what-if')": lambda v: v.waits.shape[0],
-    "philly.simulate(jobs, 'fifo', out / 'frames-if', gpus=64)": lambda v: v.waits.shape[0],
+    "philly.simulate(jobs, 'fifo', out / 'frames-if', cluster=64)": lambda v: v.waits.shape[0],
     "philly.export(trace, 'swf', out / 'jobs.swf')": lambda v: v.path == Path(v.file) and str(v),
 }
 

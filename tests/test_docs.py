@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import philly_analysis
+from docs import architecture, pictures
 from philly_analysis.report import ANALYSES
 from philly_analysis.trace.relations import relations
 from tests.support.command_line import output_of
 from tests.support.repository import DOCS, PAGES, ROOT
-from tests.support.scripts import architecture, pictures
 
 SAMPLE = ROOT / "data" / "traces" / "sample" / "manifest.json"
 EXECUTED = {"tutorial", "own-analysis"}
@@ -86,10 +86,10 @@ def test_the_picture_shows_each_package_and_its_noun() -> None:
     assert listed | architecture.NOUNS.keys() <= texts
     assert {by for _, by, _ in architecture.FLOWS} | set(architecture.NOUNS.values()) <= listed
     for noun, package in architecture.NOUNS.items():
-        exported = vars(importlib.import_module(f"philly_analysis.{package}"))
-        assert any(
-            name.endswith(noun) for name, value in exported.items() if isinstance(value, type)
-        )
+        module = importlib.import_module(f"philly_analysis.{package}")
+        names = {*vars(module), *getattr(module, "_MODULES", ())}
+        classes = {name for name in names if isinstance(getattr(module, name), type)}
+        assert any(name.endswith(noun) for name in classes)
 
 
 def test_the_tree_of_the_documentation_is_that_of_the_package() -> None:

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy import stats
 
+from docs import execution, measured, statistics_pictures
 from tests.bench.history import HISTORY
 from tests.support.repository import DOCS
-from tests.support.scripts import execution, measured, statistics_pictures
 
 
 @pytest.fixture

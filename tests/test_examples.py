@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save(folder / "model.json")
     jobs = model.sample(300, days=3, seed=1)
     for name, policy in {"my-trace": "fifo", "what-if": "srtf"}.items():
-        philly_analysis.simulate(jobs, policy, folder / name, gpus=64).close()
+        philly_analysis.simulate(jobs, policy, folder / name, cluster=64).close()
     (folder / "job.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n")
     (folder / "sacct.txt").write_text(SACCT)
     return folder

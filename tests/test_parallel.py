@@ -237,7 +237,7 @@ def test_a_sweep_is_the_same_though_a_worker_is_killed(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def swept(name: str, **where: Any) -> dict[str, bytes]:
-        asked: dict[str, Any] = {"loads": [0.9], "seeds": 3, "jobs": 60, "gpus": 64}
+        asked: dict[str, Any] = {"loads": [0.9], "seeds": range(3), "jobs": 60, "cluster": 64}
         sweep(["literature"], ["fifo", "sjf"], tmp_path / name, **asked, **where)
         return contents(tmp_path / name, "*.csv") | contents(tmp_path / name, "runs/*.json")
 

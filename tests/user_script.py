@@ -21,7 +21,7 @@ model.duration().plot(ax=middle)
 months = [model.sample(days=28, seed=seed) for seed in range(5)]
 print(f"{min(map(len, months))} to {max(map(len, months))} jobs a month")
 
-runs = {policy: simulate(months[0], policy, gpus=128) for policy in ("fifo", "srtf")}
+runs = {policy: simulate(months[0], policy, cluster=128) for policy in ("fifo", "srtf")}
 waits = pd.concat(run.waits.df().assign(policy=policy) for policy, run in runs.items())
 waits["wait_min"] = waits["wait_s"] / 60
 sns.pointplot(waits, x="gpus", y="wait_min", hue="policy", seed=1, ax=right)

@@ -48,11 +48,11 @@ model.sample("1000")  # type: ignore[call-overload]
 
 with ProcessPoolExecutor() as executor:
     assert_type(philly.simulate(months, "srtf", executor=executor), Result)
-run = philly.simulate(model, "srtf", jobs=200, gpus=64)
+run = philly.simulate(trace, "srtf", cluster=64)
 assert_type(run, Trace)
 assert_type(run.save("kept"), Path)
 philly.simulate(trace, "srtf", n_gpus=64)  # type: ignore[call-overload]
-assert_type(philly.sweep(model, ["fifo", "srtf"], gpus=64), Result)
+assert_type(philly.sweep(model, ["fifo", "srtf"], cluster=64), Result)
 assert_type(philly.compare({"recorded": trace, "srtf": run}), Result)
 
 
@@ -70,7 +70,8 @@ class SmallestFirst(Policy):
     def decide(self, view: View) -> Decision:
         """Offer free servers to the queue."""
         plan = view.plan()
-        plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
+        for job in plan.offers():
+            plan.assign(job, pack(plan.cluster, job.gpus))
         return plan.decision
 
 

@@ -30,7 +30,11 @@ def compute(trace: Trace) -> Result:
     facts = (
         Fact("hours", bursts.hours, "hours from the first to the last submission"),
         Fact("gap_cv", bursts.gap_cv, "interarrival coefficient of variation (Poisson: 1)"),
-        Fact("zero_gap_pct", bursts.zero_gap_pct, "arrivals in the same second as the one before"),
+        Fact(
+            "zero_gap_pct",
+            bursts.zero_gap_pct,
+            "arrivals in the same second as the previous arrival",
+        ),
         Fact("hourly_dispersion", bursts.hourly_dispersion, "variance over mean of hourly counts"),
         Fact("peak_hour", peak, "busiest hour, UTC"),
         Fact("peak_to_trough", ratio, "arrivals in the busiest hour of the day over the quietest"),
@@ -43,13 +47,15 @@ def compute(trace: Trace) -> Result:
             "arrivals of the quietest."
         )
     if weekend is not None:
-        sentences.append(f"The arrival rate at weekends is {weekend:.2f} times that of other days.")
+        sentences.append(
+            f"The arrival rate at weekends is {weekend:.2f} times the rate of other days."
+        )
     if bursts.gap_cv == bursts.gap_cv and bursts.hourly_dispersion == bursts.hourly_dispersion:
         sentences.append(
             f"Interarrival times have a coefficient of variation of {bursts.gap_cv:.1f}, and "
             f"hourly counts a variance of {bursts.hourly_dispersion:.1f} times their mean (Poisson "
             f"process: 1 and 1). {percent(bursts.zero_gap_pct)} of arrivals are in the same second "
-            "as the one before."
+            "as the previous arrival."
         )
     caveats = (
         "Hours are UTC; the cluster's time zone may differ.",

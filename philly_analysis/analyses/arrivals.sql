@@ -2,9 +2,9 @@
 -- One row per hour of the week that the log covers.
 --   weekday        1 Monday to 7 Sunday, UTC
 --   hour           hour of the day, UTC
---   hours          such hours from the first submission to the last
---   jobs           jobs submitted in them
---   jobs_per_hour  jobs over hours
+--   hours          hours of this weekday and hour from the first submission to the last
+--   jobs           jobs submitted in these hours of the week
+--   jobs_per_hour  jobs divided by hours
 select
   isodow(hour)::integer as weekday,
   hour(hour)::integer as hour,

@@ -1,10 +1,11 @@
--- How much do arrivals burst?
--- One row, of jobs without a flag: others may be survivors of arrivals that the log lacks.
+-- How bursty are arrivals?
+-- One row, over the jobs without a flag: earlier arrivals of the same hours may be missing from the
+-- log.
 --   hours              hours from the first submission to the last
---   gap_cv             coefficient of variation of the gaps between arrivals
---   zero_gap_pct       share of arrivals in the same second as the one before
---   hourly_dispersion  variance over mean of the arrivals per hour
---   flagged            jobs left out
+--   gap_cv             coefficient of variation of the interarrival times
+--   zero_gap_pct       share of arrivals in the same second as the previous arrival, %
+--   hourly_dispersion  variance divided by mean of the arrivals per hour
+--   flagged            jobs excluded because of a flag
 with gaps as (
   select seconds_between(lag(submitted_at) over (order by submitted_at), submitted_at) as gap_s
   from gpu_jobs

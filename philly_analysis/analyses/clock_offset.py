@@ -4,74 +4,25 @@ The estimate needs GPUs that become idle when attempts end. It is undecided if t
 starts at once or samples are few. An offset found in one period need not apply to another.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import pairwise
-from operator import itemgetter
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Literal
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from philly_analysis.analyses.shared.clock_steps import WINDOW_MIN, clock_steps
+from philly_analysis.analyses.shared.clock_steps import clock_steps
+from philly_analysis.analyses.shared.offset_periods import (
+    AGREE_MIN,
+    FEWEST_EVENTS,
+    SURE_Z,
+    Period,
+    periods,
+)
 from philly_analysis.results import Fact, Result, count, count_note, duration, figures
 from philly_analysis.trace import Analysis, Trace
 
-SURE_Z = 6.0
-"""Least z of a step that counts: random steps among 1,441 offsets do not reach it."""
-
-SPLIT_GAIN = 30.0
-"""Least gain in the sum of squared z for a further period; noise adds about 10."""
-
-AGREE_MIN = 2
-"""Largest offset, in minutes, that rounding of the log and job teardown explain."""
-
-_FEWEST_EVENTS = 10
 _TABLE = ["from_at", "until_at", "found_min", "event", "offset_min", "events", "step_pct"]
-Floats = NDArray[np.float64]
-_Falls: TypeAlias = tuple[Floats, Floats, Floats]
-"""By offset: fall of utilisation in standard errors, mean step, number of events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A range of weeks with one offset between the clocks.
-
-    Attributes
-    ----------
-    from_at, until_at
-        Start of its first week, and of the week after its last.
-    offset_min
-        Minutes that the samples' clock is ahead; None without a clear step.
-    step_pct
-        Mean change of utilisation at attempt ends for that offset, in percentage points.
-    z
-        Clearest step in standard errors.
-    rival_z
-        The same for the clearest step more than an hour away from it.
-    events
-        Attempt ends with samples at that offset.
-    """
-
-    from_at: datetime
-    until_at: datetime
-    offset_min: int | None
-    step_pct: float
-    z: float
-    rival_z: float
-    events: int
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the offset is known and negligible."""
-        return self.offset_min is not None and abs(self.offset_min) <= AGREE_MIN
-
-    @property
-    def dates(self) -> str:
-        """First and last day as text."""
-        return f"{self.from_at:%Y-%m-%d} to {self.until_at - timedelta(days=1):%Y-%m-%d}"
 
 
 def compute(trace: Trace) -> Result:
@@ -88,166 +39,82 @@ def estimate_offset(trace: Trace, samples: Literal["gpu", "host"], what: str) ->
         Device whose utilisation is sampled, in words: ``GPU`` or ``CPU``.
     """
     steps = clock_steps(trace, f"{samples}_clock_readings")
-    found = periods(steps)
-    known = [(p, p.offset_min) for p in found if p.offset_min is not None]
-    offsets = [p.offset_min for p, _ in known] or [None]
-    weakest = min((p.z for p, _ in known), default=None)
-    agree = "cannot say" if not known else "yes" if all(p.agrees for p, _ in known) else "no"
-    table = pd.concat([_curves(steps, p) for p in found]) if found else pd.DataFrame(columns=_TABLE)
+    offset_periods = periods(steps)
+    clear = [p for p in offset_periods if p.offset_min is not None]
+    curves = [_curves(steps, p) for p in offset_periods]
+    table = pd.concat(curves) if curves else pd.DataFrame(columns=_TABLE)
     manager, manager_sentence = _manager_starts(trace)
-    [(longest,)] = trace.answer(f"longest_{samples}_reading").fetchall()
-    unclear = len(found) - len(known)
-    clock = f"he clock of the {what} samples"
     return Result(
         "clock_offset" if samples == "gpu" else "host_clock_offset",
         table.reset_index(drop=True),
-        (
-            Fact("clocks_agree", agree, f"whether the clocks of {what} samples and jobs agree"),
-            Fact("periods", len(found), "periods with one offset each"),
-            Fact("offset_min", offsets[-1], "minutes that the samples are ahead, last period"),
-            Fact("first_offset_min", offsets[0], "the same, first period with a clear step"),
-            Fact("weakest_z", weakest, "least clear step that counts, in standard errors"),
-            *manager,
-        ),
-        (
-            *(
-                (f"From {p.dates} t" if len(found) > 1 else "T")
-                + f"{clock} {_difference(offset_min)}. At attempt ends {what} utilisation changes "
-                f"by {p.step_pct:+.1f} points there (n = {p.events:,}, z = {p.z:.1f}); other "
-                f"offsets reach z = {p.rival_z:.1f}."
-                for p, offset_min in known
-            ),
-            manager_sentence,
-        ),
-        (
-            "An offset counts if utilisation in the ten minutes after attempt ends differs from "
-            f"the ten minutes before by at least {SURE_Z:g} standard errors. Offsets up to 12 "
-            "hours are tried, with at most 200 ends and 200 starts per week of attempts of at "
-            "least ten minutes.",
-            f"A sample covers up to {duration(longest.total_seconds())}, which limits the "
-            "precision of the offset."
-            if longest > timedelta(minutes=AGREE_MIN)
-            else "",
-            count_note(unclear, "period", " without a clear step: the offset is unknown there."),
-            ""
-            if found
-            else "No attempt ends or starts within twenty minutes of continuous samples.",
-        ),
+        (*_facts(offset_periods, clear, what), *manager),
+        (*_sentences(clear, what, several=len(offset_periods) > 1), manager_sentence),
+        _caveats(trace, samples, offset_periods),
         warnings=tuple(
-            f"T{clock} {_difference(offset_min)} from {p.dates}. Findings on utilisation are wrong "
-            "there until the samples are ingested with the right clock."
-            for p, offset_min in known
+            f"The clock of the {what} samples {_difference(p)} from {p.dates}. Findings on "
+            "utilisation in this period are wrong until the samples are ingested with the right "
+            "clock."
+            for p in clear
             if not p.agrees
         ),
     )
 
 
-def _difference(offset_min: int) -> str:
-    if abs(offset_min) <= AGREE_MIN:
-        return f"agrees with that of the jobs (offset {offset_min} min)"
-    return f"is {abs(offset_min)} minutes {'ahead of' if offset_min > 0 else 'behind'} the jobs'"
-
-
-def periods(steps: pd.DataFrame) -> list[Period]:
-    """Partition the weeks into the fewest periods with one offset each.
-
-    Dynamic programming maximises the sum over periods of the largest squared z, less `SPLIT_GAIN`
-    for each. Only attempt ends count: GPUs become idle at once but busy only after minutes.
-
-    Parameters
-    ----------
-    steps
-        ``week``, ``event``, ``offset_min``, ``events``, ``step_pct``, ``sd_pct``.
-
-    Returns
-    -------
-    list of Period
-        In order of time; empty without attempt ends.
-    """
-    ends = steps[steps["event"] == "end"]
-    if ends.empty:
-        return []
-    weeks = sorted(ends["week"].unique())
-    offsets = np.unique(ends["offset_min"].to_numpy(int))
-
-    def grid(column: str) -> Floats:
-        wide = ends.pivot_table(index="week", columns="offset_min", values=column)
-        return wide.reindex(index=weeks, columns=offsets).to_numpy(float, na_value=0.0)
-
-    n, mean, sd = grid("events"), grid("step_pct"), grid("sd_pct")
-    # cumulative sums over weeks, so that any range of weeks is one subtraction
-    sums = np.zeros((3, len(weeks) + 1, len(offsets)))
-    sums[:, 1:] = np.cumsum([n, n * mean, (n - 1).clip(0) * sd**2 + n * mean**2], axis=1)
-
-    def falls(first: int, last: int) -> _Falls:
-        return _z(*(sums[:, last] - sums[:, first]))
-
-    # score of the best partition of the first weeks, with the first week of each period
-    best: list[tuple[float, list[int]]] = [(0.0, [])]
-    for last in range(1, len(weeks) + 1):
-        partitions = [
-            (
-                score + float(np.max(falls(first, last)[0], initial=0)) ** 2 - SPLIT_GAIN,
-                [*cuts, first],
-            )
-            for first, (score, cuts) in enumerate(best)
-        ]
-        best.append(max(partitions, key=itemgetter(0)))
-
-    def period(first: int, last: int) -> Period:
-        from_at, last_week = (pd.Timestamp(weeks[i]).to_pydatetime() for i in (first, last - 1))
-        return _period(from_at, last_week + timedelta(weeks=1), offsets, falls(first, last))
-
-    found: list[tuple[int, Period]] = []
-    for first, last in pairwise([*best[-1][1], len(weeks)]):
-        new = period(first, last)
-        # steps of different size may split weeks of one offset
-        if found and found[-1][1].offset_min == new.offset_min is not None:
-            first, _ = found.pop()
-            new = period(first, last)
-        found.append((first, new))
-    return [p for _, p in found]
-
-
-def _z(n: Floats, total: Floats, squares: Floats) -> _Falls:
-    """Return the fall of utilisation in standard errors, the mean step and the events."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / n
-        variance = (squares - n * mean**2) / (n - 1)
-        z = np.where((n >= _FEWEST_EVENTS) & (variance > 0), -mean / np.sqrt(variance / n), 0.0)
-    return z, np.nan_to_num(mean), n
-
-
-def _period(
-    from_at: datetime, until_at: datetime, offsets: NDArray[np.int_], falls: _Falls
-) -> Period:
-    z, mean, n = falls
-    peak = at = int(np.argmax(z))
-    near = np.abs(offsets - offsets[peak])
-    rival = float(np.max(z[near > 60], initial=0))
-    sure = z[peak] >= SURE_Z and z[peak] > rival
-    if sure:
-        # z is largest where the window begins to cover the step, which is deepest in place
-        here = (near <= WINDOW_MIN) & (n >= n[peak] / 2)
-        deepest = float(np.min(mean[here]))
-        error = abs(mean[peak] / z[peak])
-        # the roundest of the offsets within one standard error
-        fits = np.flatnonzero(here & (mean <= deepest + error))
-        at = min(map(int, fits), key=lambda i: (_roundness(int(offsets[i])), mean[i]))
-    return Period(
-        from_at=from_at,
-        until_at=until_at,
-        offset_min=int(offsets[at]) if sure else None,
-        step_pct=float(mean[at]),
-        z=float(z[peak]),
-        rival_z=rival,
-        events=int(n[at]),
+def _facts(
+    offset_periods: Sequence[Period], clear: Sequence[Period], what: str
+) -> tuple[Fact, ...]:
+    agree = "cannot say" if not clear else "yes" if all(p.agrees for p in clear) else "no"
+    offsets = [p.offset_min for p in clear] or [None]
+    weakest = min((p.z for p in clear), default=None)
+    return (
+        Fact("clocks_agree", agree, f"whether the clocks of {what} samples and jobs agree"),
+        Fact("periods", len(offset_periods), "periods with one offset each"),
+        Fact("offset_min", offsets[-1], "minutes that the samples are ahead, last period"),
+        Fact(
+            "first_offset_min",
+            offsets[0],
+            "minutes that the samples are ahead, first period with a clear step",
+        ),
+        Fact("weakest_z", weakest, "smallest clear step over the periods, in standard errors"),
     )
 
 
-def _roundness(offset_min: int) -> int:
-    """Return the rank of an offset by plausibility: whole hours, quarters, minutes."""
-    return next(i for i, unit in enumerate((60, 15, 5, 1)) if offset_min % unit == 0)
+def _sentences(clear: Sequence[Period], what: str, *, several: bool) -> Iterator[str]:
+    for p in clear:
+        clock = f"he clock of the {what} samples {_difference(p)}"
+        yield (
+            f"{f'From {p.dates} t' if several else 'T'}{clock}. At this offset {what} utilisation "
+            f"changes by {p.step_pct:+.1f} points when attempts end (n = {p.events:,}, "
+            f"z = {p.z:.1f}). Other offsets reach z = {p.rival_z:.1f}."
+        )
+
+
+def _caveats(trace: Trace, samples: str, offset_periods: Sequence[Period]) -> tuple[str, ...]:
+    [(longest,)] = trace.answer(f"longest_{samples}_reading").fetchall()
+    unclear = sum(p.offset_min is None for p in offset_periods)
+    return (
+        "An offset counts if utilisation in the ten minutes after attempt ends differs from the "
+        f"ten minutes before by at least {SURE_Z:g} standard errors. Offsets up to 12 hours are "
+        "tried, with at most 200 ends and 200 starts per week of attempts of at least ten minutes.",
+        f"A sample covers up to {duration(longest.total_seconds())}, which limits the precision "
+        "of the offset."
+        if longest > timedelta(minutes=AGREE_MIN)
+        else "",
+        count_note(unclear, "period", " without a clear step, and so without a known offset."),
+        ""
+        if offset_periods
+        else "No attempt ends or starts within twenty minutes of continuous samples.",
+    )
+
+
+def _difference(period: Period) -> str:
+    offset_min = period.offset_min or 0
+    if period.agrees:
+        return f"agrees with the clock of the jobs (offset {offset_min} min)"
+    return (
+        f"is {abs(offset_min)} minutes {'ahead of' if offset_min > 0 else 'behind'} the clock of "
+        "the jobs"
+    )
 
 
 def _curves(steps: pd.DataFrame, period: Period) -> pd.DataFrame:
@@ -271,18 +138,22 @@ def _manager_starts(trace: Trace) -> tuple[tuple[Fact, ...], str]:
     soonest = float(starts["lag_s"].min())
     facts = (
         Fact("manager_starts", len(starts), "starts of the resource manager in job ids"),
-        Fact("soonest_job_s", soonest, "least seconds from such a start to its first job"),
+        Fact(
+            "soonest_job_s",
+            soonest,
+            "fewest seconds from a start of the resource manager to its first job",
+        ),
     )
     named = f"Job ids contain {count(len(starts), 'start')} of the resource manager, in UTC"
     if soonest < 0:
         return facts, (
-            f"{named}; a job's time is {duration(-soonest)} before its manager's start, so the "
-            "job log is not in UTC."
+            f"{named}. A job's submission is {duration(-soonest)} before the start of its "
+            "resource manager, so the job log is not in UTC."
         )
     zone = "in UTC" if soonest < 900 else f"not behind UTC, nor ahead by {duration(soonest)}"
     return facts, (
-        f"{named}. No job is earlier than its manager's start, and the first follows after "
-        f"{duration(soonest)}, so the job log is {zone}."
+        f"{named}. No job is earlier than the start of its resource manager, and the first job "
+        f"follows after {duration(soonest)}, so the job log is {zone}."
     )
 
 
@@ -291,14 +162,16 @@ def plot(result: Result) -> Figure:
     table = result.table
     if table.empty:
         return figures.empty(figures.canvas()[0], "no attempt starts or ends among samples")
-    clear = table[(table["events"] >= _FEWEST_EVENTS) & table["step_pct"].notna()]
-    found = [(day, table[table["from_at"] == day]) for day in sorted(set(clear["from_at"]))]
-    if not found:
+    clear = table[(table["events"] >= FEWEST_EVENTS) & table["step_pct"].notna()]
+    drawn_periods = [(day, table[table["from_at"] == day]) for day in sorted(set(clear["from_at"]))]
+    if not drawn_periods:
         return figures.empty(figures.canvas()[0], "too few attempts start or end among samples")
-    fig, axes = figures.canvas(1, len(found), height=2.4 * len(found) + 0.6, sharex=True)
-    for ax, (first_day, rows) in zip(axes, found, strict=True):
+    fig, axes = figures.canvas(
+        1, len(drawn_periods), height=2.4 * len(drawn_periods) + 0.6, sharex=True
+    )
+    for ax, (first_day, rows) in zip(axes, drawn_periods, strict=True):
         for event, color in (("start", figures.CYCLE[2]), ("end", figures.ACCENT)):
-            curve = rows[(rows["event"] == event) & (rows["events"] >= _FEWEST_EVENTS)]
+            curve = rows[(rows["event"] == event) & (rows["events"] >= FEWEST_EVENTS)]
             if curve.empty:
                 continue
             label = f"where attempts {event}  n≤{int(curve['events'].max()):,}"

@@ -12,7 +12,7 @@ from philly_analysis.results import Fact, Result, count, count_note, figures, pe
 from philly_analysis.trace import Analysis, Trace
 
 _MANY = 20
-"""Fewest members of which a tenth is reported, instead of the largest one."""
+"""Fewest users (or virtual clusters) of which the largest tenth is reported."""
 _WORDS = {"user": "user", "vc": "virtual cluster"}
 
 

@@ -1,13 +1,14 @@
 -- How concentrated are jobs and GPU time on few users and virtual clusters?
 -- One row per (kind, rank).
---   kind           user or vc
---   rank           1 for the most GPU time
---   name           user or virtual cluster
---   jobs           jobs submitted
---   gpu_h          GPU hours allocated
---   members_pct    share of users (or VCs) up to this rank
---   jobs_pct       share of jobs that they submitted together
---   gpu_h_pct      share of GPU time allocated to them together; null where none was
+--   kind         kind of member: user or vc
+--   rank         rank by GPU time: 1 has the most
+--   name         name of the user or virtual cluster
+--   jobs         jobs submitted
+--   gpu_h        allocated GPU hours
+--   members_pct  share of users (or virtual clusters) up to this rank, %
+--   jobs_pct     share of the jobs that the members up to this rank submitted, %
+--   gpu_h_pct    share of the GPU time allocated to the members up to this rank, %; null: no GPU
+--                time
 with members as (
   select
     unnest(['user', 'vc']) as kind,

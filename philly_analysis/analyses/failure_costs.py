@@ -26,9 +26,11 @@ def compute(trace: Trace) -> Result:
     net = pool - costs.cost_gpu_h
     facts = (
         Fact("lost_gpu_h", lost, "GPU hours until failure, attempts with known output"),
-        Fact("lost_pct", lost_pct, "their share of all GPU time"),
+        Fact(
+            "lost_pct", lost_pct, "share of all GPU time used by failed attempts with known output"
+        ),
         Fact("pool_min", costs.pool_min, "minutes of the pre-run on one GPU"),
-        Fact("pool_saved_gpu_h", pool, "GPU hours saved on gangs that fail in these minutes"),
+        Fact("pool_saved_gpu_h", pool, "GPU hours saved on gangs that fail during the pre-run"),
         Fact("pool_cost_gpu_h", costs.cost_gpu_h, "GPU hours of the pre-runs of all gangs"),
         Fact("pool_net_gpu_h", net, "net saving of the pool"),
         Fact("retry_saved_gpu_h", retries, "GPU hours of retries that never succeeded"),
@@ -44,15 +46,16 @@ def compute(trace: Trace) -> Result:
         ]
         never = table.loc[table["retry_never_helped"].fillna(False).astype(bool), "reason"]
         if len(never):
+            reasons = "this reason" if len(never) == 1 else "these reasons"
             sentences.append(
                 f"Retries never succeeded after {count(len(never), 'reason')} "
-                f"({', '.join(sorted(never))}); the later attempts of these jobs used "
+                f"({', '.join(sorted(never))}). After failures for {reasons}, later attempts used "
                 f"{number(retries)} GPU hours."
             )
     caveats = (
-        f"Pool: every job of more than one GPU first runs {costs.pool_min} min on one. A gang that "
-        "failed within that time is assumed to fail there at the same minute, which saves its "
-        "other GPUs. Faults that only occur on several GPUs would be missed.",
+        f"Pool: every job of more than one GPU first runs {costs.pool_min} min on one GPU. A gang "
+        "that failed within that time is assumed to fail in the pool at the same minute, which "
+        "saves the gang's other GPUs. The pool misses faults that only occur on several GPUs.",
         *CAVEATS["failure_costs"],
     )
     return Result("failure_costs", table, facts, sentences, caveats if len(table) else ())

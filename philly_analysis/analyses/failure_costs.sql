@@ -1,45 +1,46 @@
--- What GPU time do failures cost, and what of it would the study's guidelines save?
--- One row per reason, and one over all of them.
---   reason          why; all: every failed attempt whose output is known
---   trials          failed attempts whose GPU time is known
---   gpu_h           GPU hours until they failed
---   early           first attempts that failed within the minutes of failure_costs_pool
---   pool_saved_gpu_h  GPU hours that a first run on 1 GPU of a pool would have saved
---   retried         jobs retried after such a failure that have ended
---   passed          of these, jobs that passed in the end
---   retry_never_helped  true when at least 5 jobs were retried and none passed
---   retry_saved_gpu_h  GPU hours of attempts after the first such failure, where it never helped
-with hopeless as (
+-- How much GPU time do failures cost, and how much would the study's guidelines save?
+-- One row per reason, and one over all reasons.
+--   reason              reason of the failures; all: every failed attempt whose output is known
+--   trials              failed attempts whose GPU time is known
+--   gpu_h               GPU hours of the failed attempts until they failed
+--   early               first attempts that failed within pool_min (see failure_costs_pool)
+--   pool_saved_gpu_h    GPU hours that a first run on 1 GPU of a pool would have saved
+--   retried             jobs that were retried after the failure and have ended
+--   passed              jobs that were retried after the failure and passed
+--   retry_never_helped  true when at least 5 jobs were retried and none of the jobs passed
+--   retry_saved_gpu_h   GPU hours of the attempts after a job's first failure for this reason, if
+--                       no retry helped
+with unhelpful_reasons as (
   select
     reason,
     retried >= 5 and passed = 0 as never_helped
   from retry_help
 ),
 
-stops as (
+first_failures as (
   select
     f.job_id,
     f.reason,
     f.attempt
   from failed_attempts as f
-  inner join hopeless using (reason)
-  where hopeless.never_helped
+  inner join unhelpful_reasons using (reason)
+  where unhelpful_reasons.never_helped
   -- a job stops once, at its first failure for which a retry never helped
   qualify f.attempt = min(f.attempt) over (partition by f.job_id)
 ),
 
-later as (
+later_use as (
   select
-    coalesce(stops.reason, 'all') as reason,
+    coalesce(first_failures.reason, 'all') as reason,
     sum(runs.run_s * runs.gpus) / 3600 as gpu_h
-  from stops
+  from first_failures
   inner join attempt_runs as runs
-    on stops.job_id = runs.job_id and stops.attempt < runs.attempt
+    on first_failures.job_id = runs.job_id and first_failures.attempt < runs.attempt
   where runs.flag is null
-  group by grouping sets ((stops.reason), ())
+  group by grouping sets ((first_failures.reason), ())
 ),
 
-helped as (
+retry_results as (
   select
     coalesce(reason, 'all') as reason,
     sum(retried)::bigint as retried,
@@ -76,12 +77,12 @@ select
   costs.gpu_h,
   costs.early,
   costs.pool_saved_gpu_h,
-  helped.retried,
-  helped.passed,
-  hopeless.never_helped as retry_never_helped,
-  coalesce(later.gpu_h, 0) as retry_saved_gpu_h
+  retry_results.retried,
+  retry_results.passed,
+  unhelpful_reasons.never_helped as retry_never_helped,
+  coalesce(later_use.gpu_h, 0) as retry_saved_gpu_h
 from costs
-left join helped using (reason)
-left join hopeless using (reason)
-left join later using (reason)
+left join retry_results using (reason)
+left join unhelpful_reasons using (reason)
+left join later_use using (reason)
 order by all

@@ -1,9 +1,9 @@
 -- What would a pool cost in which each gang first runs on one GPU?
 -- One row.
---   pool_min    minutes that a gang spends in the pool: failures within them count as early
---   held_gpu_h  GPU hours that attempts with trusted times held
---   cost_gpu_h  GPU hours that the pool would spend on first attempts of more than one GPU; one of
---                unknown run time counts with pool_min
+--   pool_min    minutes that a gang spends in the pool: earlier failures count as early
+--   held_gpu_h  GPU hours allocated to attempts with trusted times
+--   cost_gpu_h  GPU hours that the pool would spend on first attempts of more than one GPU; an
+--               attempt without a known run time counts pool_min
 with pool as (
   select 5 as pool_min
 )

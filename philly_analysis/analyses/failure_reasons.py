@@ -1,7 +1,7 @@
 """Report failure reasons: frequency, run time to failure, demand and cost (ATC'19, Table 7).
 
-A reason is the deepest one with a signature in the output; output without any is counted as such.
-Reasons that occur in long runs have long run times to failure because of these runs.
+The reason of a failure is the deepest error with a signature in the output; output without a
+signature counts as a reason of its own. Reasons of long runs have long run times to failure.
 """
 
 import pandas as pd
@@ -36,8 +36,8 @@ def compute(trace: Trace) -> Result:
 
     facts = [
         Fact("trials", trials, "failed attempts with known output"),
-        Fact("jobs", int(total["jobs"].sum()), "their jobs"),
-        Fact("users", int(total["users"].sum()), "users of these jobs"),
+        Fact("jobs", int(total["jobs"].sum()), "jobs of failed attempts with known output"),
+        Fact("users", int(total["users"].sum()), "users of failed attempts with known output"),
         Fact("reasons", len(named), "reasons that occurred"),
         Fact("no_signature_pct", pct(unknown), "trials without a signature"),
         Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours until failure"),
@@ -59,11 +59,13 @@ def compute(trace: Trace) -> Result:
             sentences.append(
                 f"{costly['reason']} has the largest share of the run time to failure: "
                 f"{share(float(costly['rtf_share_pct']) / 100)} with "
-                f"{share(int(costly['trials']) / trials)} of the failed attempts. Its median is "
-                f"{duration(float(costly['rtf_p50_s']))}."
+                f"{share(int(costly['trials']) / trials)} of the failed attempts. The median run "
+                f"time to failure for this reason is {duration(float(costly['rtf_p50_s']))}."
             )
         if unknown:
-            sentences.append(f"{share(unknown / trials)} match no signature.")
+            sentences.append(
+                f"{share(unknown / trials)} of the failed attempts match no signature."
+            )
     [silent] = trace.answer("failure_reasons_no_output").df()["attempts"]
     untimed = int((total["trials"] - total["timed"]).sum())
     caveats = (

@@ -1,20 +1,20 @@
--- Why do attempts fail, how late, and how much of the cluster's time goes with them?
--- One row per reason, and one over all of them.
---   reason         why; all: every failed attempt whose output is known
---   tier           tiers of the reason, joined by +
---   trials         failed attempts
---   jobs           jobs they belong to
---   users          users of these jobs
---   timed          trials whose run time is known
---   rtf_p50_s      median run time to failure
---   rtf_p90_s      90th percentile of it
---   rtf_p95_s      95th percentile of it
---   rtf_share_pct  share of the run time to failure of all trials
---   gpus_1         trials on 1 GPU
---   gpus_2_4       trials on 2 to 4 GPUs
---   gpus_over_4    trials on more than 4 GPUs
---   gpu_h          run time to failure times GPUs
---   gpu_h_share_pct  its share of all trials'
+-- Why do attempts fail, after how long, and how much GPU time do they cost?
+-- One row per reason, and one over all reasons.
+--   reason           reason of the failures; all: every failed attempt whose output is known
+--   tier             tiers of the reason, joined by +
+--   trials           failed attempts
+--   jobs             jobs that the failed attempts belong to
+--   users            users of the jobs with failed attempts
+--   timed            failed attempts whose run time is known
+--   rtf_p50_s        median run time to failure in seconds
+--   rtf_p90_s        90th percentile of the run time to failure in seconds
+--   rtf_p95_s        95th percentile of the run time to failure in seconds
+--   rtf_share_pct    share of the total run time to failure, %
+--   gpus_1           failed attempts on 1 GPU
+--   gpus_2_4         failed attempts on 2 to 4 GPUs
+--   gpus_over_4      failed attempts on more than 4 GPUs
+--   gpu_h            GPU hours of the failed attempts: run time to failure times GPUs
+--   gpu_h_share_pct  share of the GPU hours of all failed attempts, %
 select
   coalesce(reason, 'all') as reason,
   case when grouping(reason) = 0 then max(tier) else '' end as tier,

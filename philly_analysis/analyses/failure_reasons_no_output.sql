@@ -1,6 +1,7 @@
 -- How many failed attempts left no output?
 -- One row.
---   attempts  attempts that failed, by their own end or as part of an unsuccessful job
+--   attempts  attempts that failed, by their own recorded end or as the last attempt of an
+--             unsuccessful job
 select count(*) as attempts
 from attempts
 inner join gpu_jobs using (job_id)

@@ -11,7 +11,7 @@ from philly_analysis.results import Fact, Result, count, figures, percent
 from philly_analysis.trace import Analysis, Trace
 
 TOP = 8
-"""Number of reasons over which the study computes its factors, no signature among them."""
+"""Number of reasons over which the study computes its factors, missing signatures included."""
 
 
 def compute(trace: Trace) -> Result:
@@ -24,9 +24,21 @@ def compute(trace: Trace) -> Result:
     per_job, per_user = (trials / n if n else None for n in (jobs, users))
     facts = (
         Fact("top", len(top), "most frequent reasons, over which the factors are computed"),
-        Fact("top_trials_pct", 100 * trials / total if total else None, "trials of these reasons"),
-        Fact("trials_per_job", per_job, "trials per job, over these reasons"),
-        Fact("trials_per_user", per_user, "trials per user, likewise"),
+        Fact(
+            "top_trials_pct",
+            100 * trials / total if total else None,
+            "failed attempts with one of the most frequent reasons",
+        ),
+        Fact(
+            "trials_per_job",
+            per_job,
+            "failed attempts per job and reason, over the most frequent reasons",
+        ),
+        Fact(
+            "trials_per_user",
+            per_user,
+            "failed attempts per user and reason, over the most frequent reasons",
+        ),
     )
     sentences = []
     if per_job and per_user:
@@ -35,15 +47,17 @@ def compute(trace: Trace) -> Result:
             f"reason occurs {per_job:.1f} times per affected job and {per_user:.1f} times per "
             "affected user."
         )
-        known = top.dropna(subset=["trials_per_user", "top_user_pct"])
-        if len(known) and known["trials_per_user"].max() > 1:
-            worst = known.sort_values(["trials_per_user", "reason"]).iloc[-1]
+        user_reasons = top.dropna(subset=["trials_per_user", "top_user_pct"])
+        if len(user_reasons) and user_reasons["trials_per_user"].max() > 1:
+            worst = user_reasons.sort_values(["trials_per_user", "reason"]).iloc[-1]
             sentences.append(
                 f"{worst['reason']} recurs most for the same user: "
-                f"{float(worst['trials_per_user']):.1f} times on average; one user has "
-                f"{percent(float(worst['top_user_pct']))} of its trials."
+                f"{float(worst['trials_per_user']):.1f} times on average. One user has "
+                f"{percent(float(worst['top_user_pct']))} of the failed attempts with this reason."
             )
-    caveats = ["A job or user with several reasons counts once for each."] if len(top) else []
+    caveats = (
+        ["A job or user with several reasons counts once for each reason."] if len(top) else []
+    )
     return Result("failure_repetition", table, facts, sentences, caveats)
 
 

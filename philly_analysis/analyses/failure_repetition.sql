@@ -1,12 +1,12 @@
--- How often does the same reason come back in the same job, and to the same user?
--- One row per reason, and one over all of them.
---   reason           why; all: every failed attempt whose output is known
+-- How often does the same reason recur in the same job, and for the same user?
+-- One row per reason, and one over all reasons.
+--   reason           reason of the failures; all: every failed attempt whose output is known
 --   trials           failed attempts
---   jobs             jobs they belong to
---   users            users of these jobs
+--   jobs             jobs that the failed attempts belong to
+--   users            users of the jobs with failed attempts
 --   trials_per_job   trials divided by jobs
---   trials_per_user  trials divided by users; null: users unknown
---   top_user_pct     share of the trials that belongs to the user with most of them
+--   trials_per_user  trials divided by users; null: no user is recorded
+--   top_user_pct     share of the failed attempts that belong to the user with the most, %
 with per_user as (
   select
     coalesce(reason, 'all') as reason,
@@ -17,7 +17,7 @@ with per_user as (
   group by grouping sets ((reason, "user"), ("user"))
 ),
 
-tops as (
+top_users as (
   select
     reason,
     max(trials) as trials
@@ -25,7 +25,7 @@ tops as (
   group by reason
 ),
 
-rows as (
+failures as (
   select
     coalesce(reason, 'all') as reason,
     count(*) as trials,
@@ -38,12 +38,12 @@ rows as (
 
 select
   reason,
-  rows.trials,
-  rows.jobs,
-  rows.users,
-  rows.trials / rows.jobs as trials_per_job,
-  rows.trials / nullif(rows.users, 0) as trials_per_user,
-  100 * tops.trials / rows.trials as top_user_pct
-from rows
-left join tops using (reason)
+  failures.trials,
+  failures.jobs,
+  failures.users,
+  failures.trials / failures.jobs as trials_per_job,
+  failures.trials / nullif(failures.users, 0) as trials_per_user,
+  100 * top_users.trials / failures.trials as top_user_pct
+from failures
+left join top_users using (reason)
 order by all

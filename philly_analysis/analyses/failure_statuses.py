@@ -1,7 +1,7 @@
 """Report failures from statuses, exit codes and retries alone, without output.
 
-Exit codes are those of the last program, often a wrapper. Code 137 is any SIGKILL, not only of
-the out-of-memory killer.
+An exit code is the code of the last program, often a wrapper. Code 137 is any SIGKILL, not only
+a kill for lack of memory.
 """
 
 import pandas as pd
@@ -50,27 +50,40 @@ def compute(trace: Trace) -> Result:
     passed = sum_where(groups["ending"] == "retried, then passed")
     coded = sum_where(groups["exit_code"].notna())
     signalled = sum_where(groups["exit_code"].isin(SIGNALS))
-    known = total[["rtf_p50_s", "early_pct"]].dropna().to_numpy(float).tolist()
-    median, early = known[0] if known else (None, None)
+    totals = total[["rtf_p50_s", "early_pct"]].dropna().to_numpy(float).tolist()
+    median, early = totals[0] if totals else (None, None)
     passed_pct = 100 * passed / retried if retried else None
     signalled_pct = 100 * signalled / coded if coded else None
     facts = (
-        Fact("attempts", attempts, "failed attempts: retried, or the last of a failed job"),
+        Fact(
+            "attempts",
+            attempts,
+            "failed attempts: retried, or the last attempt of an unsuccessful job",
+        ),
         Fact("retried", retried, "failed attempts after which the job was retried"),
         Fact("helped_pct", passed_pct, "retried attempts whose job passed in the end"),
-        Fact("coded_pct", 100 * coded / attempts if attempts else None, "with an exit code"),
-        Fact("signalled_pct", signalled_pct, "exit codes of a signal"),
-        Fact("early_pct", early, "failed within 5 minutes, of those with a known run time"),
+        Fact(
+            "coded_pct",
+            100 * coded / attempts if attempts else None,
+            "failed attempts with an exit code",
+        ),
+        Fact("signalled_pct", signalled_pct, "exit codes that stand for a signal"),
+        Fact(
+            "early_pct",
+            early,
+            "failed attempts with a known run time that ran for less than 5 minutes",
+        ),
         Fact("rtf_p50_s", median, "median run time to failure, where known"),
         Fact("gpu_h", float(total["gpu_h"].sum()), "GPU hours of failed attempts"),
     )
     sentences = []
     if attempts:
-        end = f" and passed in the end after {share(passed / retried)} of these" if retried else ""
         sentences.append(
             f"{count(attempts, 'attempt')} failed. The job was retried after "
-            f"{share(retried / attempts)} of them{end}."
+            f"{share(retried / attempts)} of failed attempts."
         )
+        if retried:
+            sentences.append(f"The job passed after {share(passed / retried)} of retries.")
         if early is not None and median is not None:
             sentences.append(
                 f"The median run time to failure is {duration(median)}; {percent(early)} fail "
@@ -86,11 +99,11 @@ def _caveats(trace: Trace, attempts: int, coded: int) -> tuple[str, ...]:
         *CAVEATS["failure_statuses"],
         ""
         if "failures" in trace.tables
-        else "Without the attempts' output, reasons and tiers are unknown: memory, input, program "
-        "or hardware, and whether a retry could have helped.",
+        else "Reasons and tiers of failures are unknown without the attempts' output: memory, "
+        "input, program or hardware, and whether a retry could have helped.",
         ""
         if coded
-        else "The log has no exit codes, so signals such as out-of-memory kills are unknown.",
+        else "The log has no exit codes, so that signals such as out-of-memory kills are unknown.",
     )
 
 

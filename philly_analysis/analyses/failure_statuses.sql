@@ -1,12 +1,12 @@
--- What do statuses, exit codes and retries alone say about failed attempts?
--- One row per (ending, exit code), and one over all of them.
---   ending      what became of the job, as in status_failures; all: every failed attempt
---   exit_code   exit code of the attempt; null: not recorded
---   attempts    attempts that failed: another followed, or the job ended unsuccessful
---   jobs        jobs they belong to
---   rtf_p50_s   median run time to failure
---   early_pct   share of those with a known run time that ended within 5 minutes
---   gpu_h       GPU hours allocated to them
+-- What do statuses, exit codes and retries show about failed attempts?
+-- One row per (ending, exit code), and one over all failed attempts.
+--   ending     outcome of the job, as in status_failures; all: every failed attempt
+--   exit_code  exit code of the attempt; null: not recorded
+--   attempts   failed attempts: the job was retried, or ended unsuccessful
+--   jobs       jobs that the failed attempts belong to
+--   rtf_p50_s  median run time to failure in seconds
+--   early_pct  share of the failed attempts with a known run time that ended within 5 minutes, %
+--   gpu_h      GPU hours allocated to the attempts
 select
   coalesce(ending, 'all') as ending,
   exit_code,

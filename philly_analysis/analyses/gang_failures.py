@@ -33,7 +33,7 @@ from philly_analysis.results import (
 from philly_analysis.trace import Analysis, Trace
 
 LARGEST_GPUS = 16_384
-"""Largest gang size of the projection: that of the largest trainings."""
+"""Largest gang size of the projection, as in the largest published trainings."""
 
 _REPORTED_GPUS = (1_024, 16_384)
 
@@ -64,7 +64,7 @@ class _Exposure:
 
 
 def compute(trace: Trace) -> Result:
-    """Project the mean time to failure of gangs from that of servers, and compare with theirs."""
+    """Project the mean time to failure of gangs from servers, and compare with recorded gangs."""
     seen = _servers(trace) if {"placements", "machines"} <= trace.tables else _gpus(trace)
     table = _projection(seen)
     if not records_failures(trace):
@@ -76,8 +76,8 @@ def compute(trace: Trace) -> Result:
     facts = (
         Fact("part", seen.part, "part of a gang"),
         Fact("parts", seen.parts, f"{seen.part}s observed"),
-        Fact("failures", seen.rate.events, "their failures"),
-        Fact("part_days", seen.rate.exposure, "their days in use, summed"),
+        Fact("failures", seen.rate.events, f"failures of {seen.part}s"),
+        Fact("part_days", seen.rate.exposure, f"days in use of all {seen.part}s in sum"),
         *(
             fact
             for row in reported
@@ -88,18 +88,22 @@ def compute(trace: Trace) -> Result:
             )
         ),
         Fact("lost_gangs", lost, f"attempts on several {seen.part}s that were lost"),
-        Fact("expected_gangs", expected, f"number expected from the rate of one {seen.part}"),
+        Fact(
+            "expected_gangs",
+            expected,
+            f"lost attempts on several {seen.part}s that the rate of one {seen.part} predicts",
+        ),
     )
     caveats = (
         "The projection assumes independent failures at equal rates. The rates of a gang's "
         f"{seen.part}s add up, so that twice as many run half as long (as in Kokolis et al., HPCA "
         "2025). Failures of a whole rack or network, or by gang size, are not included. Beyond "
-        "the sizes that ran it is an extrapolation.",
+        "the largest gang that ran, the projection is an extrapolation.",
         basis(trace),
         ""
         if seen.part == "server"
-        else "The log names no servers: rates are per GPU, and attempts that one server loses "
-        "together count each.",
+        else "The log names no servers: rates are per GPU, and each attempt lost with the same "
+        "server counts as a failure.",
     )
     return Result("gang_failures", table, facts, _sentences(seen, table, lost, expected), caveats)
 
@@ -132,13 +136,13 @@ def _projection(seen: _Exposure) -> pd.DataFrame:
     below, parts = 0, 1
     while parts * seen.gpus <= LARGEST_GPUS or parts == 1:
         ran = seen.gangs[seen.gangs["parts"].between(below + 1, parts)]
-        own = Rate(int(ran["lost"].sum()), float(ran["gang_days"].sum()))
+        gang_rate = Rate(int(ran["lost"].sum()), float(ran["gang_days"].sum()))
         projected, measured = (
             [DAY_S * days for days in times]
-            for times in (seen.rate.mean_time(parts), own.mean_time())
+            for times in (seen.rate.mean_time(parts), gang_rate.mean_time())
         )
         attempts = int(ran["attempts"].sum())
-        counts = (attempts, own.exposure, own.events)
+        counts = (attempts, gang_rate.exposure, gang_rate.events)
         rows.append((parts, parts * seen.gpus, *projected, *counts, *measured))
         below, parts = parts, 2 * parts
     return pd.DataFrame(rows, columns=_COLUMNS).replace([np.inf, -np.inf], np.nan)
@@ -177,33 +181,35 @@ def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float)
             chance = "more than chance explains: large gangs also fail for other reasons"
         sentences.append(
             f"{count(lost, 'attempt')} on several {seen.part}s {'was' if lost == 1 else 'were'} "
-            f"lost; the rate of one {seen.part} predicts {number(expected)} ({chance})."
+            f"lost. The rate of one {seen.part} predicts {number(expected)} ({chance})."
         )
     return sentences
 
 
 def plot(result: Result) -> Figure:
-    """Draw projected mean times to failure with their interval, and those of gangs that ran."""
+    """Draw projected mean times to failure with their interval, and measured ones of gangs."""
     table = result.table
     fig, [ax] = figures.canvas(height=3.6)
-    known = table[table["mttf_low_s"] > 0]
-    if known.empty:
+    projected = table[table["mttf_low_s"] > 0]
+    if projected.empty:
         return figures.empty(fig, "no gang ran for a known time")
-    events = known["mttf_s"].notna().any()
-    top = known["mttf_high_s"] if events else known["mttf_low_s"] * 10
-    ax.fill_between(known["gpus"], known["mttf_low_s"], top, color=figures.ACCENT, alpha=0.15)
-    line = known["mttf_s"] if events else known["mttf_low_s"]
-    ax.plot(known["gpus"], line, color=figures.ACCENT)
-    middle = len(known) // 2
+    events = projected["mttf_s"].notna().any()
+    top = projected["mttf_high_s"] if events else projected["mttf_low_s"] * 10
+    ax.fill_between(
+        projected["gpus"], projected["mttf_low_s"], top, color=figures.ACCENT, alpha=0.15
+    )
+    line = projected["mttf_s"] if events else projected["mttf_low_s"]
+    ax.plot(projected["gpus"], line, color=figures.ACCENT)
+    middle = len(projected) // 2
     ax.annotate(
         "projected, with 95 % interval" if events else "lower bound, no failure seen",
-        (known["gpus"].iloc[middle], top.iloc[middle]),
+        (projected["gpus"].iloc[middle], top.iloc[middle]),
         (4, 4),
         textcoords="offset points",
         color=figures.ACCENT,
         fontsize=8.5,
     )
-    ran = known[known["seen_mttf_s"].notna()]
+    ran = projected[projected["seen_mttf_s"].notna()]
     if len(ran):
         mean = ran["seen_mttf_s"]
         ends = [mean - ran["seen_low_s"], ran["seen_high_s"] - mean]
@@ -218,11 +224,11 @@ def plot(result: Result) -> Figure:
                 fontsize=8,
                 bbox={"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8},
             )
-    lowest = min(known["mttf_low_s"].min(), ran["seen_low_s"].min() if len(ran) else np.inf)
+    lowest = min(projected["mttf_low_s"].min(), ran["seen_low_s"].min() if len(ran) else np.inf)
     highest = max(top.max(), ran["seen_high_s"].max() if len(ran) else 0)
     ax.set_xscale("log", base=2)
     figures.time_axis(ax, lowest / 2, highest * 2, axis="y")
-    ax.set_xticks(known["gpus"], [f"{g:,}" for g in known["gpus"]], fontsize=8)
+    ax.set_xticks(projected["gpus"], [f"{g:,}" for g in projected["gpus"]], fontsize=8)
     ax.set(xlabel="GPUs of the gang", ylabel="mean time to failure")
     figures.title(ax, "mean time to failure: projected, and of gangs that ran (dots: lost/ran)")
     return fig

@@ -1,8 +1,8 @@
--- For how long did gangs of each size run?
+-- For how many days did gangs run, by number of servers?
 -- One row per number of servers.
---   servers     servers of the attempt
---   attempts    attempts
---   gang_days   days that they ran, added up
+--   servers    servers of the attempt
+--   attempts   attempts
+--   gang_days  total days that the attempts ran
 select
   servers,
   count(*) as attempts,

@@ -1,8 +1,8 @@
--- For how long did gangs of each number of GPUs run?
--- One row per number of GPUs, of attempts with trusted times.
+-- For how many days did gangs run, by number of GPUs?
+-- One row per number of GPUs, over attempts with trusted times.
 --   gpus       GPUs of the attempt
 --   attempts   attempts
---   gang_days  days that they ran, added up
+--   gang_days  total days that the attempts ran
 select
   gpus,
   count(*) as attempts,

@@ -26,7 +26,7 @@ from philly_analysis.study import KILLED, PASS, groups
 from philly_analysis.trace import Analysis, Trace
 
 SIZES = 4
-"""Number of gang sizes with a curve: those of most GPU time."""
+"""Number of gang sizes with a curve, chosen by GPU time."""
 
 _STUDY_SIZES = (1, 4, 8, 16)
 
@@ -46,12 +46,12 @@ def compute(trace: Trace) -> Result:
     for total in means[means["gpus"].isna() & means["status"].isna()].to_dict("records"):
         facts += [
             Fact("gpu_h", total["gpu_h"], "sampled GPU hours of attempts"),
-            Fact("idle_pct", total["idle_pct"], "share of them at exactly 0 %"),
+            Fact("idle_pct", total["idle_pct"], "share of the sampled GPU hours at exactly 0 %"),
             Fact("median_pct", total["util_pct"], "median utilisation over GPU-minutes"),
         ]
         sentences = [
             f"Mean utilisation is {total['mean_pct']:.1f} % over {number(total['gpu_h'])} sampled "
-            f"GPU hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of them.",
+            f"GPU hours of attempts; GPUs were idle for {percent(total['idle_pct'])} of that time.",
             _by_size(means),
             size.sentence(**TRENDS["gpu_util"]),
         ]
@@ -67,8 +67,9 @@ def compute(trace: Trace) -> Result:
         ),
         sentences,
         (
-            "Every GPU-minute has equal weight, so long attempts count more. An attempt has the "
-            "minutes from the one of its start up to its end. Idle (0 %) counts, offline does not.",
+            "Every GPU-minute has equal weight, so long attempts count more. An attempt has whole "
+            "minutes, from the minute of its start to its end. Idle GPU-minutes (0 %) count, "
+            "offline GPU-minutes do not.",
             *sample_gaps(trace),
         ),
         _notebook_gaps(trace),
@@ -77,16 +78,16 @@ def compute(trace: Trace) -> Result:
 
 def _by_size(means: pd.DataFrame) -> str:
     sizes = means[means["status"].isna() & means["gpus"].notna()].nlargest(SIZES, "gpu_h")
-    each = ", ".join(
+    shown = ", ".join(
         f"{mean_pct:.1f} % on {count(int(gpus), 'GPU')}"
         for gpus, mean_pct in sorted(zip(sizes["gpus"], sizes["mean_pct"], strict=True))
     )
-    return f"Gang sizes with most GPU time: {each}."
+    return f"Gang sizes with most GPU time: {shown}."
 
 
 def _means(rows: pd.DataFrame) -> list[Fact]:
     """Return the mean utilisation of the study's gang sizes and statuses as facts."""
-    found = []
+    facts = []
     for gpus, status, mean in zip(rows["gpus"], rows["status"], rows["mean_pct"], strict=True):
         if pd.notna(gpus) and gpus not in _STUDY_SIZES:
             continue
@@ -94,8 +95,8 @@ def _means(rows: pd.DataFrame) -> list[Fact]:
         status = status if isinstance(status, str) else "all"
         statuses = "all statuses" if status == "all" else status
         meaning = f"mean utilisation, {sizes}, {statuses}"
-        found.append(Fact(f"mean_{status}_{size}_pct", mean, meaning))
-    return found
+        facts.append(Fact(f"mean_{status}_{size}_pct", mean, meaning))
+    return facts
 
 
 def _notebook_gaps(trace: Trace) -> list[Comparison]:
@@ -103,7 +104,7 @@ def _notebook_gaps(trace: Trace) -> list[Comparison]:
     if not is_philly(trace):
         return []
     ours = trace.answer("notebook_gpu_util").df()
-    found = []
+    comparisons = []
     for name, figure in (("gpu_util", 5), ("gpu_util_dedicated", 6)):
         for group in groups(name):
             status, _, gpus = group.rpartition(" ")
@@ -116,8 +117,8 @@ def _notebook_gaps(trace: Trace) -> list[Comparison]:
                     "the notebook's definition, computed here: it ignores the time zones of the "
                     "two clocks, so its minutes are seven or eight hours after the job's"
                 )
-                found.append(notebook_gap(name, group, rows["util_pct"], what, reason))
-    return found
+                comparisons.append(notebook_gap(name, group, rows["util_pct"], what, reason))
+    return comparisons
 
 
 def plot(result: Result) -> Figure:

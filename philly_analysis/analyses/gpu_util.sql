@@ -1,14 +1,14 @@
--- How busy are the GPUs that jobs hold, by gang size and by how the job ends?
+-- How busy are the GPUs of jobs, by gang size and job status?
 -- One row per (gpus, status, percentile).
---   gpus        GPUs allocated to the attempt; null: all sizes
---   status      how the job ended; null: however it ended
---   attempts    attempts with a reading
---   gpu_h       GPU-hours with a reading
---   idle_pct    share of them at exactly 0 %
---   mean_pct    mean utilisation, every GPU-minute alike
---   percentile  0 to 100
---   util_pct    utilisation that this share of GPU-minutes does not exceed, to within a point:
---               read off a histogram of whole percents
+--   gpus        GPUs allocated to the attempt; null: all gang sizes
+--   status      status with which the job ended; null: all jobs
+--   attempts    attempts that have a utilisation reading
+--   gpu_h       GPU hours that have a utilisation reading
+--   idle_pct    share of the GPU-minutes with a reading of exactly 0 %
+--   mean_pct    mean utilisation over all GPU-minutes, %
+--   percentile  percentile, 0 to 100
+--   util_pct    utilisation that `percentile` % of the GPU-minutes do not exceed, from a histogram
+--               of whole percents
 with groups as (
   select
     { 'gpus': gpus, 'status': status } as key,

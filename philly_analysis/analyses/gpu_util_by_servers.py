@@ -1,7 +1,7 @@
 """Report GPU utilisation of gangs by their number of servers (ATC'19, Table 5).
 
 Not a like-for-like comparison: gangs on more servers have other users and statuses and share
-servers more often. `locality_effect` adjusts for these.
+servers more often. `locality_effect` adjusts for users, statuses and sharing.
 """
 
 import pandas as pd
@@ -45,14 +45,14 @@ def compute(trace: Trace) -> Result:
         attempts = sampled[sampled["gpus"] == size]
         spread = trend(attempts, "servers", "mean_pct")
         facts += spread.facts("servers", f"servers and mean utilisation, {size}-GPU attempts")
-        each = ", ".join(
+        means = ", ".join(
             f"{row.mean_pct:.1f} % on {count(int(row.servers), 'server')} (n = {row.attempts:,})"
             for row in rows.reset_index().itertuples()
             if row.attempts >= _FEW_ATTEMPTS
         )
         sentences = [
-            f"Gangs of {size} GPUs have a mean utilisation of {each}."
-            if each
+            f"Gangs of {size} GPUs have a mean utilisation of {means}."
+            if means
             else f"No number of servers has {_FEW_ATTEMPTS} attempts of {size} GPUs.",
             spread.sentence(**TRENDS["gpu_util_by_servers"]),
         ]

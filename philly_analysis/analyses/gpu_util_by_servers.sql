@@ -1,13 +1,13 @@
--- How busy are a gang's GPUs, by the number of servers that it is spread over?
--- One row per (gpus, servers, percentile); gangs of two GPUs and more.
+-- How busy are a gang's GPUs, by the number of its servers?
+-- One row per (gpus, servers, percentile), for gangs of two GPUs or more.
 --   gpus        GPUs allocated to the attempt
---   servers     distinct servers that they are on
---   attempts    attempts with a reading
---   users       users among them
---   gpu_h       GPU-hours with a reading
---   mean_pct    mean utilisation, every GPU-minute alike
---   percentile  0 to 100
---   util_pct    utilisation that this share of GPU-minutes does not exceed, to within a point
+--   servers     distinct servers that an attempt ran on
+--   attempts    attempts that have a utilisation reading
+--   users       users of the attempts
+--   gpu_h       GPU hours that have a utilisation reading
+--   mean_pct    mean utilisation over all GPU-minutes, %
+--   percentile  percentile, 0 to 100
+--   util_pct    utilisation that `percentile` % of the GPU-minutes do not exceed, to within a point
 with groups as (
   select
     { 'gpus': gpus, 'servers': servers } as key,

@@ -1,6 +1,7 @@
 """Report GPU utilisation of gangs on dedicated servers (ATC'19, Figure 6).
 
-Small gangs rarely fill whole servers, and those that do are not typical of small gangs.
+Small gangs rarely fill whole servers: small gangs on dedicated servers are not typical of their
+size.
 """
 
 from matplotlib.figure import Figure
@@ -33,12 +34,12 @@ def compute(trace: Trace) -> Result:
         ),
         *size.facts("gang", "gang size and mean utilisation of dedicated attempts"),
     )
-    each = ", ".join(
+    medians = ", ".join(
         f"{row.util_pct:.1f} % for {row.gpus} GPUs on {count(int(row.servers), 'server')}"
         for row in sizes.nlargest(_CURVES, "gpu_h").sort_values("gpus").itertuples()
     )
     sentences = (
-        f"The median utilisation over GPU-minutes of gangs on dedicated servers is {each}.",
+        f"The median utilisation over GPU-minutes of gangs on dedicated servers is {medians}.",
         size.sentence(**TRENDS["gpu_util_dedicated"]),
     )
     return Result(

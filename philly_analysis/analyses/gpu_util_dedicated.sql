@@ -1,14 +1,14 @@
--- How busy are the GPUs of gangs that have their servers to themselves?
--- One row per (gpus, percentile); gangs of two GPUs and more that had every GPU of each of
--- their servers, on no more servers than they need.
+-- How busy are the GPUs of gangs on dedicated servers?
+-- One row per (gpus, percentile), for gangs of two GPUs or more with every GPU of the fewest
+-- servers that hold them.
 --   gpus        GPUs allocated to the attempt
---   servers     distinct servers that they are on
---   attempts    attempts with a reading
---   gpu_h       GPU-hours with a reading
---   idle_pct    share of them at exactly 0 %
---   mean_pct    mean utilisation, every GPU-minute alike
---   percentile  0 to 100
---   util_pct    utilisation that this share of GPU-minutes does not exceed, to within a point
+--   servers     distinct servers that an attempt ran on
+--   attempts    attempts that have a utilisation reading
+--   gpu_h       GPU hours that have a utilisation reading
+--   idle_pct    share of the GPU-minutes with a reading of exactly 0 %
+--   mean_pct    mean utilisation over all GPU-minutes, %
+--   percentile  percentile, 0 to 100
+--   util_pct    utilisation that `percentile` % of the GPU-minutes do not exceed, to within a point
 with groups as (
   select
     gpus,

@@ -25,17 +25,21 @@ def compute(trace: Trace) -> Result:
     sentences: list[str] = []
     for total in medians[medians["gpus"].isna()].itertuples():
         facts = [
-            Fact("attempts", int(total.attempts), "attempts with a mean"),
-            Fact("gpu_h", total.gpu_h, "their GPU hours, where known"),
-            Fact("mean_pct", total.mean_pct, "mean utilisation over these GPU hours"),
-            Fact("median_pct", total.util_pct, "median over attempts"),
+            Fact("attempts", int(total.attempts), "attempts with a mean utilisation"),
+            Fact(
+                "gpu_h",
+                total.gpu_h,
+                "GPU hours of attempts with a mean utilisation and a known run time",
+            ),
+            Fact("mean_pct", total.mean_pct, "mean utilisation, weighted by GPU hours"),
+            Fact("median_pct", total.util_pct, "median of the attempts' mean utilisation"),
         ]
-        each = ", ".join(
+        by_size = ", ".join(
             f"{size.util_pct:.0f} % for {count(int(size.gpus), 'GPU')}"
             for size in sizes.nlargest(_CURVES, "attempts").sort_values("gpus").itertuples()
         )
         sentences = [
-            f"The mean utilisation of an attempt has a median of {total.util_pct:.0f} % ({each}).",
+            f"The median of the attempts' mean utilisation is {total.util_pct:.0f} % ({by_size}).",
             size.sentence(**TRENDS["gpu_util_summaries"]),
         ]
     for gpus, mean, median in sizes[["gpus", "mean_pct", "util_pct"]].itertuples(index=False):

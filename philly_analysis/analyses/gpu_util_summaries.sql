@@ -1,12 +1,12 @@
--- How busy were the GPUs of attempts of which only a summary is known, by gang size and status?
+-- How busy were the GPUs of attempts with a monitor's summary, by gang size and status?
 -- One row per (gpus, status, percentile).
---   gpus        GPUs allocated to the attempt; null: all sizes
---   status      how the job ended; null: however it ended
---   attempts    attempts with a mean
---   gpu_h       GPU-hours that they ran for; those whose time is not known have none
---   mean_pct    mean over these GPU-hours of the attempts' means
---   percentile  0 to 100
---   util_pct    mean utilisation that this share of attempts does not exceed
+--   gpus        GPUs allocated to the attempt; null: all gang sizes
+--   status      status with which the job ended; null: all jobs
+--   attempts    attempts with a mean utilisation
+--   gpu_h       GPU hours that the attempts ran for; attempts without a known run time count zero
+--   mean_pct    mean of the attempts' mean utilisation in %, weighted by GPU hours
+--   percentile  percentile, 0 to 100
+--   util_pct    mean utilisation that `percentile` % of the attempts do not exceed
 select
   gpus,
   status,

@@ -39,8 +39,8 @@ def compute(trace: Trace) -> Result:
             sentences.append(f"{by_vc.index[0]} uses {percent(largest_pct)} of the GPU time.")
     caveats = [
         "Values are means of whole days: the first and the last day of the log are partial.",
-        "Attempts that the log places on one GPU at once each count, so that a day may exceed the "
-        "cluster."
+        "Each attempt counts where the log places several attempts on one GPU at once, so that a "
+        "day may exceed the cluster."
         if capacity and per_day.max() > capacity
         else "",
     ]

@@ -1,7 +1,7 @@
 """Estimate the clock offset between host samples and the job log from CPU use at attempt ends.
 
-CPUs also serve the system and other jobs. The step at the end of an attempt is therefore smaller
-than that of GPUs and needs more attempts.
+CPUs also serve the system and other jobs. The step of CPU use at the end of an attempt is therefore
+smaller than the step of GPU use, and needs more attempts.
 """
 
 from philly_analysis.analyses.clock_offset import estimate_offset, plot

@@ -35,7 +35,11 @@ def compute(trace: Trace) -> Result:
             name = f"{resource}_{servers.replace(' ', '_')}_pct"
             facts.append(Fact(f"mean_{name}", rows["mean_pct"][50], f"mean {word} use, {servers}"))
             facts += [
-                Fact(f"p{p}_{name}", rows["util_pct"][p], f"{p}th percentile of it, {servers}")
+                Fact(
+                    f"p{p}_{name}",
+                    rows["util_pct"][p],
+                    f"{p}th percentile of {word} use, {servers}",
+                )
                 for p in (20, 50, 80, 90)
             ]
         if (resource, "with a job") in grids:

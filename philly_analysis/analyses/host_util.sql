@@ -1,11 +1,12 @@
 -- How much CPU and memory do servers use, with a job and without?
 -- One row per (resource, servers, percentile).
---   resource    cpu, or mem: memory in use, page cache included, over memory in total
---   servers     all; with a job: an attempt had GPUs of it in that minute; without a job
---   server_h    server-hours with a reading
---   mean_pct    their mean
---   percentile  0 to 100
---   util_pct    use that this share of server-minutes does not exceed, to within a point
+--   resource    cpu: CPU use; mem: memory in use, page cache included, over total memory
+--   servers     servers that are counted: all, with a job (an attempt has GPUs of the server in the
+--               minute), or without a job
+--   server_h    server-hours that have a reading
+--   mean_pct    mean use over the server-minutes, %
+--   percentile  percentile, 0 to 100
+--   util_pct    use that `percentile` % of the server-minutes do not exceed, to within a point
 with bins as (
   select
     { 'resource': resource, 'busy': attempts > 0 } as key,

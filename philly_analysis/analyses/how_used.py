@@ -63,11 +63,11 @@ def compute(trace: Trace) -> Result:
     sentences = [f"The mean utilisation of allocated GPUs was {share(busy.frac)}."]
     if sampled:
         idle, idle_h = _share_of(users, "idle_h"), float(users["idle_h"].sum())
-        facts += idle.facts("idle", "share of those GPU hours at exactly 0 %")
+        facts += idle.facts("idle", "share of the sampled GPU hours at exactly 0 %")
         facts.append(Fact("idle_gpu_h", idle_h, "GPU hours at exactly 0 %"))
         sentences.append(
-            f"They were idle (0 % utilisation) for {share(idle.frac)} of that time: "
-            f"{number(idle_h)} of {number(gpu_h)} sampled GPU hours."
+            f"Allocated GPUs were idle (0 % utilisation) for {share(idle.frac)} of the sampled "
+            f"time: {number(idle_h)} of {number(gpu_h)} GPU hours."
         )
         cost = f"{number(idle_h)} of {number(gpu_h)} sampled GPU hours were idle (0 % utilisation)."
         advice, what = _advice(users, idle_h), "sampled attempts"
@@ -128,21 +128,22 @@ def _allocated(trace: Trace) -> Result:
             *trend.facts(),
         ),
         (
-            f"{share(held.frac)} of the GPU time was allocated; {share(partly_h / total)} was idle "
-            "on partly used servers.",
+            f"{share(held.frac)} of the GPU time was allocated. {share(partly_h / total)} was "
+            "unallocated on partly used servers.",
             "The utilisation of allocated GPUs was not recorded.",
         ),
         (
-            "From the first start, or from when the log is complete, to the last end.",
-            "The interval reflects differences between weeks; it needs at least three.",
+            "The period is from the first start, or the time from which the log is complete, to "
+            "the last end.",
+            "The interval reflects differences between weeks, and needs at least three weeks.",
         ),
         verdict=Verdict(
             "Allocated",
             whole_percent(held.frac),
             "of GPU time",
             held.interval,
-            f"{number(total - held_h)} GPU hours were not allocated, {number(partly_h)} of them on "
-            "partly used servers.",
+            f"{number(total - held_h)} GPU hours were not allocated. {number(partly_h)} of the "
+            "unallocated GPU hours were on partly used servers.",
             str(trend),
             _SAMPLE.format(f"GPUs are in the {number(held_h)} allocated GPU hours"),
         ),
@@ -160,8 +161,9 @@ def _advice(users: pd.DataFrame, idle_h: float) -> str:
     theirs = float(idle.tail(top).sum())
     if not theirs:
         return ""
+    who = "This user has" if top == 1 else "These users have"
     return (
-        f"Ask {count(top, 'user')} of {len(idle):,} what their idle jobs wait for: they have "
+        f"Ask {count(top, 'user')} of {len(idle):,} what their idle jobs wait for. {who} "
         f"{number(theirs)} of the idle GPU hours ({share(theirs / idle_h)})."
     )
 

@@ -1,11 +1,11 @@
--- How busy were the GPUs of each user's attempts, as samples show?
--- One row per (day, user) with a reading of a GPU that no other attempt had meanwhile.
+-- How busy were the GPUs of each user's attempts, by samples?
+-- One row per (day, user) with a reading of a GPU that no other attempt had at the same time.
 --   day       day of the attempts' ends, UTC
---   user      who submitted them; null: not known
---   attempts  attempts with readings
---   gpu_h     GPU hours with a reading
---   idle_h    of these, at exactly 0 %
---   busy_h    of these, the part that the GPUs were busy: readings times hours
+--   user      user who submitted the jobs; null: not recorded
+--   attempts  attempts that have a utilisation reading
+--   gpu_h     GPU hours that have a utilisation reading
+--   idle_h    GPU hours with a reading of exactly 0 %
+--   busy_h    GPU hours times utilisation: the hours for which the GPUs were busy
 select
   attempts.ended_at::date as day,
   u.user,

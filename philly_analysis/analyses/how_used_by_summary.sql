@@ -1,11 +1,11 @@
--- How busy were the GPUs of each user's attempts, as a monitor summarised it?
--- One row per day, user and level of the attempts' means.
+-- How busy were the GPUs of each user's attempts, by a monitor's summary?
+-- One row per day, user and level of the attempts' mean utilisation.
 --   day       day of the attempts' ends, UTC; null: not known
---   user      who submitted them; null: not known
---   level     the least percent of it, a quarter each; -1: exactly 0 %
+--   user      user who submitted the jobs; null: not recorded
+--   level     lowest utilisation of the quarter in %: 0, 25, 50 or 75; -1: exactly 0 %
 --   attempts  attempts with a summary and a known run time
---   gpu_h     GPU hours allocated to them
---   busy_h    of these, the part that the GPUs were busy
+--   gpu_h     GPU hours allocated to the attempts
+--   busy_h    GPU hours times utilisation: the hours for which the GPUs were busy
 select
   attempts.ended_at::date as day,
   s.user,

@@ -31,7 +31,11 @@ def compute(trace: Trace) -> Result:
     caveats = (
         count_note(log.jobs_running, "job", " still running: GPU time up to the end of the log."),
         count_note(log.attempts_untimed, "attempt", " without an end: no GPU time counted."),
-        count_note(log.jobs_flagged, "flagged job", " counted; their GPU time may be too small."),
+        count_note(
+            log.jobs_flagged,
+            "flagged job",
+            " counted; the GPU time of flagged jobs may be too small.",
+        ),
     )
     return Result("job_status", table, facts, _sentences(table), caveats)
 
@@ -39,18 +43,18 @@ def compute(trace: Trace) -> Result:
 def _sentences(table: pd.DataFrame) -> list[str]:
     jobs = dict(zip(table["status"], table["jobs_pct"] / 100, strict=True))
     gpu_h = dict(zip(table["status"], table["gpu_h_pct"] / 100, strict=True))
-    known = [s for s in _WORDS if s in jobs]
-    if not known or not table["gpu_h"].sum():
+    statuses = [s for s in _WORDS if s in jobs]
+    if not statuses or not table["gpu_h"].sum():
         return []
-    each = "; ".join(
+    shares = "; ".join(
         f"{share(jobs[s])} of jobs {_WORDS[s]} and used {share(gpu_h[s])} of GPU time"
-        for s in known
+        for s in statuses
     )
-    lost = [s for s in known if s != PASS]
+    lost = [s for s in statuses if s != PASS]
     if not lost:
-        return [f"{each}."]
+        return [f"{shares}."]
     return [
-        f"{each}.",
+        f"{shares}.",
         f"Jobs that did not pass are {share(sum(jobs[s] for s in lost))} of all jobs and "
         f"{share(sum(gpu_h[s] for s in lost))} of the GPU time.",
     ]

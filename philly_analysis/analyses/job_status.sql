@@ -1,11 +1,12 @@
 -- How do jobs end, by count and by GPU time?
 -- One row per status.
---   status    how it ended; (none): not known
---   jobs      jobs
---   jobs_pct  share of all jobs
---   gpu_h     GPU hours allocated to their attempts; up to the end of the log where one still ran
---   gpu_h_pct  share of all GPU hours; null where there are none
---   running   of these jobs, those that still ran as the log ended
+--   status     status with which the job ended; (none): not recorded
+--   jobs       jobs
+--   jobs_pct   share of all jobs, %
+--   gpu_h      GPU hours allocated to the jobs' attempts, up to the end of the log for a running
+--              attempt
+--   gpu_h_pct  share of all GPU hours, %; null: no GPU hours
+--   running    jobs that were still running at the end of the log
 select
   coalesce(status, '(none)') as status,
   count(*) as jobs,

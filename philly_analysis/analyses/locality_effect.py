@@ -40,11 +40,11 @@ class Effect:
     packed_pct, spread_pct
         Mean utilisation, strata weighted by the GPU-minutes of their spread gangs.
     effect_pct
-        Their difference, spread minus packed, in percentage points.
+        Mean utilisation of spread minus packed gangs, in percentage points.
     low_pct, high_pct
-        95 % interval of it; NaN with too few users.
+        95 % interval of `effect_pct`; NaN with too few users.
     strata
-        Combinations of gang size and status with both kinds.
+        Combinations of gang size and status with spread and packed gangs.
     """
 
     packed_pct: float
@@ -119,8 +119,8 @@ def _sentence(among: str, row: pd.Series) -> str:
     elif row["low_pct"] > 0:
         verdict = f"is {row['effect_pct']:.1f} percentage points higher than"
     return (
-        f"The utilisation of spread {gangs} {verdict} that of packed ones (95 % interval "
-        f"{row['low_pct']:+.1f} to {row['high_pct']:+.1f} points; {n})."
+        f"The utilisation of spread {gangs} {verdict} the utilisation of packed gangs (95 % "
+        f"interval {row['low_pct']:+.1f} to {row['high_pct']:+.1f} points; {n})."
     )
 
 

@@ -1,13 +1,13 @@
--- How busy are spread gangs and packed ones, user by user?
--- One row per (user, gpus, status, spread, co_tenants); gangs of two GPUs and more.
---   user        who submitted it; a job of an unknown user stands alone, under its own id
+-- How busy are spread and packed gangs, by user?
+-- One row per (user, gpus, status, spread, co_tenants), for gangs of two GPUs or more.
+--   user        user who submitted the job; the job's id where the user is not recorded
 --   gpus        GPUs allocated to the attempt
---   status      how the job ended
---   spread      true on more servers than the fewest that hold so many GPUs
---   co_tenants  true when another attempt had GPUs of its servers meanwhile
---   attempts    attempts with a reading
---   minutes     GPU-minutes with a reading
---   sum_pct     sum of the readings, in % times minutes
+--   status      status with which the job ended
+--   spread      true when the attempt ran on more servers than the fewest that hold so many GPUs
+--   co_tenants  true when another attempt had GPUs on the servers at the same time
+--   attempts    attempts that have a utilisation reading
+--   minutes     GPU-minutes that have a utilisation reading
+--   sum_pct     sum of the utilisation readings, in % times minutes
 select
   coalesce("user", job_id) as "user",
   gpus,

@@ -39,9 +39,21 @@ def compute(trace: Trace) -> Result:
         wide, tight = rows.loc[spread, "wait_s"].median(), rows.loc[~spread, "wait_s"].median()
         spread_pct = 100 * spread.mean() if len(rows) else None
         facts += [
-            Fact(f"spread_{name}_pct", spread_pct, f"on more servers than needed, {gpus}"),
-            Fact(f"median_wait_spread_{name}_s", wide, "their median wait"),
-            Fact(f"median_wait_tight_{name}_s", tight, "median wait of the others"),
+            Fact(
+                f"spread_{name}_pct",
+                spread_pct,
+                f"share of first attempts on more servers than needed, {gpus}",
+            ),
+            Fact(
+                f"median_wait_spread_{name}_s",
+                wide,
+                f"median wait of first attempts on more servers than needed, {gpus}",
+            ),
+            Fact(
+                f"median_wait_tight_{name}_s",
+                tight,
+                f"median wait of first attempts on the fewest servers, {gpus}",
+            ),
             *trend.facts(
                 f"spread_{name}",
                 f"servers over minimum servers and wait, within each gang size, {gpus}",
@@ -50,8 +62,8 @@ def compute(trace: Trace) -> Result:
         if len(rows) and spread.any() and not spread.all():
             sentences += [
                 f"{share(float(spread.mean()))} of {count(len(rows), 'first attempt')} on {gpus} "
-                f"ran on more servers than needed. Their median wait is {duration(float(wide))}, "
-                f"that of the others {duration(float(tight))}.",
+                f"ran on more servers than needed. The median wait is {duration(float(wide))} on "
+                f"more servers than needed, and {duration(float(tight))} on the fewest servers.",
                 trend.sentence(
                     rises=f"On {gpus}, wider spread goes with longer waits",
                     falls=f"On {gpus}, wider spread goes with shorter waits",
@@ -59,8 +71,8 @@ def compute(trace: Trace) -> Result:
                 ),
             ]
     caveats = (
-        "Servers are the attempt's distinct machines. The minimum is computed for the largest "
-        "machines of its pool, if they were empty.",
+        "Servers are the attempt's distinct machines. The fewest servers are computed for the "
+        "largest machines of the job's pool, if all were empty.",
         count_note(len(large) - len(waits), "attempt", " without placements excluded."),
     )
     return Result("locality_relaxation", table, facts, sentences, caveats)

@@ -1,12 +1,12 @@
 -- Do large gangs that spread over more servers wait less?
--- One row per (gang, servers) of first attempts of large gangs.
---   gang            gang-size bucket
---   servers         distinct servers that the attempt ran on
---   attempts        first attempts with a trusted wait and known placements
---   spread          of these, on more servers than the fewest that hold the gang
---   wait_p10_s      wait that 10 % do not exceed
---   wait_p50_s      median wait
---   wait_p90_s      wait that 90 % do not exceed
+-- One row per (gang, servers), over first attempts of large gangs.
+--   gang        gang-size bucket
+--   servers     distinct servers that the attempt ran on
+--   attempts    first attempts with a trusted wait and known placements
+--   spread      attempts on more servers than the fewest that hold the gang
+--   wait_p10_s  10th percentile of the waits in seconds
+--   wait_p50_s  median wait in seconds
+--   wait_p90_s  90th percentile of the waits in seconds
 select
   gang,
   servers,

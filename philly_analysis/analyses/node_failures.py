@@ -29,7 +29,7 @@ from philly_analysis.trace import Analysis, Trace
 DAY_S = 86_400.0
 
 SAME_S = 300
-"""Attempts lost on a server within so many seconds are lost to one failure."""
+"""Seconds within which attempts lost on a server count as one failure."""
 
 _SIGNIFICANT = 0.01
 _NAMED = 3
@@ -61,12 +61,20 @@ def compute(trace: Trace) -> Result:
     times = [finite(days * DAY_S) for days in rate.mean_time()]
     facts = (
         Fact("servers", len(table), "servers in use"),
-        Fact("server_days", rate.exposure, "their days in use, summed"),
-        Fact("lost_attempts", len(lost.drop_duplicates(["job_id", "attempt"])), "attempts lost"),
-        Fact("failures", rate.events, "server failures that lost them"),
+        Fact("server_days", rate.exposure, "days in use of all servers in sum"),
+        Fact(
+            "lost_attempts",
+            len(lost.drop_duplicates(["job_id", "attempt"])),
+            "attempts lost to server failures",
+        ),
+        Fact("failures", rate.events, "server failures by which attempts were lost"),
         *interval_facts("per_1000_server_days{}", per_1000, "failures in 1,000 server-days"),
         *interval_facts("mttf{}_s", times, "mean time in use until a server fails"),
-        Fact("unevenness", uneven, "variance of failures between servers over that of chance"),
+        Fact(
+            "unevenness",
+            uneven,
+            "variance of failures between servers, divided by the variance of chance",
+        ),
         Fact("unevenness_p", p, "p-value: equal servers fail at least as unevenly"),
     )
     order = ["failures", "in_gangs", "machine_id"]
@@ -77,10 +85,10 @@ def compute(trace: Trace) -> Result:
         _sentences(table, rate, uneven, p),
         (
             basis(trace),
-            "Days are those with jobs on the server: idle servers and repairs are not observed. "
+            "Only days with jobs on a server count: idle servers and repairs are not observed. "
             f"Attempts lost on a server within {SAME_S // 60} minutes count as one failure.",
-            "The log does not name which server of a gang failed: such a failure counts for the "
-            "overall rate and for no server.",
+            "The log does not name which server of a gang failed. The failure of a gang on several "
+            "servers counts for the overall rate and for no server.",
         ),
     )
 
@@ -88,7 +96,7 @@ def compute(trace: Trace) -> Result:
 def records_failures(trace: Trace) -> bool:
     """Return whether server failures are recorded, in output or as a separate end reason.
 
-    Logs that only have the ends of jobs record them as failures of the job.
+    Logs with only the ends of jobs record server failures as failures of the job.
     """
     ends = trace.answer("end_reasons").df()["end_reason"].dropna()
     return "failures" in trace.tables or not set(ends) <= set(LAST_END.values())
@@ -108,11 +116,14 @@ def basis(trace: Trace) -> str:
             "The log only records whether jobs completed, failed or were killed, so server "
             "failures cannot be distinguished."
         )
-    known = "An attempt counts as lost if the scheduler records a server failure"
+    recorded = "An attempt counts as lost if the scheduler records a server failure"
     if "failures" not in trace.tables:
-        return f"{known}; failures that it records as the job's, or finds later, are unknown."
+        return (
+            f"{recorded}. Failures that the scheduler records as the job's, or detects later, are "
+            "missing."
+        )
     return (
-        f"{known}, or its output has an uncorrectable GPU memory error, a GPU off the bus, an "
+        f"{recorded}, or its output has an uncorrectable GPU memory error, a GPU off the bus, an "
         "NVLink error or a lost server."
     )
 
@@ -162,15 +173,15 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
     if not rate.events:
         return [
             f"No attempt was lost to a failure of {observed} of use. With 95 % confidence the mean "
-            f"time to failure is at least {low}, if this log records such failures at all."
+            f"time to failure is at least {low}, if this log records server failures at all."
         ]
     sentences = [
         f"{observed} of use failed {count(rate.events, 'time')}: {number(1000 * rate.per_unit)} "
         f"failures per 1,000 server-days, a mean time to failure of {mean} (95 % interval {low} to "
         f"{high})."
     ]
-    known = int(table["failures"].sum())
-    if known >= 2 and np.isfinite(p):
+    attributed = int(table["failures"].sum())
+    if attributed >= 2 and np.isfinite(p):
         worst = table.sort_values(["failures", "machine_id"], ascending=[False, True])
         listed = ", ".join(
             f"{m['machine_id']} {m['failures']:,} in {duration(DAY_S * m['days_held'])}"
@@ -184,8 +195,8 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
             else "The failure rates of servers may differ"
         )
         sentences.append(
-            f"{verdict} (variance {uneven:.1f} times that of equal servers, p = {p:.2g}, "
-            f"n = {known:,} failures of known servers){f': {listed}' if listed else ''}."
+            f"{verdict} (variance {uneven:.1f} times the variance of equal servers, p = {p:.2g}, "
+            f"n = {attributed:,} failures of known servers){f': {listed}' if listed else ''}."
         )
         hit = int((table["failures"] > 0).sum())
         sentences.append(f"{share(hit / len(table))} of the servers failed at least once.")
@@ -193,7 +204,7 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
 
 
 def plot(result: Result) -> Figure:
-    """Draw failures by server, and their distribution over servers beside that of chance."""
+    """Draw failures by server, and their distribution over servers, observed and by chance."""
     table = result.table
     fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:

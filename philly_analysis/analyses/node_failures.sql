@@ -1,9 +1,9 @@
--- For how long was each server in use?
--- One row per server of which an attempt with trusted times had GPUs.
---   machine_id  server
---   attempts    attempts with GPUs of it
---   days_held   days on which one attempt or more had GPUs of it
-with reaches as (
+-- For how many days was each server in use?
+-- One row per server with GPUs allocated to an attempt with trusted times.
+--   machine_id  identifier of the server
+--   attempts    attempts with GPUs of the server
+--   days_held   days in total during which an attempt had GPUs of the server
+with held_intervals as (
   select
     machine_id,
     started_at,
@@ -21,6 +21,6 @@ select
   count(*) as attempts,
   sum(greatest(seconds_between(greatest(started_at, reached_at), until_at), 0)) / 86400
     as days_held
-from reaches
+from held_intervals
 group by machine_id
 order by all

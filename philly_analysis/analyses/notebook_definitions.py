@@ -32,7 +32,7 @@ def compute(trace: Trace) -> Result:
     [waits] = trace.answer("notebook_definitions_waits").df().itertuples(index=False)
     facts = [
         Fact("stale_waits", waits.stale, "waits that the notebook repeats from an earlier attempt"),
-        Fact("zero_waits", waits.zeros, "waits of zero, which it drops"),
+        Fact("zero_waits", waits.zeros, "waits of zero, which the notebook drops"),
     ]
     for row in table[table["percentile"] == 50].to_dict("records"):
         quantity, definition, gang = row["quantity"], row["definition"], row["gang"]
@@ -47,8 +47,8 @@ def compute(trace: Trace) -> Result:
         )
     if len(table) and pd.notna(waits.median_s) and pd.notna(waits.notebook_p50_s):
         sentences.append(
-            f"By its rules the median wait is {duration(waits.notebook_p50_s)}; with zeros and "
-            f"without repetitions it is {duration(waits.median_s)}."
+            f"By the notebook's rules the median wait is {duration(waits.notebook_p50_s)}. With "
+            f"zeros and without repetitions the median wait is {duration(waits.median_s)}."
         )
     placed = {"placements", "machines"} <= trace.tables
     if placed:
@@ -74,11 +74,11 @@ def _curve_gaps(trace: Trace) -> list[Comparison]:
     jobs = trace.manifest.rows.get("jobs", 0)
     runs = trace.answer("notebook_runs").select("gang", "run_s").df()
     waits = trace.answer("notebook_waits").select("vc", "gang", "wait_s").df()
-    found = [
+    samples = [
         ("run time", "run_time", gang, runs.loc[runs["gang"] == gang, "run_s"] / 60)
         for gang in groups("run_time")
     ]
-    found += [
+    samples += [
         ("wait", "queueing_delay", f"{vc} {gang}", rows["wait_s"] / 60)
         for (vc, gang), rows in waits.groupby(["vc", "gang"])
         if f"{vc} {gang}" in groups("queueing_delay") and len(rows) >= _FEWEST
@@ -92,7 +92,7 @@ def _curve_gaps(trace: Trace) -> list[Comparison]:
             f"the curve has {archive()['jobs']:,} jobs, this trace {jobs:,}; reading error about "
             "0.3 points",
         )
-        for what, name, group, values in found
+        for what, name, group, values in samples
     )
     return [gap for gap in gaps if gap.measured == gap.measured]
 

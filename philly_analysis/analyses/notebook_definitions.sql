@@ -1,12 +1,12 @@
--- What do the definitions of the archive's notebook do to the numbers?
+-- How do the archive notebook's definitions change run times and waits?
 -- One row per (quantity, definition, gang, percentile).
---   quantity    run time or wait
---   definition  ours; notebook: see notebook_runs and notebook_waits
+--   quantity    quantity: run time or wait
+--   definition  definition: ours, or notebook (see notebook_runs and notebook_waits)
 --   gang        gang-size bucket
---   n           jobs, or attempts
---   percentile  0 to 100
+--   n           number of jobs (run time) or attempts (wait)
+--   percentile  percentile, 0 to 100
 --   value_s     seconds
-with observed as (
+with durations as (
   select
     'run time' as quantity,
     'ours' as definition,
@@ -43,6 +43,6 @@ select
   count(*) as n,
   unnest(range(101)) as percentile,
   unnest(percentiles(value_s)) as value_s
-from observed
+from durations
 group by quantity, definition, gang
 order by all

@@ -1,9 +1,9 @@
--- What do the archive notebook's rules do to the waits?
+-- How do the archive notebook's rules change the waits?
 -- One row.
---   stale           waits that the notebook repeats from an attempt before
---   zeros           waits of zero that it drops
---   median_s        median of the trusted waits
---   notebook_p50_s  median of the notebook's
+--   stale           waits that the notebook repeats from an earlier attempt
+--   zeros           waits of zero that the notebook drops
+--   median_s        median of the trusted waits in seconds
+--   notebook_p50_s  median of the notebook's waits in seconds
 with notebook as (
   select
     count(*) filter (where stale) as stale,

@@ -1,14 +1,14 @@
--- How full is each pool of the cluster, and how many of its servers are then empty?
--- One row per pool and level of use that occurred.
---   pool            pool, as in machine_pools
---   gpus            its GPUs
---   used_pct        share of them in use, rounded down to whole percent
---   hours           time spent at this level, from the first start to the last end, but not
---                   before the log is complete
---   empty_pct       share of its servers with no GPU in use, mean over that time
---   empty_min_pct   smallest share in it
---   empty_max_pct   largest share in it
---   partly_pct      share of servers with some but not all GPUs in use, mean over that time
+-- How full is each pool of the cluster, and how many of its servers are empty at each level of use?
+-- One row per pool and share of GPUs in use that occurred.
+--   pool           pool, as in machine_pools
+--   gpus           GPUs of the pool
+--   used_pct       share of the pool's GPUs in use, rounded down to whole percent
+--   hours          hours at this share, from the first start (or the time from which the log is
+--                  complete) to the last end
+--   empty_pct      mean share of the pool's servers with no GPU in use, %
+--   empty_min_pct  smallest share of the pool's servers with no GPU in use, %
+--   empty_max_pct  largest share of the pool's servers with no GPU in use, %
+--   partly_pct     mean share of the pool's servers with some but not all GPUs in use, %
 with sizes as (
   select
     pool,

@@ -1,7 +1,7 @@
 """Report out-of-order starts, and whether overtaken gangs could have run (ATC'19, section 3.1).
 
 Overtaking is derived from starts and arrivals alone. Whether the overtaken attempt could have been
-placed is derived from free GPUs; a quota that is not in the log may have delayed it as well.
+placed is derived from free GPUs; an unrecorded quota may have delayed the overtaken attempt.
 """
 
 from matplotlib.figure import Figure
@@ -13,7 +13,7 @@ from philly_analysis.trace import Analysis, Trace
 
 
 def compute(trace: Trace) -> Result:
-    """Count out-of-order starts, and those whose GPUs were no use to the overtaken attempt."""
+    """Count out-of-order starts, and starts with GPUs that the overtaken attempt could not use."""
     table = trace.answer("out_of_order").df()
     starts, overtook = int(table["starts"].sum()), int(table["overtook"].sum())
     overtook_pct = 100 * overtook / starts if starts else None
@@ -36,7 +36,7 @@ def compute(trace: Trace) -> Result:
         meaning = "out-of-order starts whose GPUs the overtaken attempt could not have used"
         facts.append(Fact("harmless_pct", 100 * unplaceable / n if n else None, meaning))
         for gang in GANGS:
-            same = f"the same, {gang_label(gang)} waiting"
+            same = f"{meaning}, {gang_label(gang)} waiting"
             facts.append(Fact(f"harmless_{slug(gang)}_pct", pct.get(gang), same))
         if n:
             sentences.append(

@@ -1,9 +1,9 @@
 -- How often does a start overtake an earlier arrival?
--- One row per (vc, gang) of the attempt that starts.
---   vc        virtual cluster; (none): not known
+-- One row per (vc, gang) of the attempt that started.
+--   vc        virtual cluster; (none): not recorded
 --   gang      gang-size bucket
 --   starts    starts that ended a trusted wait
---   overtook  of these, starts while an attempt that arrived earlier in the VC waited on
+--   overtook  starts while an earlier attempt of the same virtual cluster was still waiting
 select
   vc,
   gang_bucket(gpus) as gang,

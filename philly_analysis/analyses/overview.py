@@ -1,7 +1,7 @@
 """Summarise a trace: its contents, rejected rows and the days that it covers.
 
 A day without samples may be a gap of the monitor rather than an idle day. Jobs from before the log
-is complete are flagged, as only long ones of them are recorded.
+is complete are flagged, as only long jobs of that time are recorded.
 """
 
 import pandas as pd
@@ -41,19 +41,19 @@ def _facts(trace: Trace, table: pd.DataFrame) -> tuple[Fact, ...]:
     rejected = sum(sum(a.rejected.values()) for a in trace.manifest.accounts) - again
     return (
         Fact("jobs", log.jobs, "jobs submitted"),
-        Fact("cpu_only_jobs", log.cpu_only_jobs, "other jobs, without GPUs"),
-        Fact("attempts", log.attempts, "their scheduling attempts"),
+        Fact("cpu_only_jobs", log.cpu_only_jobs, "jobs without GPUs, which the findings exclude"),
+        Fact("attempts", log.attempts, "scheduling attempts of the jobs on GPUs"),
         Fact("jobs_without_attempts", log.jobs_without_attempts, "jobs without an attempt"),
         Fact("jobs_running", log.jobs_running, "jobs running at the end of the log"),
         Fact("users", log.users, "users"),
         Fact("vcs", log.vcs, "virtual clusters"),
         Fact("machines", machines, "machines"),
-        Fact("gpus", gpus, "GPUs in them"),
+        Fact("gpus", gpus, "GPUs in the machines"),
         Fact("days", len(table), "days from the first submission to the end of the log"),
         Fact("gpu_h", log.gpu_h, "GPU hours of jobs"),
         Fact("rows_read", read, "raw rows read"),
         Fact("rows_rejected", rejected, "raw rows that were rejected"),
-        *([Fact("rows_again", again, "raw rows that repeat others")] if again else []),
+        *([Fact("rows_again", again, "raw rows that repeat other raw rows")] if again else []),
         Fact("gpu_sample_days", _days_with(table["gpu_samples"]), "days with GPU samples"),
         Fact("host_sample_days", _days_with(table["host_samples"]), "days with host samples"),
     )
@@ -79,7 +79,7 @@ def _sentences(facts: Facts) -> list[str]:
         f"{count(jobs, 'job')}{' of ' + ' in '.join(who) if who else ''} made "
         f"{count(n('attempts'), 'attempt')} over {days} and used "
         f"{number(float(facts['gpu_h'] or 0))} GPU hours.",
-        f"{count(others, 'other job')} asked for no GPU: findings are about the jobs that did."
+        f"{count(others, 'other job')} asked for no GPU: findings are about jobs with GPUs."
         if others
         else "",
     ]

@@ -1,9 +1,9 @@
 -- What does the trace cover, day by day?
 -- One row per day from the first submission to the last moment of the log.
 --   day       day, UTC
---   jobs      jobs submitted, of those in gpu_jobs
---   attempts  attempts started, of these jobs
---   gpu_h     GPU hours allocated
+--   jobs      jobs of gpu_jobs submitted on the day
+--   attempts  attempts of gpu_jobs started on the day
+--   gpu_h     allocated GPU hours
 with days as (
   select unnest(
     generate_series(began_at::date, ended_at::date, interval 1 day)

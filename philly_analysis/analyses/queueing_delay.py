@@ -1,8 +1,8 @@
 """Report queueing delay by virtual cluster and gang size (ATC'19, Figure 3).
 
-A wait is the time from submission, or from the end of the attempt before, to the start. Sources
+A wait is the time from submission, or from the end of the previous attempt, to the start. Sources
 differ in what they call submission; `wait_states` reports time held by dependencies or begin
-times. The largest virtual clusters dominate quantiles over all of them.
+times. The largest virtual clusters dominate quantiles over all virtual clusters.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from philly_analysis.results import Fact, Result, count, duration, figures, rank
 from philly_analysis.trace import Analysis, Trace
 
 PANELS = 5
-"""Number of virtual clusters with a panel: those of most waits."""
+"""Number of virtual clusters with a panel, chosen by the number of waits."""
 
 _FEW = 20
 """Fewest waits for a curve."""
@@ -36,7 +36,7 @@ def compute(trace: Trace) -> Result:
     median, p90 = waits["wait_s"].quantile([0.5, 0.9]).to_list()
     facts = (
         Fact("waits", n, "attempts with a trusted wait"),
-        Fact("zeros", zeros, "of these, attempts without a wait"),
+        Fact("zeros", zeros, "attempts with a wait of zero"),
         Fact("median_wait_s", median, "median wait"),
         Fact("p90_wait_s", p90, "90th percentile of waits"),
         *gang_facts("median_wait_{}_s", middle.set_index("gang")["wait_s"], "median wait"),
@@ -46,7 +46,7 @@ def compute(trace: Trace) -> Result:
     sentences = (
         (
             f"The median wait of {count(n, 'attempt')} is {duration(median)} and the 90th "
-            f"percentile {duration(p90)}; {share(zeros / n)} did not wait.",
+            f"percentile {duration(p90)}; {share(zeros / n)} of attempts did not wait.",
             size.sentence(**TRENDS["queueing_delay"]),
             retry.sentence(**TRENDS["queueing_delay_of_retries"]),
         )
@@ -55,8 +55,8 @@ def compute(trace: Trace) -> Result:
     )
     total_s, held_s = float(waits["wait_s"].sum()), float(waits["held_s"].sum())
     caveats = (
-        "One wait per attempt: from submission, or from the end of the attempt before, to its "
-        "start. Waits of zero count.",
+        "Each attempt has one wait: from submission, or from the end of the previous attempt, to "
+        "the start. Waits of zero count.",
         f"{share(held_s / total_s)} of the waiting time was before jobs were eligible to run "
         "(dependencies, holds), which the scheduler does not cause."
         if total_s > 0 and held_s > 0
@@ -67,7 +67,7 @@ def compute(trace: Trace) -> Result:
 
 
 def plot(result: Result) -> Figure:
-    """Draw all waits and those of the largest virtual clusters, one curve per gang bucket."""
+    """Draw waits of all and of the largest virtual clusters, one curve per gang bucket."""
     table = result.table
     if table.empty:
         return figures.empty(figures.canvas()[0], "no attempt has a trusted wait")

@@ -1,12 +1,12 @@
--- How long do attempts wait in queue?
--- One row per (vc, gang, percentile), and per (gang, percentile) over all virtual clusters.
---   vc          virtual cluster; null: all of them together; (none): not known
+-- How long do attempts wait in the queue?
+-- One row per (vc, gang, percentile), and one per (gang, percentile) over all virtual clusters.
+--   vc          virtual cluster; null: all virtual clusters together; (none): not recorded
 --   gang        gang-size bucket
---   waits       attempts whose wait is trusted, those that did not wait included
---   zeros       of these, attempts that did not wait at all
---   percentile  0 to 100
---   wait_s      seconds waited
-with named as (
+--   waits       attempts with a trusted wait, waits of zero included
+--   zeros       attempts that waited zero seconds
+--   percentile  percentile, 0 to 100
+--   wait_s      waiting time in seconds
+with labelled_waits as (
   select
     coalesce(vc, '(none)') as vc,
     gang,
@@ -21,6 +21,6 @@ select
   count(*) filter (where wait_s = 0) as zeros,
   unnest(range(101)) as percentile,
   unnest(percentiles(wait_s)) as wait_s
-from named
+from labelled_waits
 group by grouping sets ((vc, gang), (gang))
 order by all

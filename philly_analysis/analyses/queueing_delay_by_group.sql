@@ -1,14 +1,14 @@
 -- How long do attempts wait, by user, virtual cluster and week?
 -- One row per (kind, name).
---   kind    user, vc or week
---   name    user, virtual cluster, or the Monday that the week of the wait's begin starts with
---   waits   attempts with a trusted wait
---   p5_s    wait in seconds that 5 % do not exceed; likewise the next ones
---   p25_s   25 %
---   p50_s   half
---   p75_s   75 %
---   p95_s   95 %
---   p99_s   99 %
+--   kind   kind of group: user, vc or week
+--   name   user, virtual cluster, or Monday of the week in which the wait began
+--   waits  attempts with a trusted wait
+--   p5_s   5th percentile of the wait in seconds
+--   p25_s  25th percentile of the wait in seconds
+--   p50_s  50th percentile of the wait in seconds
+--   p75_s  75th percentile of the wait in seconds
+--   p95_s  95th percentile of the wait in seconds
+--   p99_s  99th percentile of the wait in seconds
 select
   kind,
   name,

@@ -31,7 +31,7 @@ def compute(trace: Trace) -> Result:
     sentences = []
     if len(jobs):
         sentences = [
-            f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, "
+            f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, with "
             f"{float(facts['retries_per_job_all'] or 0):.2f} retries per job on average.",
             retried.sentence(**TRENDS["retries"]),
         ]

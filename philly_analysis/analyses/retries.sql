@@ -1,12 +1,12 @@
--- How often are jobs retried, and how often do they fail all the same, by gang size?
--- One row per gang size, and one over all of them.
+-- How often are jobs retried, and how often do they end unsuccessful, by gang size?
+-- One row per gang size, and one over all gang sizes.
 --   gang              gang-size bucket; all: every job with a known gang
 --   jobs              jobs with at least one attempt
---   attempts          attempts that they made
+--   attempts          attempts of the jobs
 --   retries_per_job   attempts after the first, per job
---   retried_pct       share of jobs with more than one attempt
---   with_status       jobs whose end is known
---   unsuccessful_pct  share of these whose end is Failed
+--   retried_pct       share of the jobs with more than one attempt, %
+--   with_status       jobs whose final status is known
+--   unsuccessful_pct  share of the jobs with a known status that ended unsuccessful, %
 select
   coalesce(gang, 'all') as gang,
   count(*) as jobs,

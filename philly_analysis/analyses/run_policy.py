@@ -28,25 +28,29 @@ def compute(trace: Trace) -> Result:
     jobs, retried = int(table["jobs"].iloc[0]), int(table["retried"].iloc[0])
     facts += [
         Fact("jobs", jobs, "finished jobs with a run time under each policy"),
-        Fact("retried", retried, "of these, jobs with more than one attempt"),
+        Fact("retried", retried, "finished jobs with more than one attempt"),
     ]
     for policy in _LABELS:
         row = middle.loc[policy]
         facts += [
             Fact(f"median_{policy}_s", row["run_s"], f"median run time, {policy}"),
-            Fact(f"median_retried_{policy}_s", row["retried_run_s"], f"retried jobs, {policy}"),
+            Fact(
+                f"median_retried_{policy}_s",
+                row["retried_run_s"],
+                f"median run time of jobs with more than one attempt, {policy}",
+            ),
             Fact(f"total_{policy}_h", row["total_h"], f"total run time in hours, {policy}"),
         ]
     sentences = [
-        f"{share(retried / jobs)} of {count(jobs, 'finished job')} had more than one attempt; the "
-        "policies only differ for them."
+        f"{share(retried / jobs)} of {count(jobs, 'finished job')} had more than one attempt. "
+        "The policies differ only for jobs with more than one attempt."
     ]
     if retried:
-        each = ", ".join(
+        medians = ", ".join(
             f"{duration(float(middle['retried_run_s'][p]))} as {label.partition(':')[0]}"
             for p, label in _LABELS.items()
         )
-        sentences.append(f"Their median run time is {each}.")
+        sentences.append(f"The median run time of jobs with more than one attempt is {medians}.")
         totals = middle["total_h"]
         if totals["span"] > 0:
             sentences.append(

@@ -1,12 +1,13 @@
--- What does the rule that makes attempts a job's run time do to the number?
--- One row per (policy, percentile), of jobs whose run is over and known under every policy.
---   policy       span: first start to last end; sum: of all attempts; last: the last attempt
---   jobs         jobs
---   retried      of these, jobs with more than one attempt: the rest run equally long under each
---   total_h      hours that they ran in all
---   percentile   0 to 100
---   run_s        seconds, over all jobs
---   retried_run_s  seconds, over jobs with more than one attempt
+-- How does the run policy change the run times of jobs?
+-- One row per (policy, percentile), over ended jobs with a run time under every policy.
+--   policy         run policy: span (first start to last end), sum (all attempts added), or last
+--                  (the last attempt)
+--   jobs           jobs
+--   retried        jobs with more than one attempt; the policies differ only for these jobs
+--   total_h        total run time of the jobs in hours
+--   percentile     percentile, 0 to 100
+--   run_s          percentile of the run time in seconds over all jobs
+--   retried_run_s  percentile of the run time in seconds over the jobs with more than one attempt
 with by_policy as (
   select
     unnest(['span', 'sum', 'last']) as policy,

@@ -24,22 +24,22 @@ def compute(trace: Trace) -> Result:
     medians = table[table["percentile"] == 50].set_index("gang")["run_s"]
     facts = (
         Fact("jobs", jobs, "jobs with a trusted run time"),
-        Fact("jobs_running", censored, "of these, jobs running at the end of the log"),
+        Fact("jobs_running", censored, "jobs running at the end of the log"),
         *gang_facts("median_run_{}_s", medians, "median run time"),
         Fact("over_one_week_pct", over_week_pct, "jobs of more than a week"),
         *size.facts("gang", "gang size and run time"),
     )
     sentences = []
     if len(medians):
-        each = (f"{duration(s)} on {gang_label(str(g))}" for g, s in medians.dropna().items())
+        durations = (f"{duration(s)} on {gang_label(str(g))}" for g, s in medians.dropna().items())
         sentences = [
-            f"The median run time is {', '.join(each)}.",
+            f"The median run time is {', '.join(durations)}.",
             size.sentence(**TRENDS["run_time"]),
         ]
     if censored:
         sentences.append(
             f"{count(censored, 'job')} ({share(censored / jobs)}) were running at the end of the "
-            "log and are censored."
+            "log. The run times of running jobs are censored."
         )
     caveats = (
         f"A job's run time is its {_POLICY[trace.run_policy.value]}.",

@@ -2,10 +2,10 @@
 -- One row per (gang, percentile).
 --   gang        gang-size bucket
 --   jobs        jobs in the bucket with a trusted run time
---   censored    of these, jobs that still ran as the log ended
---   percentile  0 to 100
---   run_s       run time in seconds that this share of jobs does not exceed (see run_survival);
---               null: the log ends too early to tell
+--   censored    jobs that were still running at the end of the log
+--   percentile  percentile, 0 to 100
+--   run_s       run time in seconds that `percentile` % of the jobs do not exceed (see
+--               run_survival); null: beyond the length of the log
 with grid as (
   select
     gang,

@@ -1,16 +1,15 @@
 -- How long do jobs run, by user, virtual cluster and week?
 -- One row per (kind, name).
---   kind     user, vc or week
---   name     user, virtual cluster, or the Monday that the week of submission starts with
+--   kind     kind of group: user, vc or week
+--   name     user, virtual cluster, or Monday of the week in which the job was submitted
 --   jobs     jobs with a trusted run time
---   running  of these, jobs that still ran as the log ended, counted with the time seen
---   p5_s     run time in seconds that 5 % do not exceed; likewise the next ones; lower bounds
---            where jobs still ran
---   p25_s    25 %
---   p50_s    half
---   p75_s    75 %
---   p95_s    95 %
---   p99_s    99 %
+--   running  jobs that were still running at the end of the log, counted with the run time so far
+--   p5_s     5th percentile of the run time in seconds; a lower bound where jobs are still running
+--   p25_s    25th percentile of the run time in seconds; a lower bound where jobs are still running
+--   p50_s    50th percentile of the run time in seconds; a lower bound where jobs are still running
+--   p75_s    75th percentile of the run time in seconds; a lower bound where jobs are still running
+--   p95_s    95th percentile of the run time in seconds; a lower bound where jobs are still running
+--   p99_s    99th percentile of the run time in seconds; a lower bound where jobs are still running
 select
   kind,
   name,

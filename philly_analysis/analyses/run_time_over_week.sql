@@ -1,6 +1,7 @@
 -- What share of jobs runs longer than a week?
 -- One row.
---   over_week_pct  share of jobs with a trusted run time (see run_survival); null: no jobs
+--   over_week_pct  share of the jobs that run for longer than a week (see run_survival), %; null:
+--                  no jobs
 select
   case
     when count(*) > 0

@@ -41,23 +41,28 @@ def compute(trace: Trace) -> Result:
     facts = (
         Fact("attempts", len(runs), "ended attempts with a time limit"),
         Fact("used_p50_pct", 100 * median, "median share of the requested time that was used"),
-        *gang_facts("used_{}_p50_pct", 100 * middle[sizes], "the same"),
-        *ended.facts("at_limit", "attempts ended by their limit"),
+        *gang_facts(
+            "used_{}_p50_pct",
+            100 * middle[sizes],
+            "median share of the requested time that was used",
+        ),
+        *ended.facts("at_limit", "attempts ended by their time limit"),
         *tenfold.facts("tenfold", "attempts that requested over 10 times their run time"),
-        Fact("used_gpu_h", used_h, "GPU hours of these attempts"),
-        Fact("unused_gpu_h", unused_h, "GPU hours from their ends to their limits"),
-        Fact("lost_gpu_h", lost_h, "GPU hours of attempts ended by their limit"),
+        Fact("used_gpu_h", used_h, "GPU hours of ended attempts with a time limit"),
+        Fact("unused_gpu_h", unused_h, "GPU hours from the attempts' ends to their time limits"),
+        Fact("lost_gpu_h", lost_h, "GPU hours of attempts ended by their time limit"),
     )
     sentences = []
     if len(runs):
         sentences = [
             f"The median of {count(len(runs), 'attempt')} used {share(median)} of the requested "
-            f"time; {tenfold} requested more than ten times their run time.",
-            f"{ended} were ended by their limit, with {number(lost_h)} GPU hours.",
-            f"They requested {number(used_h + unused_h)} GPU hours and used {number(used_h)}: "
-            f"limits overestimate the load by a factor of {(used_h + unused_h) / used_h:.1f}."
+            f"time. {tenfold} of attempts requested more than ten times their run time.",
+            f"{ended} of attempts were ended by their time limit, with {number(lost_h)} GPU hours.",
+            f"The attempts requested {number(used_h + unused_h)} GPU hours and used "
+            f"{number(used_h)}: limits overestimate the load by a factor of "
+            f"{(used_h + unused_h) / used_h:.1f}."
             if used_h > 0
-            else f"They requested {number(unused_h)} GPU hours and used none.",
+            else f"The attempts requested {number(unused_h)} GPU hours and used none.",
             _largest_requests(runs),
         ]
     return Result("time_asked", table, facts, sentences, CAVEATS["time_asked"])
@@ -77,8 +82,8 @@ def _largest_requests(runs: pd.DataFrame) -> str:
         for u in often.head(_LISTED).to_dict("records")
     )
     return (
-        f"{count(len(often), 'user')} of at least {_FEWEST} attempts did so in more than half of "
-        f"them; most unused GPU hours: {listed}."
+        f"{count(len(often), 'user')} of at least {_FEWEST} attempts requested more than ten times "
+        f"the run time in more than half of their attempts. Most unused GPU hours: {listed}."
     )
 
 

@@ -1,13 +1,14 @@
--- How much of the time that they asked for do jobs use?
--- One row per gang size, and one over all of them, and percentile.
+-- How much of their requested time do attempts use?
+-- One row per gang size and percentile, and one per percentile over all gang sizes.
 --   gang          gang-size bucket; all: every attempt
 --   attempts      attempts that ended, with a time limit
---   at_limit      of these, attempts that their limit ended
---   tenfold       of these, attempts that asked for more than ten times what they used
---   used_gpu_h    GPU hours allocated to them
---   unused_gpu_h  GPU hours from their ends to their limits
---   percentile    0 to 100
---   used_frac     time used over time asked that so many do not exceed
+--   at_limit      attempts that the time limit ended
+--   tenfold       attempts that requested more than ten times the time that they used
+--   used_gpu_h    GPU hours allocated to the attempts
+--   unused_gpu_h  requested but unused GPU hours, from the attempts' ends to their time limits
+--   percentile    percentile, 0 to 100
+--   used_frac     share of the requested time used that `percentile` % of the attempts do not
+--                 exceed
 select
   coalesce(gang, 'all') as gang,
   count(*) as attempts,

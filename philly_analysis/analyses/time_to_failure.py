@@ -13,7 +13,7 @@ from philly_analysis.trace import Analysis, Trace
 
 _DEMAND_COLORS = figures.ramp([bucket.name for bucket in DEMAND_BUCKETS])
 _REASONS = 5
-"""Number of reasons with a curve: those of most GPU time until failure."""
+"""Number of reasons with a curve, chosen by GPU time until failure."""
 
 
 def compute(trace: Trace) -> Result:

@@ -1,10 +1,10 @@
 -- How long do attempts run until they fail, by reason and by demand?
 -- One row per (reason, demand, percentile).
---   reason      why; all: every failed attempt whose output is known
---   demand      the study's demand buckets; all: any
+--   reason      reason of the failures; all: every failed attempt whose output is known
+--   demand      demand bucket of the study (1, 2-4 or >4 GPUs); all: every attempt
 --   trials      failed attempts whose run time is known
---   gpu_h       GPU hours until they failed
---   percentile  0 to 100
+--   gpu_h       GPU hours of the failed attempts until they failed
+--   percentile  percentile, 0 to 100
 --   run_s       seconds from start to failure
 select
   coalesce(reason, 'all') as reason,

@@ -1,7 +1,7 @@
 """Report GPU hours, waits and idle GPU hours by account, user and week.
 
-GPU hours are those allocated. Accounts merge and split over time, and the first and the last week
-of the log are partial.
+GPU hours are allocated GPU hours. Accounts merge and split over time, and the first and the last
+week of the log are partial.
 """
 
 import numpy as np
@@ -43,16 +43,18 @@ def compute(trace: Trace) -> Result:
         first = str(rows.index[0]) if len(rows) else None
         gpu_h = float(rows["gpu_h"].iloc[0]) if len(rows) else None
         facts.append(Fact(name, first, f"{_WORDS[k]} of most GPU hours"))
-        facts.append(Fact(f"{name}_gpu_h", gpu_h, "its GPU hours"))
+        facts.append(
+            Fact(f"{name}_gpu_h", gpu_h, f"GPU hours of the {_WORDS[k]} of most GPU hours")
+        )
     facts += [
         Fact("sampled_gpu_h", sampled_h, "sampled GPU hours"),
-        Fact("idle_gpu_h", idle_h, "of these, at exactly 0 %"),
+        Fact("idle_gpu_h", idle_h, "sampled GPU hours at exactly 0 %"),
     ]
     caveats = (
         *(sample_gaps(trace) if sampled else ()),
         "" if sampled else "Without samples of the GPUs in use, idle hours are unknown.",
-        "A wait counts in the week of its start, GPU hours in the weeks of their use. The wait of "
-        "an attempt without a known start begins at its submission.",
+        "A wait counts in the week in which the wait began, GPU hours in the weeks of their use. "
+        "GPU hours of an attempt without a known start count from the job's submission on.",
         *excluded(trace, "wait"),
     )
     return Result("usage", table, facts, _sentences(table, kind, sums[kind], named), caveats)
@@ -64,7 +66,7 @@ def _largest_kind(table: pd.DataFrame) -> str:
 
 
 def _sums_by(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return sums by account, user or virtual cluster, those of most GPU hours first."""
+    """Return sums by account, user or virtual cluster, most GPU hours first."""
     sums: pd.DataFrame = table.groupby(kind)[["jobs", "gpu_h", *_IDLE]].sum(min_count=1)
     return sums.reset_index().sort_values(["gpu_h", kind], ascending=[False, True]).set_index(kind)
 
@@ -105,8 +107,8 @@ def _sentences(
         )
         sentences.append(
             f"{number(float(table['idle_gpu_h'].sum()))} of "
-            f"{number(table['sampled_gpu_h'].sum())} sampled GPU hours were idle, most of them of "
-            f"{listed}."
+            f"{number(table['sampled_gpu_h'].sum())} sampled GPU hours were idle. Users with "
+            f"most idle GPU hours: {listed}."
         )
     return sentences
 

@@ -1,17 +1,17 @@
 -- Who used the cluster, when, and how long did they wait?
 -- One row per account, user, virtual cluster and week with a job, a wait or GPU hours.
---   account          account; (none): not known
---   user             user; (none): not known
---   vc               virtual cluster or partition; (none): not known
+--   account          account of the job; (none): not recorded
+--   user             user; (none): not recorded
+--   vc               virtual cluster or partition; (none): not recorded
 --   week             Monday of the week, UTC
---   jobs             jobs submitted in it
---   gpu_h            GPU hours allocated in it
---   waits            trusted waits that began in it
---   wait_p50_s       their median, in seconds
---   wait_p90_s       what 90 % of them do not exceed
---   wait_weighted_s  their mean, each weighed by the GPU hours of its attempt afterwards; null
---                    where none are known
-with submitted as (
+--   jobs             jobs submitted in the week
+--   gpu_h            GPU hours allocated in the week
+--   waits            trusted waits that began in the week
+--   wait_p50_s       median of the waits in seconds
+--   wait_p90_s       90th percentile of the waits in seconds
+--   wait_weighted_s  mean of the waits in seconds, weighted by the GPU hours of the attempts; null:
+--                    no GPU hours are known
+with submissions_by_week as (
   select
     coalesce(account, '(none)') as account,
     coalesce("user", '(none)') as "user",
@@ -33,7 +33,7 @@ held as (
   group by all
 ),
 
-weighed as (
+weighted_waits as (
   select
     coalesce(jobs.account, '(none)') as account,
     coalesce(jobs.user, '(none)') as "user",
@@ -46,7 +46,7 @@ weighed as (
   left join attempt_runs as runs using (job_id, attempt)
 ),
 
-waited as (
+waits_by_week as (
   select
     account,
     "user",
@@ -56,7 +56,7 @@ waited as (
     quantile_cont(wait_s, 0.5) as wait_p50_s,
     quantile_cont(wait_s, 0.9) as wait_p90_s,
     sum(wait_s * weight) / nullif(sum(weight), 0) as wait_weighted_s
-  from weighed
+  from weighted_waits
   group by all
 )
 
@@ -65,13 +65,13 @@ select
   "user",
   vc,
   week,
-  coalesce(submitted.jobs, 0) as jobs,
+  coalesce(submissions_by_week.jobs, 0) as jobs,
   coalesce(held.gpu_h, 0) as gpu_h,
-  coalesce(waited.waits, 0) as waits,
-  waited.wait_p50_s,
-  waited.wait_p90_s,
-  waited.wait_weighted_s
-from submitted
+  coalesce(waits_by_week.waits, 0) as waits,
+  waits_by_week.wait_p50_s,
+  waits_by_week.wait_p90_s,
+  waits_by_week.wait_weighted_s
+from submissions_by_week
 full join held using (account, "user", vc, week)
-full join waited using (account, "user", vc, week)
+full join waits_by_week using (account, "user", vc, week)
 order by all

@@ -1,12 +1,12 @@
 -- How many GPU hours did each account and user leave idle?
--- One row per account, user, virtual cluster and week with GPU hours of which there are readings.
---   account         account; (none): not known
---   user            user; (none): not known
---   vc              virtual cluster or partition; (none): not known
---   week            Monday of the week, UTC
---   sampled_gpu_h   GPU hours with a reading; those of an attempt are divided over its weeks as
---                   its time is
---   idle_gpu_h      of these, at exactly 0 %
+-- One row per account, user, virtual cluster and week with GPU hours that have a reading.
+--   account        account of the job; (none): not recorded
+--   user           user; (none): not recorded
+--   vc             virtual cluster or partition; (none): not recorded
+--   week           Monday of the week, UTC
+--   sampled_gpu_h  GPU hours that have a utilisation reading, divided over the attempt's weeks in
+--                  proportion to its time
+--   idle_gpu_h     GPU hours with a reading of exactly 0 %
 select
   w.account,
   w.user,

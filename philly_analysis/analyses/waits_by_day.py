@@ -1,6 +1,6 @@
 """Report the median and 90th percentile of waits by day.
 
-Each wait counts on the day on which it begins, not on that of the attempt's start.
+Each wait counts on the day on which the wait begins, not on the day of the attempt's start.
 """
 
 import pandas as pd
@@ -22,15 +22,19 @@ def compute(trace: Trace) -> Result:
         worst_day, worst_gpu_h = f"{worst['day']:%Y-%m-%d}", worst["gpu_wait_h"]
         sentences = [
             f"The 90th percentile of waits is {duration(float(median))} on the median day and "
-            f"{duration(float(highest))} on the worst.",
+            f"{duration(float(highest))} on the worst day.",
             f"Most waiting began on {worst_day}: {number(float(worst_gpu_h))} GPU hours.",
         ]
     facts = (
         Fact("days", len(table), "days on which a wait began"),
         Fact("median_day_p90_s", median, "90th percentile of waits on the median day"),
-        Fact("worst_day_p90_s", highest, "the highest of all days"),
+        Fact("worst_day_p90_s", highest, "90th percentile of waits on the worst day"),
         Fact("worst_day", worst_day, "day on which most GPU hours of waiting began"),
-        Fact("worst_day_gpu_wait_h", worst_gpu_h, "waits times gang sizes of that day"),
+        Fact(
+            "worst_day_gpu_wait_h",
+            worst_gpu_h,
+            "GPU hours of waiting (waits times gang sizes) on the worst day",
+        ),
     )
     caveats = ("A wait counts on the day on which it began.", *excluded(trace, "wait"))
     return Result("waits_by_day", table, facts, sentences, caveats)

@@ -1,12 +1,12 @@
 -- How do waits change from day to day?
 -- One row per day on which a trusted wait began.
 --   day         day, UTC
---   waits       attempts that began to wait
---   zeros       of these, attempts that did not wait at all
---   p50_s       median wait
---   p90_s       wait that 90 % do not exceed
---   longest_s   longest wait
---   gpu_wait_h  waits times gang sizes, summed
+--   waits       attempts that began to wait on the day
+--   zeros       attempts that waited zero seconds
+--   p50_s       median wait in seconds
+--   p90_s       90th percentile of the waits in seconds
+--   longest_s   longest wait in seconds
+--   gpu_wait_h  sum of waits times gang sizes, in GPU hours
 select
   since_at::date as day,
   count(*) as waits,

@@ -37,8 +37,8 @@ def compute(trace: Trace) -> Result:
     """
     if not trace.has_values("failures"):
         return _by_status(trace)
-    found = trace.answer("why_failures").df()
-    table = found.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()
+    failures = trace.answer("why_failures").df()
+    table = failures.groupby("reason", as_index=False)[["trials", "early", "timed", "gpu_h"]].sum()
     table = by_frequency(table)
     trials = int(table["trials"].sum())
     lost_h, facts, lost = _cost(trace)
@@ -46,16 +46,22 @@ def compute(trace: Trace) -> Result:
     if not trials:
         return Result("why_failures", table, facts, verdict=Verdict("No failure with output"))
     top = table.iloc[0]
-    hits = found["reason"] == top["reason"]
-    first = clustered_share(hits, found["user"], found["trials"])
+    hits = failures["reason"] == top["reason"]
+    first = clustered_share(hits, failures["user"], failures["trials"])
     facts += first.facts("top", f"share of the most frequent reason, {top['reason']}")
     timed = int(table["timed"].sum())
     early = int(table["early"].sum()) / timed if timed else None
     facts.append(
-        Fact("early_pct", None if early is None else 100 * early, "failed within 5 minutes")
+        Fact(
+            "early_pct",
+            None if early is None else 100 * early,
+            "failed attempts that ran for less than 5 minutes",
+        )
     )
-    trend = share_trend(found["day"], hits, found["user"], found["trials"], "failures")
-    early_words = f"{share(early)} of them failed within 5 minutes." if early is not None else ""
+    trend = share_trend(failures["day"], hits, failures["user"], failures["trials"], "failures")
+    early_words = (
+        f"{share(early)} of failed attempts failed within 5 minutes." if early is not None else ""
+    )
     pre_run, worth = _pre_run(trace)
     return Result(
         "why_failures",
@@ -110,7 +116,7 @@ def _by_status(trace: Trace) -> Result:
             failed.interval,
             f"{lost}.",
             str(trend),
-            "Ingest the output of failed attempts: it shows why these "
+            "Ingest the output of failed attempts: the output shows why "
             f"{number(gpu_h)} GPU hours were lost."
             if gpu_h
             else "",
@@ -125,7 +131,7 @@ def _cost(trace: Trace) -> tuple[float, list[Fact], str]:
     pct = 100 * gpu_h / total_h if total_h else None
     facts = [
         Fact("gpu_h", gpu_h, "GPU hours of failed attempts"),
-        Fact("gpu_h_pct", pct, "their share of all GPU hours"),
+        Fact("gpu_h_pct", pct, "share of all GPU hours used by failed attempts"),
     ]
     part = f" ({share(gpu_h / total_h)} of all GPU hours)" if total_h else ""
     return gpu_h, facts, f"{number(gpu_h)} GPU hours lost to failures{part}"
@@ -144,13 +150,13 @@ def _pre_run(trace: Trace) -> tuple[str, bool]:
 
 
 def _costliest(table: pd.DataFrame, lost_h: float) -> str:
-    """Return the advice to prevent the reason with most GPU hours, and its share of those lost."""
+    """Return the advice to prevent the reason with most lost GPU hours, and its share of them."""
     gpu_h = table.set_index("reason")["gpu_h"]
     most, most_h = str(gpu_h.idxmax()), float(gpu_h.max())
     if not most_h:
         return ""
     what = "Find out the unknown reasons" if most == NO_SIGNATURE else f"Prevent “{most}”"
-    part = f"{share(most_h / lost_h)} of those lost to failures"
+    part = f"{share(most_h / lost_h)} of the GPU hours lost to failures"
     return f"{what} first: {number(most_h)} GPU hours, {part}."
 
 

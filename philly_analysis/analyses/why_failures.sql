@@ -1,12 +1,12 @@
--- How often did each user's attempts fail for each reason, and what did it cost?
+-- How often did each user's attempts fail for each reason, and how many GPU hours did they cost?
 -- One row per (day, user, reason).
---   day     day of the failures, UTC; null: not known
---   user    who submitted them; null: not known
---   reason  why they failed, as their output tells
+--   day     day on which the attempts failed, UTC; null: not known
+--   user    user who submitted the jobs; null: not recorded
+--   reason  reason of the failures by the attempts' output
 --   trials  failed attempts
---   early   of these, failed within 5 minutes
---   timed   of these, those with a known run time
---   gpu_h   GPU hours until they failed
+--   early   failed attempts that ran for less than 5 minutes
+--   timed   failed attempts with a known run time
+--   gpu_h   GPU hours of the failed attempts until they failed
 select
   attempts.ended_at::date as day,
   f.user,

@@ -38,10 +38,14 @@ def compute(trace: Trace) -> Result:
     overall = clustered_share(is_wide, placed["user"])
     facts = [
         Fact("attempts", len(placed), "placed attempts on at least two GPUs"),
-        Fact("wide", len(wide), "of these, on more servers than they need"),
-        *overall.facts("wide", "their share"),
-        Fact("wide_gpu_h", wide_h, "GPU hours of these"),
-        Fact("wide_gpu_h_pct", 100 * wide_h / gpu_h if gpu_h else None, "their share of GPU hours"),
+        Fact("wide", len(wide), "placed attempts on more servers than needed"),
+        *overall.facts("wide", "share of placed attempts on more servers than needed"),
+        Fact("wide_gpu_h", wide_h, "GPU hours of attempts on more servers than needed"),
+        Fact(
+            "wide_gpu_h_pct",
+            100 * wide_h / gpu_h if gpu_h else None,
+            "share of GPU hours of attempts on more servers than needed",
+        ),
     ]
     sizes = []
     for gang in figures.ordered(table["gang"].unique(), GANGS):
@@ -57,21 +61,23 @@ def compute(trace: Trace) -> Result:
         f"{a['servers']:,} servers, minimum {a['fewest']:,}, {number(a['gpu_h'])} GPU hours)"
         for a in most.head(_LISTED).to_dict("records")
     )
-    hours = f", with {share(wide_h / gpu_h)} of their GPU hours" if gpu_h else ""
+    hours = f", with {share(wide_h / gpu_h)} of the GPU hours" if gpu_h else ""
     sentences = (
         f"{overall} of {count(len(placed), 'placed attempt')} on at least two GPUs ran on more "
         f"servers than needed{hours}."
         if len(placed)
         else "",
-        f"By size: {', '.join(sizes)}." if len(sizes) > 1 else "",
+        f"Share by gang size: {', '.join(sizes)}." if len(sizes) > 1 else "",
         _top_owners(table),
-        f"The wide attempts of most GPU hours: {listed}." if listed else "",
+        f"The attempts on more servers than needed with most GPU hours: {listed}."
+        if listed
+        else "",
     )
     return Result("wide_gangs", table, facts, sentences, CAVEATS["wide_gangs"])
 
 
 def _by_owner(table: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """Return sums by account, or virtual cluster, those of most wide GPU hours first."""
+    """Return sums by account, or virtual cluster, most GPU hours of wide attempts first."""
     kind = "account" if (table["account"] != UNNAMED).any() else "vc"
     sums: pd.DataFrame = table.groupby(kind)[["attempts", "wide", "gpu_h", "wide_gpu_h"]].sum()
     order = ["wide_gpu_h", "wide", kind]
@@ -90,7 +96,7 @@ def _top_owners(table: pd.DataFrame) -> str:
         f"{number(s['wide_gpu_h'])} GPU hours)"
         for name, s in sums.head(_LISTED).iterrows()
     )
-    return f"The {word}s of most of those GPU hours: {listed}."
+    return f"The {word}s with most GPU hours on more servers than needed: {listed}."
 
 
 def plot(result: Result) -> Figure:

@@ -1,14 +1,14 @@
 -- Which gangs run on more servers than they need?
--- One row per gang size, virtual cluster and account, of placed attempts on two GPUs or more.
+-- One row per gang size, virtual cluster and account, over placed attempts on two GPUs or more.
 --   gang        gang-size bucket
---   vc          virtual cluster or partition; (none): not known
---   account     account; (none): not known
+--   vc          virtual cluster or partition; (none): not recorded
+--   account     account of the job; (none): not recorded
 --   attempts    attempts
---   wide        of these, attempts on more servers than the fewest that hold their GPUs
---   servers     servers that the wide ones ran on, added up
---   fewest      servers that would have sufficed for them, added up
---   gpu_h       GPU hours of all attempts, where known
---   wide_gpu_h  GPU hours of the wide ones
+--   wide        attempts on more servers than the fewest that hold their GPUs
+--   servers     servers that the wide attempts ran on, in sum
+--   fewest      servers that would have sufficed for the wide attempts, in sum
+--   gpu_h       GPU hours of all attempts with a known run time
+--   wide_gpu_h  GPU hours of the wide attempts with a known run time
 select
   gang,
   vc,

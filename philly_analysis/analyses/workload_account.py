@@ -1,4 +1,4 @@
-"""Count the jobs included in the workload of models, exports and simulations, and those excluded.
+"""Count the jobs in the workload of models, exports and simulations, and the excluded jobs.
 
 Jobs from before the log is complete (left truncated) are few and long, and would bias loads and
 run times. Jobs without an attempt have no run time and are excluded.
@@ -34,10 +34,14 @@ def compute(trace: Trace) -> Result:
         complete = f"The workload is every job: {count(jobs, 'job')}, {number(gpu_h)} GPU hours."
     facts = (
         Fact("jobs", jobs, "jobs in the workload"),
-        Fact("gpu_h", gpu_h, "their GPU hours"),
-        Fact("running", running, "of these, jobs running at the end of the log"),
+        Fact("gpu_h", gpu_h, "GPU hours of the workload"),
+        Fact("running", running, "jobs of the workload that are running at the end of the log"),
         Fact("left_out", int(out["jobs"].sum()), "excluded jobs"),
-        Fact("left_out_gpu_h", float(out["gpu_h"].sum()), "their GPU hours, where known"),
+        Fact(
+            "left_out_gpu_h",
+            float(out["gpu_h"].sum()),
+            "GPU hours of excluded jobs with a known run time",
+        ),
     )
     sentences = account(jobs, gpu_h, running, reasons) or [complete]
     return Result("workload_account", table, facts, sentences, CAVEATS["workload_account"])

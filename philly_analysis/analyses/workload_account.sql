@@ -1,9 +1,9 @@
 -- Which jobs make up the workload that models, exports and what-ifs take from this trace?
--- One row per part of the jobs.
---   part   ended, or still running as the log ended: the workload; left out: the others
---   why    why they are left out; empty for the workload
+-- One row per part of the jobs and reason.
+--   part   part of the jobs: ended and still running are the workload, left out is excluded
+--   why    reason of the exclusion; empty for the workload
 --   jobs   jobs
---   gpu_h  GPU hours of service that they need, where known: all attempts of a job added up
+--   gpu_h  GPU hours of all attempts of the jobs with a known run time
 select
   case
     when left_out is not null then 'left out'

@@ -1,7 +1,8 @@
 """List the users and jobs of most idle GPU hours and of most GPU hours lost to failures.
 
-Hours depend on the number of GPUs: users of many GPUs are high in any such list, and the share of
-the total shows how high. Only GPUs allocated to one attempt count as idle, and only at exactly 0 %.
+Hours depend on the number of GPUs: users of many GPUs are high in a list by hours, and the share
+of the total shows how high. Only GPUs allocated to one attempt count as idle, and only at exactly
+0 %.
 """
 
 import pandas as pd
@@ -28,11 +29,11 @@ def compute(trace: Trace) -> Result:
     """Find the users and jobs of most idle GPU hours, and of most lost to failures."""
     no_rows = pd.DataFrame(columns=list(_TYPES)).astype(_TYPES)
     parts, facts, sentences = [no_rows], [], []
-    found: dict[str, pd.DataFrame] = {}
+    jobs_by_kind: dict[str, pd.DataFrame] = {}
     if trace.has_values("gpu_samples") and trace.has("worst_offenders_idle"):
-        found["idle"] = trace.answer("worst_offenders_idle").df()
-    found["failed"] = lost_to_failures(trace)
-    for kind, jobs in found.items():
+        jobs_by_kind["idle"] = trace.answer("worst_offenders_idle").df()
+    jobs_by_kind["failed"] = lost_to_failures(trace)
+    for kind, jobs in jobs_by_kind.items():
         words = _WORDS[kind]
         jobs = jobs.fillna({"user": UNNAMED})
         jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})
@@ -48,8 +49,8 @@ def compute(trace: Trace) -> Result:
             parts.append(worst.assign(kind=f"{kind}_{of}", lost_pct=pct))
         first = parts[-2].iloc[0]
         sentences.append(
-            f"{number(lost_h)} GPU hours {words}, {share(first['lost_pct'] / 100)} of them by user "
-            f"{first['user']}."
+            f"{number(lost_h)} GPU hours {words}. User {first['user']} has "
+            f"{share(first['lost_pct'] / 100)} of these GPU hours."
         )
     sentences = sentences or ["No GPU hour is known to have been idle or lost to a failure."]
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]

@@ -1,9 +1,9 @@
--- Whose GPUs stood at 0 % for how long?
--- One row per job with a reading of a GPU that no other attempt had meanwhile.
---   job_id  job
---   user    who submitted it; null: not known
---   gpu_h   GPU hours with a reading
---   lost_h  of these, at exactly 0 %
+-- Whose GPUs were idle (0 %), and for how many GPU hours?
+-- One row per job with a reading of a GPU that no other attempt had at the same time.
+--   job_id  identifier of the job
+--   user    user who submitted the job; null: not recorded
+--   gpu_h   GPU hours that have a utilisation reading
+--   lost_h  GPU hours with a reading of exactly 0 %
 select
   job_id,
   "user",

@@ -238,8 +238,9 @@ def ingest(
     synthetic
         Mark the rows as not recorded on a real cluster.
     quotas
-        GPUs per virtual cluster: a CSV file with vc and gpus, a TOML file, or in Python a mapping.
-        The trace records the quotas, also as it grows. Findings use them in place of estimates.
+        GPUs per virtual cluster: a CSV file with vc and gpus, or a TOML file. In Python also a
+        mapping. The trace records the quotas, also as it grows. Findings use them in place of
+        estimates.
     append
         Append to the trace at OUT, or create it.
     anonymize
@@ -323,7 +324,7 @@ def classify(
     outputs
         Files with the output of failed runs, or folders of files.
     text
-        Output of a failed run as text; in Python also several texts.
+        Output of a failed run as text. In Python several texts may be given.
     events
         Show the events in each output: root, consequences and noise.
     suggest

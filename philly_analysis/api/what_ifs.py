@@ -3,123 +3,122 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
+from typing import TYPE_CHECKING, cast, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from concurrent.futures import Executor
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from philly_analysis.models import Work, WorkloadModel
     from philly_analysis.parallel import ExecutorLike
     from philly_analysis.results import Result, Results
-    from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation, WhatIf
-    from philly_analysis.study import RunPolicy
+    from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation
     from philly_analysis.trace import Trace, TraceLike
-    from philly_analysis.workload import Ensemble, Machine
-
-_Options = ParamSpec("_Options")
+    from philly_analysis.workload import Ensemble, Machine, Workload
 
 
-def _also_of_ensembles(
-    function: Callable[Concatenate[Work, _Options], Trace],
-) -> WhatIf[_Options, Trace]:
-    """Declare to type checkers that a what-if of an ensemble returns a Result over its months."""
-    return cast("WhatIf[_Options, Trace]", function)
-
-
-@_also_of_ensembles
+@overload
 def simulate(
-    workload: Work,
+    work: Ensemble,
+    policy: str | Policy,
+    out: Path | str | None = ...,
+    *,
+    cluster: int | str | Sequence[Machine] | None = ...,
+    knobs: Mapping[str, object] | None = ...,
+    speed: str | Speed | None = ...,
+    outages: str | Path | Failures | Sequence[Outage] | None = ...,
+    checkpoint_s: float = ...,
+    seed: int = ...,
+    samples: bool | Utilisation = ...,
+    force: bool = ...,
+    executor: ExecutorLike = ...,
+) -> Result: ...
+
+
+@overload
+def simulate(
+    work: TraceLike | Workload,
+    policy: str | Policy,
+    out: Path | str | None = ...,
+    *,
+    cluster: int | str | Sequence[Machine] | None = ...,
+    knobs: Mapping[str, object] | None = ...,
+    speed: str | Speed | None = ...,
+    outages: str | Path | Failures | Sequence[Outage] | None = ...,
+    checkpoint_s: float = ...,
+    seed: int = ...,
+    samples: bool | Utilisation = ...,
+    force: bool = ...,
+    executor: ExecutorLike = ...,
+) -> Trace: ...
+
+
+def simulate(
+    work: TraceLike | Workload | Ensemble,
     policy: str | Policy,
     out: Path | str | None = None,
     *,
-    jobs: int | None = None,
-    days: float | None = None,
+    cluster: int | str | Sequence[Machine] | None = None,
     knobs: Mapping[str, object] | None = None,
-    load: float | None = None,
-    gpus: int | None = None,
-    machines: str | Sequence[Machine] | None = None,
-    run_policy: RunPolicy | str | None = None,
     speed: str | Speed | None = None,
-    checkpoint_s: float = 0.0,
     outages: str | Path | Failures | Sequence[Outage] | None = None,
-    dedicated: bool = False,
-    prerun_servers: int = 0,
-    prerun_s: float = 600.0,
-    retry_by_reason: bool = False,
-    estimates: str = "exact",
+    checkpoint_s: float = 0.0,
     seed: int = 0,
     samples: bool | Utilisation = False,
     force: bool = False,
-    executor: Executor | None = None,
-) -> Trace:
+    executor: ExecutorLike = None,
+) -> Trace | Result:
     """Simulate a workload under a policy, and write a trace.
+
+    Methods of :class:`Workload` and :class:`Ensemble` change the jobs before: offered load, one
+    run per job, run-time estimates, dedicated servers, user errors that are not retried, a pre-run.
 
     Parameters
     ----------
-    workload
-        Folder of a trace. Or an open trace, tables in memory, a workload, an ensemble of months;
-        or a model or its name, with `jobs` or `days`. Jobs that are not part of the
-        workload (relation ``workload_jobs``) are excluded and counted; jobs still running at the
-        end of the log run for the time known.
+    work
+        Jobs to simulate: a folder of a trace, an open trace, tables in memory, a workload, or an
+        ensemble of months. Jobs that are not part of the workload (relation ``workload_jobs``) are
+        excluded and counted. Jobs still running at the end of the log run for the time known.
     policy
-        Name of a policy; :func:`policies` lists them. Or a policy with its knobs set.
+        Name of a policy, or a policy with its knobs set; :func:`policies` lists them.
     out
-        Folder of the new trace. For an ensemble, of its traces. By default a folder that is
-        removed when the trace is closed.
-    jobs
-        Number of jobs to draw, of a model.
-    days
-        Length of the workload to draw, of a model.
+        Folder of the new trace, or of an ensemble's traces. By default a folder that is removed
+        when the trace is closed.
+    cluster
+        Target cluster: a number of GPUs in servers of 8, a text, or machines. The text is like
+        ``240x8,288x2`` or ``16x8/7:24:500@8=V100`` (/slices:CPUs:GB@rack=model). By default the
+        cluster is the workload's own. Jobs run where cluster, pool and GPU model match their
+        request, and each pool is simulated by itself.
     knobs
-        A knob of the policy: `philly policies POLICY` lists them.
-    load
-        Offered load: submissions are rescaled in time. By default they stay.
-    gpus
-        GPUs of the target cluster, in servers of 8.
-    machines
-        Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model). Or
-        machines one by one; by default the workload's own. Jobs run where cluster, pool and GPU
-        model match their request, and each pool is simulated by itself.
-    run_policy
-        Treat each job as one run, as exports do, and not attempt after attempt. Its run time is
-        then first start to last end, sum of attempts, or last attempt.
+        Values of the policy's knobs by name; :func:`policies` lists the knobs of a policy.
     speed
-        Speed of jobs; by default that of the policy's publication.
-    checkpoint_s
-        Seconds of work between checkpoints, to which preempted jobs return; inf: none.
+        Model of the speed of jobs; by default the model of the policy's publication.
     outages
         Failures: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or recorded (the
         trace's own rate). Jobs that are hit return to their last checkpoint and wait again.
-    dedicated
-        Give gangs their servers to themselves.
-    prerun_servers
-        Servers on which gangs run on one GPU first, to fail early.
-    prerun_s
-        Seconds of that first run.
-    retry_by_reason
-        Do not retry users' errors.
-    estimates
-        Run-time estimates for policies: exact, requested (time limits) or noisy:SIGMA.
+    checkpoint_s
+        Seconds of work between checkpoints, to which preempted jobs return; inf: none.
     seed
-        Seed of the random numbers.
+        Seed of the random numbers. The months of an ensemble have their own seeds.
     samples
-        Write per-minute GPU samples as well. Or the distribution of utilisation to draw them from
-        where the trace does not have it.
+        Write per-minute GPU samples as well. A distribution of utilisation in place of True draws
+        samples where the trace has none.
     force
         Replace an existing trace at OUT.
     executor
-        Where the months of an ensemble run.
+        Executor for the months of an ensemble: a number of processes, the address of a Dask
+        scheduler, or an ``Executor``. By default the months run in this process.
 
     Returns
     -------
-    Trace, or Result
-        The trace, open; of an ensemble, the measures of its months.
+    Trace or Result
+        The trace, open. An ensemble returns the measures of its months.
 
     Raises
     ------
+    ModelError
+        The work is a model, which has no jobs: :func:`sample` draws some.
     UnknownNameError
         There is no such policy, knob or speed.
     SimulationError
@@ -131,50 +130,40 @@ def simulate(
 
     Examples
     --------
-    >>> run = simulate("philly", "srtf", jobs=200, gpus=64)
-    >>> len(run.jobs)
+    >>> run = simulate(sample("philly", jobs=200, gpus=64), "srtf", cluster=64)
+    >>> run.jobs.shape[0]
     200
-
-    In a shell::
-
-        philly simulate my-trace srtf what-if-srtf
-        philly simulate my-trace tiresias what-if-las --machines 6x8 --load 0.9
     """
-    from philly_analysis.api.session import folder_for, open_written
-    from philly_analysis.models import jobs_of
-    from philly_analysis.simulator import simulate as run
+    from functools import partial
 
+    from philly_analysis.api.session import folder_for, open_written
+    from philly_analysis.models import require_jobs_of
+    from philly_analysis.parallel import open_executor
+    from philly_analysis.simulator import simulate as run
+    from philly_analysis.simulator import simulate_ensemble
+    from philly_analysis.workload import Ensemble
+
+    require_jobs_of(work)
     if outages == "recorded":
         from philly_analysis.experiments import recorded_outages
 
-        outages = recorded_outages(cast("TraceLike", workload))
-    drawn = jobs_of(workload, jobs=jobs, days=days, gpus=gpus, seed=seed)
-    folder = folder_for(out, "simulated")
-    made: Path | Result = run(
-        drawn,
-        policy,
-        folder,
+        outages = recorded_outages(cast("TraceLike", work))
+    folder = Path(folder_for(out, "simulated"))
+    options = partial(
+        run,
+        policy=policy,
+        cluster=cluster,
         knobs=knobs,
-        load=load,
-        gpus=gpus,
-        machines=machines,
-        run_policy=run_policy,
         speed=speed,
-        checkpoint_s=checkpoint_s,
         outages=outages,
-        dedicated=dedicated,
-        prerun_servers=prerun_servers,
-        prerun_s=prerun_s,
-        retry_by_reason=retry_by_reason,
-        estimates=estimates,
-        seed=seed,
+        checkpoint_s=checkpoint_s,
         samples=samples,
         force=force,
-        executor=executor,
     )
-    if not isinstance(made, Path):
-        return cast("Trace", made)  # of an ensemble: the decorator declares a Result
-    return open_written(made, temporary=out is None)
+    if isinstance(work, Ensemble):
+        with open_executor(executor) as opened:
+            return simulate_ensemble(work, folder, options, opened)
+    return open_written(options(work, out=folder, seed=seed), temporary=out is None)
 
 
 def policies(name: str | None = None) -> pd.DataFrame:
@@ -209,122 +198,85 @@ def policies(name: str | None = None) -> pd.DataFrame:
 
 
 def sweep(
-    workloads: Sequence[Work] | Work,
-    policies: Sequence[str] | str,
+    work: Sequence[Work] | Work,
+    policies: Sequence[str | Policy] | str | Policy,
     out: Path | str | None = None,
     *,
-    loads: Sequence[float] | float = (),
-    seeds: int | Sequence[int] = 1,
-    knobs: Sequence[tuple[str, str]] = (),
+    cluster: int | str | Sequence[Machine] | None = None,
+    knobs: Mapping[str, object] | None = None,
+    loads: Sequence[float] = (),
+    seeds: Iterable[int] | None = None,
     jobs: int = 2_000,
-    gpus: int | None = None,
-    machines: str | None = None,
-    run_policy: RunPolicy | None = None,
-    speed: str | None = None,
+    speed: str | Speed | None = None,
+    outages: str | Path | Failures | Sequence[Outage] | None = None,
     checkpoint_s: float = 0.0,
-    outages: str | Path | Failures | None = None,
-    dedicated: bool = False,
-    prerun_servers: int = 0,
-    prerun_s: float = 600.0,
-    retry_by_reason: bool = False,
-    estimates: str = "exact",
     executor: ExecutorLike = None,
 ) -> Result:
     """Run workloads under several policies, compared in pairs.
 
     Parameters
     ----------
-    workloads
-        Folders of traces, files of models, or names of bundled models. Or open traces, tables in
-        memory, workloads and models.
+    work
+        Work to simulate, or a list of several: a model or its name, an ensemble of months, a
+        workload, or a trace.
     policies
-        Name of a policy; the first is the baseline.
+        Names of policies, or policies with their knobs set. The first is the baseline.
     out
         Folder of the page, the tables and the runs. ``sweep.csv`` has one row per run,
-        ``changes.csv`` one per pair of policies and measure; ``runs`` keeps each run's outcome, so
+        ``changes.csv`` one per pair of policies and measure. ``runs`` keeps each run's outcome, so
         that an interrupted or extended sweep resumes. By default nothing is kept.
-    loads
-        Offered load, to which submissions are rescaled in time.
-    seeds
-        Number of workloads drawn from each model, or a list of seeds. Intervals need at least 3.
+    cluster
+        Target cluster, as in :func:`simulate`. Jobs of a model are drawn for its number of GPUs.
     knobs
-        A knob of the policies that have it; repeat for several values. ``policy.knob`` sets that
-        of one policy.
+        Values of knobs by name, for the policies that have the knob. ``policy.knob`` sets the knob
+        of one policy. Each value of a list is simulated.
+    loads
+        Offered loads, to which submissions are rescaled in time.
+    seeds
+        Seeds of the workloads drawn from a model, by default 0. Intervals need at least 3 seeds. An
+        ensemble has its own seeds.
     jobs
-        Jobs drawn from a model.
-    gpus
-        GPUs of the target cluster, in servers of 8.
-    machines
-        Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model).
-    run_policy
-        Treat each job as one run, as exports do, and not attempt after attempt.
+        Number of jobs drawn from a model.
     speed
-        Speed of jobs; by default that of the policy's publication.
-    checkpoint_s
-        Seconds of work between checkpoints, to which preempted jobs return; inf: none.
+        Model of the speed of jobs; by default the model of the policy's publication.
     outages
         Failures: a CSV or Parquet file of outages; rates, machine:SECONDS:REPAIR; or recorded
         (each trace's own rate).
-    dedicated
-        Give gangs their servers to themselves.
-    prerun_servers
-        Servers on which gangs run on one GPU first, to fail early.
-    prerun_s
-        Seconds of that first run.
-    retry_by_reason
-        Do not retry users' errors.
-    estimates
-        Run-time estimates for policies: exact, requested (time limits) or noisy:SIGMA.
+    checkpoint_s
+        Seconds of work between checkpoints, to which preempted jobs return; inf: none.
     executor
-        Where the replays run: an executor, a number of processes, or the address of a Dask
-        scheduler. By default the replays run in this process. The outcome is the same.
+        Executor of the runs: a number of processes, the address of a Dask scheduler, or an
+        ``Executor``. By default the runs are in this process. The outcome is the same.
 
     Raises
     ------
     UnknownNameError
         There is no such model, policy or knob.
     SimulationError
-        There is nothing to run, or several seeds of a recorded trace.
+        There is nothing to run, or a recorded trace or an ensemble is given seeds.
     InputError
-        The number of processes is not positive.
+        The executor cannot be opened.
 
     Examples
     --------
-    >>> changes = sweep("philly", ["fifo", "srtf"], jobs=200, gpus=64, seeds=2)
+    >>> changes = sweep("philly", ["fifo", "srtf"], jobs=200, cluster=64, seeds=range(2))
     >>> changes.facts.runs
     4
-
-    In a shell::
-
-        philly sweep philly --policies fifo --policies srtf --gpus 64 --draw 200 --seeds 3
     """
-    from philly_analysis.experiments import Assumed, plan_runs
+    from philly_analysis.experiments import RunOptions, plan_runs
     from philly_analysis.report import sweep_page
 
-    assumed = Assumed(
-        gpus=gpus,
-        machines=machines,
-        run_policy=run_policy,
-        speed=speed,
-        checkpoint_s=checkpoint_s,
-        outages=outages,
-        dedicated=dedicated,
-        prerun_servers=prerun_servers,
-        prerun_s=prerun_s,
-        retry_by_reason=retry_by_reason,
-        estimates=estimates,
-    )
     runs = plan_runs(
-        workloads if isinstance(workloads, list | tuple) else [cast("Work", workloads)],
-        [policies] if isinstance(policies, str) else policies,
-        loads=[loads] if isinstance(loads, int | float) else loads,
-        seeds=seeds,
+        work if isinstance(work, list | tuple) else [cast("Work", work)],
+        policies if isinstance(policies, list | tuple) else [cast("str | Policy", policies)],
+        cluster=cluster,
         knobs=knobs,
+        loads=loads,
+        seeds=seeds,
         jobs=jobs,
-        assumed=assumed,
+        options=RunOptions(speed=speed, outages=outages, checkpoint_s=checkpoint_s),
     )
-    sized = gpus is not None or machines is not None
-    return sweep_page(runs, out, sized=sized, executor=executor)
+    return sweep_page(runs, out, is_sized=cluster is not None, executor=executor)
 
 
 def experiment(

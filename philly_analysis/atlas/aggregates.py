@@ -67,10 +67,10 @@ def from_aggregates(folder: Path) -> Iterator[Finding]:
     """Yield the answers of the publishers' files that are in the folder of public traces."""
     for aggregate in aggregates():
         if files := sorted(folder.glob(aggregate.files)):
-            for found in _answers(aggregate, read_aggregate(aggregate, files)):
+            for finding in _answers(aggregate, read_aggregate(aggregate, files)):
                 notes = (aggregate.note,) if aggregate.note else ()
                 yield replace(
-                    found, evidence=Evidence.AGGREGATES, source=aggregate.source, notes=notes
+                    finding, evidence=Evidence.AGGREGATES, source=aggregate.source, notes=notes
                 )
 
 

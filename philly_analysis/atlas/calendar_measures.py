@@ -8,7 +8,7 @@ from philly_analysis.atlas.resampling import Floats, Resampling, ratio
 
 
 def cycle_ratio(by: str, period: int, window: int, fold_days: int) -> Measure:
-    """Measure jobs in the busiest window of a cycle over those in the quietest.
+    """Measure the ratio of jobs in the busiest and the quietest window of a cycle.
 
     The windows are found in every other fold of the calendar and counted in the folds between,
     both ways (geometric mean): otherwise chance alone would find a busy window.
@@ -31,14 +31,14 @@ def cycle_ratio(by: str, period: int, window: int, fold_days: int) -> Measure:
             for half in (odd, ~odd)
         ]
         windows = [np.sum([np.roll(h, -i, axis=1) for i in range(window)], axis=0) for h in halves]
-        found = []
+        ratios = []
         for chosen, counted in (windows, windows[::-1]):
             peak, trough = (
                 np.take_along_axis(counted, at[:, None], axis=1)[:, 0]
                 for at in (np.argmax(chosen, axis=1), np.argmin(chosen, axis=1))
             )
-            found.append(ratio(peak, trough))
-        mean: Floats = np.sqrt(found[0] * found[1])
+            ratios.append(ratio(peak, trough))
+        mean: Floats = np.sqrt(ratios[0] * ratios[1])
         return mean
 
     def panel(rows: pd.DataFrame) -> pd.DataFrame:

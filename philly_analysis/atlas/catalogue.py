@@ -53,8 +53,8 @@ def _published(*, number: list[str] | None = None, **fields: Any) -> Published:
     if number:
         analysis, fact = number
         printed = numbers()[analysis, fact]
-        source, _, known = printed.source.rstrip(")").partition(" (")
-        fields |= {"source": source, "known": known, "value": printed.published}
+        source, _, provenance = printed.source.rstrip(")").partition(" (")
+        fields |= {"source": source, "known": provenance, "value": printed.published}
     return Published(**fields)
 
 

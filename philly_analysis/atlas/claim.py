@@ -13,7 +13,7 @@ from philly_analysis.atlas.resampling import Estimate
 from philly_analysis.results import duration, number
 
 FEWEST_ROWS, FEWEST_EVENTS = 30, 5
-"""Fewest observations, and events among them, in each group of a comparison."""
+"""Fewest observations and events in each group of a comparison."""
 
 FEWEST_BLOCKS_WITH_ROWS = 5
 """Fewest blocks (users, weeks) with an observation in each group."""
@@ -85,7 +85,7 @@ class Claim:
     Attributes
     ----------
     name
-        Its name, in the table and as an anchor on the page.
+        Name of the claim, in the table and as an anchor on the page.
     title
         The claim, as a sentence without its full stop.
     question
@@ -95,9 +95,9 @@ class Claim:
     needs
         Tables, or columns of ``known_columns``, that a trace must have.
     relation
-        Relation with its rows.
+        Relation with the claim's rows.
     measure
-        The computation from these rows.
+        Computation of the effect from the rows.
     effect
         Name of the effect.
     threshold
@@ -107,19 +107,19 @@ class Claim:
     margin
         Effects that are practically absent; None if no effect is.
     above
-        True if it holds above the threshold, False if below.
+        True if the claim holds above the threshold, False if below.
     of_users
-        True if the resampling draws users, where they are known; else weeks.
+        True if the resampling draws users, where users are recorded; False if weeks.
     invalid_for
-        Samples selected by one of these criteria cannot answer it.
+        Criteria of selection: samples selected by them cannot answer the claim.
     biased_by
-        Samples selected by one of these can, with a note on the page.
+        Criteria of selection: samples selected by them answer the claim with a note on the page.
     caveat
         Limit of every answer.
     clearance
         Distance from the threshold at which a number without an interval decides: a factor for
-        durations and ratios, else in the unit of the claim. It is at least as wide as the interval
-        of every public log with all its rows. None: no such number decides.
+        durations and ratios, else in the unit of the claim. The clearance is at least as wide as
+        the interval of every public log with all its rows. None: no printed number decides.
     """
 
     name: str
@@ -210,12 +210,12 @@ class Claim:
 
     @property
     def rule(self) -> str:
-        """When it holds, as a phrase."""
+        """When the claim holds, as a phrase."""
         return f"{'above' if self.above else 'below'} {self.format(self.threshold).lstrip('+')}"
 
     @property
     def absence(self) -> str:
-        """When it is practically absent, as a phrase; empty if it never is."""
+        """When the effect is practically absent, as a phrase; empty if never."""
         if self.margin is None:
             return ""
         return f"{self.format(self.margin.low)} to {self.format(self.margin.high)}"
@@ -228,9 +228,9 @@ class Finding:
     Attributes
     ----------
     cluster
-        Name of the cluster that it is about.
+        Name of the cluster that the answer is about.
     evidence, source
-        What it rests on; name of the trace, or where the number is published.
+        Kind of evidence; name of the trace, or the place where the number is published.
     effect
         The effect with its interval; NaN where nothing was computed.
     counts
@@ -240,7 +240,7 @@ class Finding:
     why
         Why it is undecided; empty otherwise.
     brief
-        The same in a word or two, where nothing was computed.
+        Reason in a word or two, where nothing was computed.
     notes
         Further limits: how the sample biases the answer, what a number counts otherwise.
     panel

@@ -1,4 +1,4 @@
-"""Compare a cluster's answers with those of the public clusters, in three sentences."""
+"""Compare a cluster's answers with the public clusters' answers, in three sentences."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,19 +25,19 @@ def compare_clusters(
     mine
         The cluster's strongest answer by claim.
     others
-        Those of the public clusters.
+        The public clusters' strongest answers by claim.
     """
     compared, unlike, extreme = 0, [], []
-    for claim, found in mine.items():
-        known = [f for f in others[claim] if f.decided]
-        if not found.decided or len(known) < FEWEST_OTHERS:
+    for claim, answer in mine.items():
+        decided = [f for f in others[claim] if f.decided]
+        if not answer.decided or len(decided) < FEWEST_OTHERS:
             continue
         compared += 1
-        usual, n = Counter(f.verdict for f in known).most_common(1)[0]
-        same = sum(f.verdict is found.verdict for f in known)
-        if found.verdict is not usual and same < n:
-            unlike.append((same / len(known), claim, same, len(known)))
-        elif distance := _outside(found, known):
+        usual, n = Counter(f.verdict for f in decided).most_common(1)[0]
+        same = sum(f.verdict is answer.verdict for f in decided)
+        if answer.verdict is not usual and same < n:
+            unlike.append((same / len(decided), claim, same, len(decided)))
+        elif distance := _outside(answer, decided):
             extreme.append((-distance, claim))
     if not compared:
         return [
@@ -94,11 +94,11 @@ def _extreme(
     return f"The verdict agrees and the effect is beyond all others: {'; '.join(parts)}."
 
 
-def _outside(found: Finding, known: Sequence[Finding]) -> float:
-    """Return the gap between the interval and the others' range, in lengths of this range."""
-    values = [f.effect.value for f in known]
+def _outside(answer: Finding, decided: Sequence[Finding]) -> float:
+    """Return the gap from the interval to the other clusters' range, in lengths of the range."""
+    values = [f.effect.value for f in decided]
     low, high = min(values), max(values)
-    gap = max(low - found.effect.high, found.effect.low - high, 0.0)
+    gap = max(low - answer.effect.high, answer.effect.low - high, 0.0)
     return gap / ((high - low) or 1.0)
 
 

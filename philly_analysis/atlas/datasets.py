@@ -13,19 +13,19 @@ class Dataset:
     Attributes
     ----------
     folder
-        Its folder, or file, among those of all traces.
+        Folder or file of the trace, within the folder of public traces.
     fetch
-        Name under which it can be fetched complete; empty if it cannot.
+        Name under which the complete trace can be fetched; empty if it cannot.
     name
         Name of the trace; empty if no source reads it.
     cluster
-        Its cluster, if it has another name.
+        Name of the cluster, if it differs from `name`.
     source
-        The source that reads it.
+        Source that reads the trace.
     map
         Supplied map for the source ``table``.
     why
-        Why no source reads it; empty otherwise.
+        Why no source reads the trace; empty otherwise.
     """
 
     folder: str
@@ -37,7 +37,7 @@ class Dataset:
     why: str = ""
 
     def find(self, root: Path) -> Path:
-        """Return its place among those of all traces: as fetched, else its folder or file."""
+        """Return the trace's path in the folder of public traces: as fetched, else `folder`."""
         for place in (root / self.fetch / self.folder, root / self.fetch):
             if self.fetch and place.exists():
                 return place

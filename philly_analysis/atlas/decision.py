@@ -23,13 +23,13 @@ from philly_analysis.trace import SELECTION_CRITERIA, Trace
 def evaluate_claim(trace: Trace, claim: Claim, profile: TraceProfile, cluster: str = "") -> Finding:
     """Evaluate one claim on one trace.
 
-    It is undecided for missing tables or columns, an unsuitable sample, too few rows, or an
-    interval that includes the threshold; the finding names the reason.
+    The verdict is undecided for missing tables or columns, an unsuitable sample, too few rows, or
+    an interval that includes the threshold. The finding names the reason.
 
     Parameters
     ----------
     cluster
-        The cluster of the trace; empty: one of its own name.
+        Cluster of the trace; empty: the cluster has the trace's name.
     """
     undecided = Finding(claim.name, cluster or profile.name, Verdict.UNDECIDED, source=profile.name)
     if missing := [LACKS.get(n, n) for n in claim.needs if not profile.known.get(n)]:
@@ -39,10 +39,10 @@ def evaluate_claim(trace: Trace, claim: Claim, profile: TraceProfile, cluster: s
     criteria = sample.by if sample else ()
     if invalid := [SELECTION_CRITERIA[b] for b in criteria if b in claim.invalid_for]:
         return replace(undecided, why=f"A sample, selected by {_listed(invalid)}.", brief="sample")
-    found = decide(undecided, claim, trace.answer(claim.relation).df())
-    if sample and not found.brief and any(b in claim.biased_by for b in criteria):
-        return replace(found, notes=(sample.how,))
-    return found
+    finding = decide(undecided, claim, trace.answer(claim.relation).df())
+    if sample and not finding.brief and any(b in claim.biased_by for b in criteria):
+        return replace(finding, notes=(sample.how,))
+    return finding
 
 
 def decide(undecided: Finding, claim: Claim, rows: pd.DataFrame, block: str = "") -> Finding:
@@ -53,7 +53,7 @@ def decide(undecided: Finding, claim: Claim, rows: pd.DataFrame, block: str = ""
     undecided
         Names the claim, the cluster and the source.
     rows
-        Columns as the claim's relation has them.
+        Rows with the columns of the claim's relation.
     block
         What the column ``user`` holds, in the plural; empty: users.
     """

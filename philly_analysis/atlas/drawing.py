@@ -62,18 +62,18 @@ class Axis:
 
 
 def axis(claim: Claim, values: Iterable[float]) -> Axis:
-    """Return an axis with these values and the claim's threshold."""
-    known = [v for v in (*values, claim.threshold) if np.isfinite(v)]
-    positive = [v for v in known if v > 0]
+    """Return an axis that covers values and the claim's threshold."""
+    finite = [v for v in (*values, claim.threshold) if np.isfinite(v)]
+    positive = [v for v in finite if v > 0]
     match claim.measure.unit:
         case "%":
             return Axis(0, 100, False, tuple((v, f"{v} %") for v in (0, 25, 50, 75, 100)))
         case "rate":
-            end = 1.1 * max(known)
+            end = 1.1 * max(finite)
             last = claim.threshold * (end // claim.threshold)
             return Axis(0, end, False, tuple((v, f"{v:g}") for v in (0, last / 2, last)))
         case "points":
-            end = max(10.0, 1.1 * max(map(abs, known)))
+            end = max(10.0, 1.1 * max(map(abs, finite)))
             step = 10 if end < 40 else 25
             span = range(-int(end // step) * step, int(end) + 1, step)
             labels = (f"{v:+d}".replace("-", "−") if v else "0" for v in span)
@@ -107,7 +107,7 @@ def position(claim: Claim, value: float) -> float:
 def cell(claim: Claim, finding: Finding) -> str:
     """Draw the effect of an answer and its interval in a cell of the matrix.
 
-    The colour is that of the text around it, the shape of the marker is that of the verdict:
+    The colour is the colour of the surrounding text, the marker's shape shows the verdict:
     a disc, a cross, a diamond, a square. Hollow markers are of aggregates, small ones of printed
     numbers.
     """

@@ -32,11 +32,11 @@ class Cluster:
     Attributes
     ----------
     card
-        Its card; None for a cluster that is not public.
+        Card of the cluster; None for a cluster that is not public.
     traces
-        The traces of it.
+        Traces of the cluster.
     shipped
-        True if its answers are those that the package ships: its traces are not at hand.
+        True if the answers are shipped with the package, since no trace is at hand.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Atlas:
         return self.evidence[claim, cluster][0]
 
     def decided(self, *kinds: Evidence) -> int:
-        """Return the number of claims of public clusters that evidence of these kinds decides."""
+        """Return the number of claims of public clusters that some kinds of evidence decide."""
         cells = ((c.name, cluster.name) for c in CLAIMS.values() for cluster in self.public)
         return sum(
             any(f.decided and f.evidence in kinds for f in self.evidence[cell]) for cell in cells
@@ -86,22 +86,22 @@ class Atlas:
     @property
     def table(self) -> pd.DataFrame:
         """One row per claim and cluster with its strongest answer, claims in the page's order."""
-        found = [self.strongest(claim, c.name) for claim in CLAIMS for c in self.clusters]
-        claims = [CLAIMS[f.claim] for f in found]
-        return answers_table(found).assign(
-            evidence=["" if f.brief else str(f.evidence) for f in found],
+        findings = [self.strongest(claim, c.name) for claim in CLAIMS for c in self.clusters]
+        claims = [CLAIMS[f.claim] for f in findings]
+        return answers_table(findings).assign(
+            evidence=["" if f.brief else str(f.evidence) for f in findings],
             unit=[claim.measure.unit for claim in claims],
             holds=[claim.rule for claim in claims],
             absent=[claim.absence for claim in claims],
-            agree=[agreement(self.evidence[f.claim, f.cluster]) for f in found],
+            agree=[agreement(self.evidence[f.claim, f.cluster]) for f in findings],
             shipped=[c.shipped for _ in CLAIMS for c in self.clusters],
         )[_COLUMNS]
 
     @property
     def all_answers(self) -> pd.DataFrame:
         """One row per answer with an effect, whatever it rests on."""
-        found = (f for some in self.evidence.values() for f in some)
-        return answers_table(f for f in found if not np.isnan(f.effect.value))
+        findings = (f for some in self.evidence.values() for f in some)
+        return answers_table(f for f in findings if not np.isnan(f.effect.value))
 
     @property
     def panels(self) -> pd.DataFrame:
@@ -118,7 +118,7 @@ class Atlas:
         return pd.concat(drawn)[columns] if drawn else pd.DataFrame(columns=columns)
 
     def result(self) -> Result:
-        """Return the table as a result: of the clusters at hand, with what is unlike the others."""
+        """Return the table of the clusters at hand as a result; sentences name unusual answers."""
         table = self.table
         mine = table[~table["shipped"]].drop(columns="shipped").reset_index(drop=True)
         verdicts = list(mine["verdict"])
@@ -183,12 +183,14 @@ def evaluate(
         Answers that the package ships, for clusters without a trace or aggregate here. Printed
         numbers of the other clusters are added.
     """
-    known, of = cards(), clusters or {}
+    public_cards, of = cards(), clusters or {}
     names = [trace.manifest.name for trace in traces]
-    names = unique_names([f"{n} (yours)" if n in known and n not in of else n for n in names])
+    names = unique_names(
+        [f"{n} (yours)" if n in public_cards and n not in of else n for n in names]
+    )
     profiles: dict[str, list[TraceProfile]] = {}
     reads = {name: {claim.relation: None} for name, claim in CLAIMS.items()}
-    found: list[Finding] = [*aggregates]
+    findings: list[Finding] = [*aggregates]
     for name, trace in zip(names, traces, strict=True):
         cluster = of.get(name, name)
         profile = describe(trace, name)
@@ -196,29 +198,31 @@ def evaluate(
         with step(f"testing claims on {name}"):
             for claim in CLAIMS.values():
                 with trace.record_reads() as asked:
-                    found.append(evaluate_claim(trace, claim, profile, cluster))
+                    findings.append(evaluate_claim(trace, claim, profile, cluster))
                 reads[claim.name] |= asked
-    at_hand = {f.cluster for f in found}
-    found += (f for f in from_print() if f.cluster in at_hand)
-    found += (f for f in shipped if f.cluster not in at_hand)
-    evidence = _by_cell(found)
+    at_hand = {f.cluster for f in findings}
+    findings += (f for f in from_print() if f.cluster in at_hand)
+    findings += (f for f in shipped if f.cluster not in at_hand)
+    evidence = _by_cell(findings)
     answered = {
         cluster: sum(evidence[claim, cluster][0].decided for claim in CLAIMS)
-        for cluster in dict.fromkeys(f.cluster for f in found)
+        for cluster in dict.fromkeys(f.cluster for f in findings)
     }
     columns = [
-        Cluster(name, known.get(name), tuple(profiles.get(name, ())), shipped=name not in at_hand)
-        for name in sorted(answered, key=lambda name: (name in known, -answered[name]))
+        Cluster(
+            name, public_cards.get(name), tuple(profiles.get(name, ())), shipped=name not in at_hand
+        )
+        for name in sorted(answered, key=lambda name: (name in public_cards, -answered[name]))
     ]
     return Atlas(tuple(columns), evidence, {name: tuple(asked) for name, asked in reads.items()})
 
 
-def _by_cell(found: Sequence[Finding]) -> dict[tuple[str, str], tuple[Finding, ...]]:
+def _by_cell(findings: Sequence[Finding]) -> dict[tuple[str, str], tuple[Finding, ...]]:
     """Return the findings by claim and cluster, the strongest first, with a gap where none is."""
     why = "No publisher released data that answer it."
-    clusters = dict.fromkeys(f.cluster for f in found)
+    clusters = dict.fromkeys(f.cluster for f in findings)
     cells: dict[tuple[str, str], list[Finding]] = {(c, n): [] for c in CLAIMS for n in clusters}
-    for finding in found:
+    for finding in findings:
         cells[finding.claim, finding.cluster].append(finding)
     return {
         cell: tuple(sorted(some, key=lambda f: f.strength))

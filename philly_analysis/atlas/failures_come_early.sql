@@ -1,8 +1,8 @@
--- How long do jobs run that fail?
+-- How long do unsuccessful jobs run?
 -- One row per unsuccessful job on GPUs with a known run time.
---   user   who submitted it
---   day    day of its submission, UTC
---   run_s  seconds that its last attempt ran
+--   user   user who submitted the job
+--   day    day on which the job was submitted, UTC
+--   run_s  seconds that the job's last attempt ran
 select
   "user",
   submitted_at::date as day,

@@ -1,9 +1,9 @@
--- Does a job fail more often where the user's job before it failed?
--- One row per (user, after_failure), over jobs on GPUs whose end is known.
---   user           who submitted it
---   after_failure  true when the user's submission before it ended unsuccessful
---   jobs           jobs, the first of each user left out
---   failed         of these, jobs that ended unsuccessful
+-- Does a job fail more often after the user's previous job failed?
+-- One row per (user, after_failure), over jobs on GPUs with a known status.
+--   user           user who submitted the job
+--   after_failure  true when the user's previous job ended unsuccessful
+--   jobs           jobs, except the first job of each user
+--   failed         jobs that ended unsuccessful
 with ended as (
   select
     "user",

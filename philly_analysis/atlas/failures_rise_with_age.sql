@@ -1,10 +1,10 @@
 -- Do server failures become more frequent from the first half of the log to the second?
--- One row per (day, late) of attempts on GPUs with a known end.
---   day        day of the end, UTC
+-- One row per (day, late), over attempts on GPUs with a known end.
+--   day        day of the attempt's end, UTC
 --   late       true in the second half of the days of the log
 --   attempts   attempts
 --   gpu_years  allocated GPU time in years of 365.25 days
---   failures   attempts that the failure of a server ended
+--   failures   attempts that a server failure ended
 with runs as (
   select
     runs.until_at::date as day,

@@ -5,7 +5,7 @@
 --   waits            attempts that waited in a virtual cluster
 --   fair_share_s     seconds over the quota of the virtual cluster
 --   fragmentation_s  seconds within quota while the gang did not fit on the fewest machines
---   decided_s        sum of the two
+--   decided_s        fair_share_s plus fragmentation_s
 select
   trusted_waits.since_at::date as day,
   trusted_waits.gang,

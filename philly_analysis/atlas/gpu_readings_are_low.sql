@@ -1,8 +1,8 @@
--- How are the readings of allocated GPUs distributed?
--- One row per (user, bin), over GPUs that no other attempt had meanwhile.
---   user     who submitted the job; a job of an unknown user is alone, under its own id
+-- How are the utilisation readings of allocated GPUs distributed?
+-- One row per (user, bin), over GPUs that no other attempt had at the same time.
+--   user     user who submitted the job; the job's id where the user is not recorded
 --   bin      utilisation rounded up to whole percent
---   minutes  GPU-minutes with such a reading
+--   minutes  GPU-minutes with a reading in the bin
 select
   coalesce(jobs.user, jobs.job_id) as "user",
   readings.bin,

@@ -1,10 +1,10 @@
 -- How are jobs and their GPU time distributed over gang sizes?
--- One row per (user, day, gang), over the jobs of the workload, on GPUs.
---   user   who submitted it
---   day    day of its submission, UTC
+-- One row per (user, day, gang), over the jobs of the workload on GPUs.
+--   user   user who submitted the job
+--   day    day on which the job was submitted, UTC
 --   gang   gang-size bucket
 --   jobs   jobs
---   gpu_h  GPU hours that they ran for, up to the end of the log
+--   gpu_h  GPU hours that the jobs ran for, up to the end of the log
 select
   "user",
   submitted_at::date as day,

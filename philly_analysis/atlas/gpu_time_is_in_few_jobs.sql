@@ -1,8 +1,8 @@
--- What does each job cost?
--- One row per job of the workload, on GPUs.
---   user   who submitted it
---   day    day of its submission, UTC
---   gpu_h  GPU hours that it ran for, up to the end of the log
+-- How many GPU hours does each job use?
+-- One row per job of the workload on GPUs.
+--   user   user who submitted the job
+--   day    day on which the job was submitted, UTC
+--   gpu_h  GPU hours that the job ran for, up to the end of the log
 select
   "user",
   submitted_at::date as day,

@@ -1,8 +1,8 @@
--- What does each user cost?
--- One row per known user with a job of the workload, on GPUs.
---   user   who submitted them
+-- How many GPU hours does each user use?
+-- One row per recorded user with a job of the workload on GPUs.
+--   user   user who submitted the jobs
 --   jobs   jobs
---   gpu_h  GPU hours that they ran for, up to the end of the log
+--   gpu_h  GPU hours that the jobs ran for, up to the end of the log
 select
   "user",
   count(*) as jobs,

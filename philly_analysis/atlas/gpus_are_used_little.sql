@@ -1,10 +1,10 @@
--- How busy are the GPUs that jobs hold?
+-- How busy are the GPUs of jobs?
 -- One row per (user, gang).
---   user      who submitted it; a job of an unknown user stands alone, under its own id
+--   user      user who submitted the job; the job's id where the user is not recorded
 --   gang      gang-size bucket
---   attempts  attempts with a reading
---   minutes   GPU-minutes with a reading
---   sum_pct   sum of the readings, in % times minutes
+--   attempts  attempts that have a utilisation reading
+--   minutes   GPU-minutes that have a utilisation reading
+--   sum_pct   sum of the utilisation readings, in % times minutes
 select
   coalesce("user", job_id) as "user",
   gang_bucket(gpus) as gang,

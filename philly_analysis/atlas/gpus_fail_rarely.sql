@@ -1,10 +1,10 @@
 -- How often do server failures end attempts, by allocated GPU time?
--- One row per (day, gang) of attempts on GPUs with a known run time.
---   day        day of the end, UTC; that of the submission where it is unknown
+-- One row per (day, gang), over attempts on GPUs with a known run time.
+--   day        day of the attempt's end, UTC; without a known end the day of submission
 --   gang       gang-size bucket
 --   attempts   attempts
 --   gpu_years  allocated GPU time in years of 365.25 days
---   failures   attempts that the failure of a server ended
+--   failures   attempts that a server failure ended
 select
   coalesce(runs.until_at, jobs.submitted_at)::date as day,
   gang_bucket(runs.gpus) as gang,

@@ -1,8 +1,8 @@
 -- Where are idle GPUs?
 -- One row per (day, servers).
 --   day      Monday of the week
---   servers  of the idle GPUs: partly used or empty
---   gpu_h    GPU hours without an attempt
+--   servers  kind of servers with the idle GPUs: partly used or empty
+--   gpu_h    unallocated GPU hours
 select
   week as day,
   unnest(['partly used', 'empty']) as servers,

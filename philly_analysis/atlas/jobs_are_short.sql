@@ -1,8 +1,8 @@
 -- How long does each job run?
--- One row per job of the workload, on GPUs.
---   user   who submitted it
---   day    day of its submission, UTC
---   run_s  seconds that it ran; null: it still ran as the log ended
+-- One row per job of the workload on GPUs.
+--   user   user who submitted the job
+--   day    day on which the job was submitted, UTC
+--   run_s  run time in seconds; null: still running at the end of the log
 select
   "user",
   submitted_at::date as day,

@@ -1,8 +1,8 @@
--- How many jobs ask for less than one GPU?
--- One row per (user, day, kind) of jobs whose gang size is known.
---   user  who submitted it
---   day   day of its submission, UTC
---   kind  none, part (of one GPU), or whole
+-- How many jobs request less than one GPU?
+-- One row per (user, day, kind), over jobs with a recorded gang size.
+--   user  user who submitted the job
+--   day   day on which the job was submitted, UTC
+--   kind  GPUs of the job: none, part (less than one GPU), or whole
 --   jobs  jobs
 select
   "user",

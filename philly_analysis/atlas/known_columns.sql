@@ -1,14 +1,14 @@
--- What does the scheduler log say of its jobs and attempts?
+-- Which facts about jobs and attempts does the scheduler log record?
 -- One row.
 --   jobs            jobs
---   gpu_jobs        of these, jobs on GPUs
---   small_jobs      jobs on no GPU, or on a part of one
---   began_at        first submission
+--   gpu_jobs        jobs on GPUs
+--   small_jobs      jobs on no GPU or on less than one GPU
+--   began_at        first submission of the log
 --   ended_at        last submission
---   users           jobs whose user is known
---   distinct_users  different ones
+--   users           jobs with a recorded user
+--   distinct_users  distinct users
 --   vcs             jobs whose virtual cluster is known
---   statuses        jobs whose end is known
+--   statuses        jobs whose final status is known
 --   gangs           jobs whose gang size is known
 --   time_limits     jobs whose time limit is known
 --   clusters        clusters that the jobs name
@@ -18,7 +18,7 @@
 --   retries         attempts after a job's first
 --   end_reasons     attempts whose end has a recorded reason
 --   given_quotas    virtual clusters whose quota is given
-with of_jobs as (
+with job_counts as (
   select
     count(*) as jobs,
     count(*) filter (where gpus > 0) as gpu_jobs,
@@ -35,7 +35,7 @@ with of_jobs as (
   from jobs
 ),
 
-of_attempts as (
+attempt_counts as (
   select
     count(*) as attempts,
     count(started_at) as starts,
@@ -45,15 +45,15 @@ of_attempts as (
   from attempts
 ),
 
-of_quotas as (
+quota_counts as (
   select count(gpus) as given_quotas
   from given_quotas
 )
 
 select
-  of_jobs.*,
-  of_attempts.*,
-  of_quotas.*
-from of_jobs
-cross join of_attempts
-cross join of_quotas
+  job_counts.*,
+  attempt_counts.*,
+  quota_counts.*
+from job_counts
+cross join attempt_counts
+cross join quota_counts

@@ -1,9 +1,9 @@
 -- How many gangs run on more servers than they need?
--- One row per (user, gang); gangs of two GPUs and more.
---   user      who submitted it; a job of an unknown user stands alone, under its own id
+-- One row per (user, gang), for gangs of two GPUs or more.
+--   user      user who submitted the job; the job's id where the user is not recorded
 --   gang      gang-size bucket
 --   attempts  attempts with placements
---   spread    of these, attempts on more than the fewest servers that hold so many GPUs
+--   spread    attempts on more servers than the fewest that hold so many GPUs
 select
   coalesce(jobs.user, jobs.job_id) as "user",
   gang_bucket(placed.gpus) as gang,

@@ -1,10 +1,10 @@
 -- How many jobs fail, by gang size?
--- One row per (user, day, gang) of jobs with an attempt and a known end.
---   user    who submitted it
---   day     day of its submission, UTC
+-- One row per (user, day, gang), over jobs with an attempt and a known status.
+--   user    user who submitted the job
+--   day     day on which the job was submitted, UTC
 --   gang    gang-size bucket
 --   jobs    jobs
---   failed  of these, jobs that ended unsuccessful
+--   failed  jobs that ended unsuccessful
 select
   "user",
   submitted_at::date as day,

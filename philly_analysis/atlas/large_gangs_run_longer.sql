@@ -1,9 +1,9 @@
 -- How long does each job run, by gang size?
--- One row per job of the workload, on GPUs.
---   user   who submitted it
---   day    day of its submission, UTC
+-- One row per job of the workload on GPUs.
+--   user   user who submitted the job
+--   day    day on which the job was submitted, UTC
 --   gang   gang-size bucket
---   run_s  seconds that it ran; null: it still ran as the log ended
+--   run_s  run time in seconds; null: still running at the end of the log
 select
   "user",
   submitted_at::date as day,

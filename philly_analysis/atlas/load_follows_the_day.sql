@@ -1,8 +1,8 @@
 -- When are jobs submitted?
--- One row per hour in which one was.
+-- One row per hour with a submission.
 --   day   day, UTC
 --   hour  hour of the day, 0 to 23, UTC
---   jobs  jobs on GPUs that were submitted in it
+--   jobs  jobs on GPUs that were submitted in the hour
 select
   hour::date as day,
   hour(hour) as hour,

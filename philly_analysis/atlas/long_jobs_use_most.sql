@@ -1,10 +1,10 @@
 -- How are jobs and their GPU time distributed over run times?
--- One row per (user, day, length), over the jobs of the workload, on GPUs.
---   user    who submitted it
---   day     day of its submission, UTC
---   length  run time: up to an hour, up to a day, or longer
+-- One row per (user, day, length), over the jobs of the workload on GPUs.
+--   user    user who submitted the job
+--   day     day on which the job was submitted, UTC
+--   length  class of run time: up to an hour, up to a day, or longer
 --   jobs    jobs
---   gpu_h   GPU hours that they ran for, up to the end of the log
+--   gpu_h   GPU hours that the jobs ran for, up to the end of the log
 select
   "user",
   submitted_at::date as day,

@@ -37,7 +37,7 @@ class Measure:
     events
         Events in each group, for a ratio of two shares.
     upper
-        Least upper end of the interval, where that of the bootstrap is too low: no sample has
+        Least upper end of the interval, where the bootstrap's end is too low: no sample has
         heavier rows than the heaviest observed.
     """
 

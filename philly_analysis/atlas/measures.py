@@ -70,13 +70,13 @@ def share_in(
     part
         Column of the sum.
     by, values
-        Column of the groups, and those of the numerator.
+        Column of the groups, and the groups of the numerator.
     labels
         Groups of the bars by label.
     counted
         Column of the number of observations, which is also their name.
     unseen
-        What the numerator may lack: a block as heavy as the heaviest, or any number of them.
+        What the numerator may lack: a block as heavy as the heaviest, or any number of blocks.
     """
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:
@@ -193,8 +193,8 @@ def ratio_of_medians(value: str, by: str, upper: Group, lower: Group, over: floa
             some = rows[by].isin(values).to_numpy()
             part = Resampling(r.kind, r.codes[some], r.weights)
             medians.append(median(part, rows[value][some].fillna(np.inf)))
-        found = ratio(*medians)
-        return np.where(np.isinf(medians[1]), np.nan, found)
+        quotient = ratio(*medians)
+        return np.where(np.isinf(medians[1]), np.nan, quotient)
 
     def panel(rows: pd.DataFrame) -> pd.DataFrame:
         jobs = rows.assign(jobs=1, long=rows[value].fillna(np.inf).gt(over).astype(int))
@@ -241,7 +241,7 @@ def cost_ratio() -> Measure:
 
 
 def spread_minus_packed() -> Measure:
-    """Measure the utilisation of spread gangs minus that of packed ones, in percentage points.
+    """Measure the utilisation of spread minus packed gangs, in percentage points.
 
     The comparison is within gang size and status, weighted by the minutes of spread gangs; strata
     with one kind only are excluded.

@@ -1,9 +1,9 @@
--- Of the attempts that were overtaken, how many could not have used the GPUs?
+-- How many overtaken attempts could not have used the GPUs?
 -- One row per (day, gang).
 --   day          day of the start that overtook, UTC
---   gang         gang-size bucket of the attempt that waited on
---   overtakings  starts that overtook it
---   harmless     of these, starts that cost it nothing: it did not fit anyway
+--   gang         gang-size bucket of the overtaken attempt
+--   overtakings  starts that overtook the attempt
+--   harmless     overtakings at which the overtaken attempt did not fit
 select
   started_at::date as day,
   gang_bucket(waiter_gpus) as gang,

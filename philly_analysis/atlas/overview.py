@@ -65,16 +65,16 @@ def plot(table: pd.DataFrame, result: Result, layout: Layout = Layout()) -> Figu
     table
         The atlas's table, with shipped answers of other clusters.
     """
-    known = table.dropna(subset=["effect"])
-    if known.empty:
+    answers = table.dropna(subset=["effect"])
+    if answers.empty:
         return empty(canvas()[0], "no trace can answer a claim")
-    claims, clusters = order(known, "claim"), order(known, "cluster")
+    claims, clusters = order(answers, "claim"), order(answers, "cluster")
     mine = [name for name in clusters if name in set(result.table["cluster"])]
     if len(mine) < len(clusters) and result.table["cluster"].nunique() < len(clusters):
         clusters = mine + [name for name in clusters if name not in mine]
     width = layout.labels + layout.column * max(len(clusters), 12)
     fig, [ax] = canvas(width=width, height=layout.edges + layout.row * len(claims))
-    for row in known.to_dict("records"):
+    for row in answers.to_dict("records"):
         at = clusters.index(row["cluster"]), claims.index(row["claim"])
         _cell(ax, CLAIMS[row["claim"]], row, at, layout.markers)
     ax.set_xlim(-0.5, len(clusters) - 0.5)
@@ -87,17 +87,17 @@ def plot(table: pd.DataFrame, result: Result, layout: Layout = Layout()) -> Figu
     ax.tick_params(length=0, labeltop=True, labelbottom=False, top=False)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    handles, columns = _legend(known), layout.legend
+    handles, columns = _legend(answers), layout.legend
     fig.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=_FONT)
     middle = 0.5 - layout.labels / 2 / (width - layout.labels)
-    ax.set_xlabel(_caption(known, set(claims), width), fontsize=_FONT, color=SOFT, x=middle)
+    ax.set_xlabel(_caption(answers, set(claims), width), fontsize=_FONT, color=SOFT, x=middle)
     return fig
 
 
-def order(known: pd.DataFrame, by: str) -> list[str]:
+def order(answers: pd.DataFrame, by: str) -> list[str]:
     """Return the claims or clusters by the number of verdicts, then of effects."""
-    decided = known["verdict"] != Verdict.UNDECIDED
-    counts = known.assign(decided=decided).groupby(by, sort=False)["decided"].agg(["sum", "size"])
+    decided = answers["verdict"] != Verdict.UNDECIDED
+    counts = answers.assign(decided=decided).groupby(by, sort=False)["decided"].agg(["sum", "size"])
     return list(counts.sort_values(["sum", "size"], ascending=False, kind="stable").index)
 
 
@@ -118,21 +118,21 @@ def _cell(
     ax.plot(x + value, y, _MARKERS[verdict], color=color, mfc=face, ms=size, mew=0.9)
 
 
-def _legend(known: pd.DataFrame) -> list[Line2D]:
-    found = [
+def _legend(answers: pd.DataFrame) -> list[Line2D]:
+    verdicts = [
         _handle(COLORS[v.word], _MARKERS[v], _SIZES[Evidence.ROWS], COLORS[v.word], str(v))
         for v in Verdict
-        if (known["verdict"] == v).any()
+        if (answers["verdict"] == v).any()
     ]
     words = {
         Evidence.ROWS: "from rows of a log",
         Evidence.AGGREGATES: "from published aggregates",
         Evidence.PRINTED: "a printed number",
     }
-    return found + [
+    return verdicts + [
         _handle(INK, "o", _SIZES[e], INK if e is Evidence.ROWS else "white", words[e])
         for e in Evidence
-        if (known["evidence"] == e).any()
+        if (answers["evidence"] == e).any()
     ]
 
 
@@ -141,10 +141,10 @@ def _handle(color: str, marker: str, size: float, face: str, label: str) -> Line
     return Line2D([], [], color=color, label=label, **style)  # type: ignore[arg-type]
 
 
-def _caption(known: pd.DataFrame, answered: set[str], width: float) -> str:
-    decided = int((known["verdict"] != Verdict.UNDECIDED).sum())
+def _caption(answers: pd.DataFrame, answered: set[str], width: float) -> str:
+    decided = int((answers["verdict"] != Verdict.UNDECIDED).sum())
     parts = [
-        f"{decided} of {len(known)} cells with data have a verdict. The line in a cell is the "
+        f"{decided} of {len(answers)} cells with data have a verdict. The line in a cell is the "
         "claim's threshold; an effect to its right supports the claim. Empty: no data."
     ]
     if silent := [c for c in CLAIMS.values() if c.name not in answered]:

@@ -21,7 +21,7 @@ class TraceProfile:
     Attributes
     ----------
     name
-        Name of the trace, numbered if others have the same.
+        Name of the trace, numbered if several traces have one name.
     manifest
         Its source, notes of the ingest, and how its rows were selected.
     began_at, ended_at

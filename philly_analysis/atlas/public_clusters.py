@@ -56,18 +56,18 @@ def from_print() -> Iterator[Finding]:
     for claim in CLAIMS.values():
         study = claim.published
         if study.value is not None:
-            known = study.known.partition(" and ")[0]
+            provenance = study.known.partition(" and ")[0]
             yield _printed(
-                PrintedNumber(claim.name, STUDY, study.value, study.source, "", known, "")
+                PrintedNumber(claim.name, STUDY, study.value, study.source, "", provenance, "")
             )
     yield from map(_printed, numbers_elsewhere())
 
 
 def _printed(number: PrintedNumber) -> Finding:
-    found = number_finding(CLAIMS[number.claim], number.cluster, number.value)
+    finding = number_finding(CLAIMS[number.claim], number.cluster, number.value)
     source = ", ".join(filter(None, (number.source, number.place)))
-    found = replace(
-        found,
+    finding = replace(
+        finding,
         evidence=Evidence.PRINTED,
         source=f"{source} ({number.known})",
         notes=(number.note,) if number.note else (),
@@ -75,8 +75,8 @@ def _printed(number: PrintedNumber) -> Finding:
     if number.known == "recalled":
         why = "Recalled, and not checked."
         effect = Estimate(number.value, np.nan, np.nan)
-        return replace(found, verdict=Verdict.UNDECIDED, effect=effect, kind="", why=why)
-    return found
+        return replace(finding, verdict=Verdict.UNDECIDED, effect=effect, kind="", why=why)
+    return finding
 
 
 COLUMNS = (
@@ -113,7 +113,7 @@ def answers_table(findings: Iterable[Finding]) -> pd.DataFrame:
 def shipped_answers() -> tuple[Finding, ...]:
     """Return the answers of all public clusters that the package ships (``answers.csv``).
 
-    ``make reports ATLAS=1`` computes them from the public traces.
+    ``make reports ATLAS=1`` computes the answers from the public traces.
     """
     with _ANSWERS.open(newline="", encoding="utf-8") as file:
         return tuple(

@@ -89,8 +89,8 @@ class Resampling:
             Shape (samples, n).
         """
         cells = self.codes * n + np.asarray(bins, np.int64)
-        given = None if values is None else np.asarray(values, float)
-        table = np.bincount(cells, given, self.blocks * n).reshape(self.blocks, n)
+        weights = None if values is None else np.asarray(values, float)
+        table = np.bincount(cells, weights, self.blocks * n).reshape(self.blocks, n)
         tallies: Floats = self.weights @ table
         return tallies
 
@@ -101,12 +101,12 @@ class Resampling:
         the expanded percentile interval).
         """
         value, others = float(draws[0]), draws[1:]
-        known = np.sort(others[~np.isnan(others)])
-        if self.blocks < FEWEST_BLOCKS or len(known) < (1 - _MOST_MISSING) * len(others):
+        draws_with_value = np.sort(others[~np.isnan(others)])
+        if self.blocks < FEWEST_BLOCKS or len(draws_with_value) < (1 - _MOST_MISSING) * len(others):
             return Estimate(value, np.nan, np.nan)
         g = self.blocks
         tail = float(special.ndtr(np.sqrt(g / (g - 1)) * special.stdtrit(g - 1, 0.025)))
-        low, high = np.quantile(known, [tail, 1 - tail], method="nearest")
+        low, high = np.quantile(draws_with_value, [tail, 1 - tail], method="nearest")
         return Estimate(value, float(low), float(high))
 
 

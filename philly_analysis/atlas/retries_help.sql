@@ -1,11 +1,11 @@
--- How many jobs with a retry pass in the end?
--- One row per (user, day, ended) of jobs on GPUs with at least two attempts and a known end.
---   user    who submitted it
---   day     day of its submission, UTC
---   ended   how its first attempt ended: failed; server, which failed; moved: preempted, requeued,
---           migrated or resized; other, or not known
+-- How many jobs pass after a retry?
+-- One row per (user, day, ended), over jobs on GPUs with at least two attempts and a known status.
+--   user    user who submitted the job
+--   day     day on which the job was submitted, UTC
+--   ended   end of the job's first attempt: failed, server (a server failed), moved (preempted,
+--           requeued, migrated or resized), or other (not known included)
 --   jobs    jobs
---   passed  of these, jobs that passed
+--   passed  jobs that passed
 with firsts as (
   select
     job_id,

@@ -99,7 +99,7 @@ def multiples(atlas: Atlas) -> dict[str, list[Multiple]]:
 def by_answers(
     chapters: Mapping[str, Iterable[Multiple]],
 ) -> tuple[list[Multiple], list[Multiple]]:
-    """Return the claims by the number of verdicts, then of effects; and those without any."""
+    """Return the claims by the number of verdicts, then of effects; and claims without effects."""
     every = [multiple for some in chapters.values() for multiple in some]
     answered = sorted(
         (m for m in every if m.marks),
@@ -110,9 +110,9 @@ def by_answers(
 
 def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
     findings = tuple(atlas.strongest(claim.name, c.name) for c in atlas.clusters)
-    known = [f for c in atlas.clusters for f in atlas.answers(claim.name, c.name)]
-    axis = drawing.axis(claim, (v for f in known for v in astuple(f.effect)))
-    drawn = [f for f in known if len(f.panel)]
+    answers = [f for c in atlas.clusters for f in atlas.answers(claim.name, c.name)]
+    axis = drawing.axis(claim, (v for f in answers for v in astuple(f.effect)))
+    drawn = [f for f in answers if len(f.panel)]
     top = drawing.top_of(claim, [f.panel for f in drawn])
     margin = claim.margin
     undecided = sorted((f.why, i) for i, f in enumerate(findings) if f.brief)
@@ -124,7 +124,7 @@ def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
         threshold=axis.at(claim.threshold),
         margin=(axis.at(margin.low), axis.at(margin.high)) if margin else None,
         marks=tuple(_mark(claim, axis, f) for f in findings if f.effect.value == f.effect.value),
-        others=tuple(_mark(claim, axis, f) for f in known if all(f is not s for s in findings)),
+        others=tuple(_mark(claim, axis, f) for f in answers if all(f is not s for s in findings)),
         cells=tuple("" if f.brief else drawing.cell(claim, f) for f in findings),
         panels=tuple(
             (f, drawing.panel(claim, f.panel, top, f"{f.source}: {claim.label}")) for f in drawn
@@ -134,7 +134,7 @@ def _multiple(claim: Claim, atlas: Atlas) -> Multiple:
             (why, tuple(findings[i].cluster for _, i in some))
             for why, some in groupby(undecided, key=lambda one: one[0])
         ),
-        notes=tuple(dict.fromkeys((f.source, note) for f in known for note in f.notes)),
+        notes=tuple(dict.fromkeys((f.source, note) for f in answers for note in f.notes)),
         sql=with_dependencies(atlas.reads[claim.name]),
     )
 

@@ -1,9 +1,9 @@
 -- How many starts overtake an earlier arrival?
 -- One row per (day, gang).
---   day       day of the start, UTC
---   gang      gang-size bucket of the attempt that starts
+--   day       day of the attempt's start, UTC
+--   gang      gang-size bucket of the attempt that started
 --   starts    starts that ended a trusted wait
---   overtook  of these, starts while an attempt that arrived earlier in the VC waited on
+--   overtook  starts while an earlier attempt of the same virtual cluster was still waiting
 select
   started_at::date as day,
   gang_bucket(gpus) as gang,

@@ -1,10 +1,10 @@
 -- How many attempts use less than half of their time limit?
--- One row per (user, day, gang) of attempts with a time limit.
---   user   who submitted it
---   day    day of its submission, UTC
+-- One row per (user, day, gang), over attempts with a time limit.
+--   user   user who submitted the job
+--   day    day on which the job was submitted, UTC
 --   gang   gang-size bucket
 --   runs   attempts
---   loose  of these, attempts that used less than half of their limit
+--   loose  attempts that used less than half of their time limit
 select
   runs.user,
   jobs.submitted_at::date as day,

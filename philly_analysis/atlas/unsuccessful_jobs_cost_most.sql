@@ -1,10 +1,10 @@
--- What do jobs cost, by how they ended?
--- One row per (user, day, status) of jobs on GPUs whose end is known.
---   user    who submitted it
---   day     day of its submission, UTC
---   status  how it ended
+-- How many GPU hours do jobs use, by final status?
+-- One row per (user, day, status), over jobs on GPUs with a known status.
+--   user    user who submitted the job
+--   day     day on which the job was submitted, UTC
+--   status  status with which the job ended
 --   jobs    jobs
---   gpu_h   GPU hours allocated to their attempts
+--   gpu_h   GPU hours allocated to the jobs' attempts
 select
   "user",
   submitted_at::date as day,

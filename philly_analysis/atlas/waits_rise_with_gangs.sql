@@ -3,7 +3,7 @@
 --   day         day on which the wait began, UTC
 --   gang        gang-size bucket
 --   waits       attempts with a trusted wait
---   long_waits  of these, attempts that queued for ten minutes or longer, holds left out
+--   long_waits  attempts that queued for ten minutes or longer, holds excluded
 select
   since_at::date as day,
   gang,

@@ -14,6 +14,7 @@ import philly_analysis as library
 from philly_analysis import api
 from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.cli.console import Command, print_json, print_table, print_text
+from philly_analysis.cli.what_ifs import COMMANDS, DOCUMENTED
 from philly_analysis.errors import OutputError
 from philly_analysis.parallel import cores, processes
 from philly_analysis.study import Estimates, Gangs, RunPolicy
@@ -285,10 +286,6 @@ def _refuse_joint_csv(given: Given) -> None:
 def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[Any]:
     """Call a function, and yield what it returns; a report is made of each trace."""
     parameters = inspect.signature(function).parameters.values()
-    if "knobs" in arguments:
-        settings = (text.partition("=") for text in arguments["knobs"])
-        pairs = [(knob, value or "true") for knob, _, value in settings]
-        arguments["knobs"] = dict(pairs) if function is api.simulate else pairs
     if function is api.report:
         for trace in arguments.pop("trace"):
             yield _report(trace, **arguments)
@@ -351,7 +348,8 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> list[inspec
     kind: Any = TYPES[found[2]]
     if found[1] or star or key == "report.trace":
         kind = list[kind]
-    required = key in REQUIRED or (parameter.default is parameter.empty and not star)
+    is_given = parameter.default is parameter.empty and not star and key not in COMMAND_DEFAULTS
+    required = key in REQUIRED or is_given
     default = (
         None if star or parameter.default == () else COMMAND_DEFAULTS.get(key, parameter.default)
     )
@@ -379,7 +377,10 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> list[inspec
 def _add(function: Callable[..., Any]) -> None:
     """Add the command of a function."""
     verb, doc = function.__name__, inspect.getdoc(function) or ""
-    texts, parameters = _help(doc), inspect.signature(function).parameters
+    texts: dict[str, str] = {}
+    for documented in (*DOCUMENTED.get(verb, ()), function):
+        texts |= _help(inspect.getdoc(documented) or "")
+    parameters = inspect.signature(function).parameters
     declared = [
         option
         for name, parameter in parameters.items()
@@ -390,8 +391,9 @@ def _add(function: Callable[..., Any]) -> None:
 
     def command(**typed: Any) -> None:
         arguments = {n: typed[n] for n in parameters if typed.get(n) not in (None, [])}
-        if executor := typed.get("scheduler") or typed.get("processes"):
-            arguments["executor"] = executor
+        places = [typed[name] for name in ("scheduler", "processes") if typed.get(name) is not None]
+        if places:
+            arguments["executor"] = places[0]
         defaults = {name: p.default for name, p in parameters.items()}
         given = Given(**{**defaults, **typed, **arguments})
         if function is api.analyze:
@@ -426,7 +428,7 @@ def _options(
 
 
 for _function in api.VERBS:
-    _add(_function)
+    _add(COMMANDS.get(_function.__name__, _function))
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from philly_analysis.distributions.distribution import (
     OBSERVED_LEVELS,
     Contribution,
     Distribution,
+    Parameter,
     round_significant,
 )
 from philly_analysis.distributions.exponential_tilting import tilt

@@ -62,8 +62,8 @@ class DiscreteDistribution(FrozenDistribution):
     def isf(self, q: ArrayLike) -> Ints | Floats:
         """Return the smallest value whose survival function is at most `q`."""
         above = np.cumsum(self.points[1][::-1])
-        left = np.searchsorted(above, probabilities(q) + _ROUNDING, side="right")
-        return self._values(above.size - 1 - left, q)
+        at_least = np.searchsorted(above, probabilities(q) + _ROUNDING, side="right")
+        return self._values(above.size - 1 - at_least, q)
 
     def _values(self, index: Ints, q: ArrayLike) -> Ints | Floats:
         values = np.asarray(self.points[0])

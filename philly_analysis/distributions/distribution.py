@@ -95,8 +95,8 @@ class Distribution(FittedDistribution):
         Whether a goodness-of-fit test at 5 % that allows for the fitting rejects the family;
         None if not tested.
     p
-        Its p-value; of a test that was stopped early, an upper bound below 5 %, or an estimate
-        above.
+        p-value of the goodness-of-fit test. A test that was stopped early gives an upper bound
+        below 5 %, or an estimate above 5 %.
     knots
         Quantiles of the empirical distribution, evenly spaced in probability from 0 to ``body``.
     candidates
@@ -191,7 +191,7 @@ class Distribution(FittedDistribution):
         Raises
         ------
         ModelError
-            It was not fitted to values, or a probability outside of 0 to 1.
+            The distribution was not fitted to values, or a probability is outside of 0 to 1.
         """
         if not self.effective_n:
             raise ModelError("a distribution not fitted to values has no intervals of quantiles")

@@ -26,10 +26,10 @@ _LEAST_LIKELY = float(np.log(np.finfo(float).max))
 def fit_empirical(x: Lifetimes) -> Distribution:
     """Return quantiles with a generalised Pareto tail over the top percent of the sample.
 
-    A small sample gets fewer knots, so that the distribution smooths the data. The tail's shape is
-    that of the `TAIL_POINTS` largest values (at most a tenth of the sample): above a threshold it
-    does not depend on the threshold (Pickands 1975). The scale keeps the mean of the data, which
-    determines the load of a sample.
+    A small sample gets fewer knots, so that the distribution smooths the data. The shape of the
+    tail is fitted to the `TAIL_POINTS` largest values (at most a tenth of the sample), because the
+    shape does not depend on the threshold (Pickands 1975). The scale keeps the mean of the data,
+    which determines the load of a sample.
     """
     at, _, reached = x.ecdf()
     reach = float(reached[-1])

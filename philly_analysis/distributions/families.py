@@ -121,7 +121,7 @@ class LogNormal(ShapeScaleFamily):
         return max(float(np.log(x).std()), 0.01), 1.0
 
     def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:
-        """Return mu and sigma: those of log x, or by maximum likelihood with censored values."""
+        """Return mean and sd of log x; with censored values, by maximum likelihood."""
         if not sample.running.size:
             log_x = np.log(sample.values)
             return np.array([log_x.mean(), max(float(log_x.std()), 1e-9)])

@@ -86,7 +86,7 @@ class ShapeScaleFamily(Family):
         unit = float(np.exp(np.log(sample.values).mean()))
         ended, running = sample.ended / unit, sample.running / unit
         shape, scale = self.guess(sample.values / unit) if start is None else start
-        begin = np.log(np.maximum([shape, scale if start is None else scale / unit], 1e-6))
+        begin: Floats = np.log(np.maximum([shape, scale if start is None else scale / unit], 1e-6))
 
         def loss(u: Floats) -> tuple[float, Floats]:
             with np.errstate(all="ignore"):  # steps of a search may overflow
@@ -98,14 +98,19 @@ class ShapeScaleFamily(Family):
             return (float(terms[0]), terms[1:]) if np.isfinite(terms).all() else (1e9, np.zeros(2))
 
         # near the start, as in the refits of a bootstrap, ten times as fast as BFGS
-        root = scipy.optimize.root(lambda u: loss(u)[1], begin)
+        def slope(u: Floats) -> Floats:
+            return loss(u)[1]
+
+        root = scipy.optimize.root(slope, begin)
         best = root.x
         if not root.success or loss(best)[0] > loss(begin)[0]:
             best = scipy.optimize.minimize(loss, begin, jac=True, method="BFGS").x
         if not np.isfinite(best).all() or np.abs(best).max() > 20:
-            best = scipy.optimize.minimize(
-                lambda u: loss(u)[0], np.zeros(2), method="Nelder-Mead"
-            ).x
+
+            def value(u: Floats) -> float:
+                return loss(u)[0]
+
+            best = scipy.optimize.minimize(value, np.zeros(2), method="Nelder-Mead").x
         return np.asarray(np.exp(best) * [1, unit])
 
     def fit(self, sample: Lifetimes, size: int, start: Floats | None) -> Floats:

@@ -46,8 +46,8 @@ def fit_distribution(
     Each family is fitted by maximum likelihood. The result is the first, in order of BIC, that a
     goodness-of-fit test does not reject; if all are rejected, the empirical distribution with a
     parametric tail. Criterion, test and intervals allow for clusters. With few effective values
-    the test has no power; a family whose CDF is more than `MAX_KS` from the sample's, and farther
-    than that of independent values would be, is then not taken.
+    the test has no power. A family is then not taken if the distance of its CDF from the sample's
+    exceeds both `MAX_KS` and the 5 % critical distance of as many independent values.
 
     Parameters
     ----------

@@ -93,8 +93,8 @@ class FrozenDistribution(ABC):
         second, third, fourth = (self.moment(order) for order in (2, 3, 4))
         skewness = (third - 3 * mean * second + 2 * mean**3) / var**1.5
         fourth_central = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
-        found = {"m": mean, "v": var, "s": skewness, "k": fourth_central / var**2 - 3}
-        return tuple(found[letter] for letter in found if letter in moments)
+        by_letter = {"m": mean, "v": var, "s": skewness, "k": fourth_central / var**2 - 3}
+        return tuple(by_letter[letter] for letter in by_letter if letter in moments)
 
     def interval(self, confidence: ArrayLike) -> tuple[Floats | Ints, Floats | Ints]:
         """Return the ends of the equal-tailed interval with this probability.

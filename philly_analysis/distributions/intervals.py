@@ -29,8 +29,8 @@ _LINE: dict[Scale, tuple[Callable[[float], float], Callable[[float], float]]] = 
 def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, ...]:
     """Return a fit's parameters with 95 % intervals, symmetric on each parameter's scale.
 
-    Variances of independent values are from the observed information; each parameter's design
-    effect widens those of clustered values.
+    Variances of independent values are from the observed information. The design effect of each
+    parameter widens the interval if values are clustered.
     """
     family = FAMILIES[fitted.family]
     theta = np.array([p.value for p in fitted.parameters])

@@ -60,7 +60,7 @@ class PooledDistribution(FittedDistribution):
 
     @property
     def observed(self) -> Floats:
-        """Quantiles of the values at `OBSERVED_LEVELS`, from those of the groups."""
+        """Quantiles of the values at `OBSERVED_LEVELS`, from the quantiles of each group."""
         values = np.concatenate([d.observed for d in self.parts.values()])
         shares = np.concatenate(
             [np.full(len(d.observed), self.weights[g] / 100) for g, d in self.parts.items()]

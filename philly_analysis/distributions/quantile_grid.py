@@ -20,7 +20,7 @@ _SHAPES = np.linspace(-0.5, 0.9, 281)
 
 @dataclass(frozen=True, slots=True)
 class QuantileGrid(PositiveDistribution):
-    """An empirical distribution: log-linear between knots, generalised Pareto above the last.
+    """An empirical distribution: log-linear between knots, generalised Pareto above them.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class QuantileGrid(PositiveDistribution):
         Quantiles at probabilities 0, 1/m, .. up to `body`, ascending, positive and distinct
         (:func:`separate_ties`).
     body
-        Probability that the knots cover; the tail holds the rest.
+        Probability that the knots cover; the tail has the remaining probability.
     tail_shape, tail_scale
-        Generalised Pareto distribution of the excess over the last knot (Pickands 1975): shape 0
+        Generalised Pareto distribution of the excess over the largest knot (Pickands 1975): shape 0
         is exponential, above 0 Pareto, below 0 bounded.
     """
 
@@ -119,9 +119,13 @@ class QuantileGrid(PositiveDistribution):
         """Return the differential entropy in nats."""
         step, width = np.diff(self._levels), np.diff(np.log(self.knots))
         middle = (np.log(self.knots[1:]) + np.log(self.knots[:-1])) / 2
-        rest = 1 - self.body
-        tail = special.entr(rest) + rest * (np.log(self.tail_scale) + self.tail_shape + 1)
-        return float((step * (np.log(width / step) + middle)).sum() + (tail if rest > 0 else 0.0))
+        tail_share = 1 - self.body
+        tail = special.entr(tail_share) + tail_share * (
+            np.log(self.tail_scale) + self.tail_shape + 1
+        )
+        return float(
+            (step * (np.log(width / step) + middle)).sum() + (tail if tail_share > 0 else 0.0)
+        )
 
     def support(self) -> tuple[float, float]:
         """Return the smallest and the largest possible value."""

@@ -13,15 +13,15 @@ from philly_analysis.distributions.quantile_grid import BODY, LEAST_LEVEL, appro
 _LEVELS = np.concatenate((np.linspace(LEAST_LEVEL, BODY, 400), 1 - 0.01 * 0.7 ** np.arange(1, 30)))
 
 
-def shrink(own: Distribution, pooled: Distribution, weight: float) -> Distribution:
-    """Return the mixture of a distribution, with this weight, and a pooled one.
+def shrink(conditional: Distribution, pooled: Distribution, weight: float) -> Distribution:
+    """Return the mixture of a conditional distribution, with this weight, and a pooled one.
 
-    Counts are those of the first.
+    The result has the counts of the conditional distribution.
     """
-    x = np.unique(np.concatenate((own.ppf(_LEVELS), pooled.ppf(_LEVELS))))
+    x = np.unique(np.concatenate((conditional.ppf(_LEVELS), pooled.ppf(_LEVELS))))
     x = np.maximum(x, 1e-9)
-    p = np.maximum.accumulate(weight * own.cdf(x) + (1 - weight) * pooled.cdf(x))
-    return _empirical(lambda q: np.exp(np.interp(q, p, np.log(x))), own)
+    p = np.maximum.accumulate(weight * conditional.cdf(x) + (1 - weight) * pooled.cdf(x))
+    return _empirical(lambda q: np.exp(np.interp(q, p, np.log(x))), conditional)
 
 
 def shift_scores(distribution: Distribution, shift: float, scale: float) -> Distribution:

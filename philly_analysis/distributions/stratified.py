@@ -55,10 +55,10 @@ def repeated_scores(
         Scores of shape (n,), and the run of equal scores that each belongs to.
     """
     order = np.argsort(sequence, kind="stable")
-    own = np.asarray(sequence)[order]
+    levels = np.asarray(sequence)[order]
     fresh = rng.random(size) >= np.broadcast_to(repeat, size)[order]
     fresh[:1] = True
-    fresh[1:] |= own[1:] != own[:-1]
+    fresh[1:] |= levels[1:] != levels[:-1]
     number = np.cumsum(fresh) - 1
     run = np.empty(size, int)
     run[order] = number

@@ -8,9 +8,15 @@ from philly_analysis.experiments.effects import contrast_tables, contrasts
 from philly_analysis.experiments.experiment import Experiment
 from philly_analysis.experiments.guidelines import GUIDELINES
 from philly_analysis.experiments.increments import choice_table
-from philly_analysis.experiments.job_sources import EnsembleJobs, JobSource, ModelJobs, TraceJobs
+from philly_analysis.experiments.job_sources import (
+    EnsembleJobs,
+    JobSource,
+    ModelJobs,
+    TraceJobs,
+    quotas_by_use,
+)
 from philly_analysis.experiments.outage_rates import recorded_outages
-from philly_analysis.experiments.runs import Assumed, Run, plan_runs
+from philly_analysis.experiments.runs import Run, RunOptions, plan_runs
 from philly_analysis.experiments.synergy import SYNERGY
 
 EXPERIMENTS: dict[str, Experiment] = {

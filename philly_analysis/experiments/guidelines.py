@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -28,18 +29,17 @@ from philly_analysis.results import Fact, Paired, Result, paired
 from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, forest, label_lines, title
 from philly_analysis.simulator import (
     Locality,
-    Prerun,
     Speed,
     Spread,
     fails,
     is_user_error,
     run,
-    runs_of,
+    run_first,
     until_user_error,
     with_reasons,
 )
 from philly_analysis.simulator.policies import Philly
-from philly_analysis.workload import JobSpec, fleet
+from philly_analysis.workload import JobSpec, Prerun, fleet, runs_of
 
 QUESTION = "What would each guideline of the study have gained?"
 
@@ -134,36 +134,39 @@ def _rows(jobs: DrawJobs, _: str, sweep: Sweep, seed: int) -> Iterator[Row]:
     # gangs must fit beside the largest pre-run pool
     pool = 8 * max(setting.prerun_servers for setting in SETTINGS.values())
     drawn = [spec for spec in jobs(sweep.jobs, GPUS, seed) if spec.gpus <= GPUS - pool]
-    if not any(fails(each) for spec in drawn for each in runs_of(spec)):
+    if not any(map(fails, chain.from_iterable(map(runs_of, drawn)))):
         drawn = with_study_failures(drawn, rng)
     drawn = with_reasons(drawn, rng)
     return trial_rows(drawn, sweep, seed, gpus=GPUS, arms=arms, outcome=_outcome)
 
 
 def _outcome(specs: Sequence[JobSpec], arm: Arm, setting: Setting) -> tuple[float, ...]:
-    cluster = partial(
-        run,
-        policy=arm.policy,
+    jobs, machines = list(map(until_user_error, specs)) if arm.by_reason else specs, fleet(FLEET)
+    first = run_first(arm.prerun, jobs, machines) if arm.prerun else None
+    schedule = run(
+        first.remaining if first else jobs,
+        first.machines if first else machines,
+        arm.policy,
         speed=arm.speed,
         quotas=quotas_by_use(specs, GPUS),
         checkpoint_s=setting.checkpoint_s,
         dedicated=arm.dedicated,
     )
-    run_of = partial(arm.prerun.run, cluster=cluster) if arm.prerun else cluster
-    kept = list(map(until_user_error, specs)) if arm.by_reason else specs
-    schedule = run_of(kept, fleet(FLEET))
+    schedule = first.joined(schedule) if first else schedule
     sound = [s.job_id for s in specs if not any(map(is_user_error, s.attempts))]
     # the pre-run has one GPU
     complete = schedule.attempts.join(schedule.jobs, on=["job_id", "gpus"], how="semi")
-    first = complete.group_by("job_id").agg(pl.col("start_s").min())
-    jobs = schedule.jobs.filter(pl.col("job_id").is_in(sound)).join(first, on="job_id", how="left")
-    gangs = jobs.filter(pl.col("gpus") > 1)
+    started = complete.group_by("job_id").agg(pl.col("start_s").min())
+    ended = schedule.jobs.filter(pl.col("job_id").is_in(sound)).join(
+        started, on="job_id", how="left"
+    )
+    gangs = ended.filter(pl.col("gpus") > 1)
     duration_s = pl.col("end_s") - pl.col("start_s")
     gpu_s = schedule.attempts.select((duration_s * pl.col("gpus")).sum()).item()
     ends = schedule.attempts.filter(pl.col("end_reason") != "preempted")
     last = ends.group_by("job_id", maintain_order=True).agg(pl.col("end_reason").last())
     return (
-        _mean_h(jobs["end_s"] - jobs["submit_s"]),
+        _mean_h(ended["end_s"] - ended["submit_s"]),
         _mean_h(gangs["end_s"] - gangs["submit_s"]),
         _mean_h(gangs["start_s"] - gangs["submit_s"]),
         float(gpu_s) / 3600,

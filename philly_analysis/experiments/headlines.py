@@ -82,11 +82,11 @@ def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, .
         _BLOCKED: (used, *of_antman[antman.BLOCKED]),
         _SHARING: (used, *of_antman[antman.SHARED]),
     }
-    found = {}
+    outcomes = {}
     for arm, (specs, policy, speed) in arms.items():
         schedule = run(specs, fleet(SERVERS), policy, speed=speed)
         use = (np.nan, np.nan)
         if arm in (_BLOCKED, _SHARING):
             use = antman.in_use_pct(schedule, specs, GPUS)
-        found[arm] = (len(specs), float(schedule.jct_s.mean()) / 3600, *use)
-    return found
+        outcomes[arm] = (len(specs), float(schedule.jct_s.mean()) / 3600, *use)
+    return outcomes

@@ -62,11 +62,11 @@ def _options(job: Profile, server: Machine) -> list[tuple[int, float, float]]:
     """Return undominated CPUs, memory and throughput that are no worse than the fair share."""
     share = (server.cpus or 0) / server.gpus, (server.mem_gb or 0) / server.gpus
     fair = job.throughput(*share)
-    found: list[tuple[int, float, float]] = []
+    points: list[tuple[int, float, float]] = []
     amounts = sorted({*job.mem_grid_gb, share[1]})
     for cpus, mem_gb in product(range(1, int(server.cpus or 0) + 1), amounts):
         speed = job.throughput(cpus, mem_gb)
-        dominated = any(c <= cpus and m <= mem_gb and v >= speed for c, m, v in found)
+        dominated = any(c <= cpus and m <= mem_gb and v >= speed for c, m, v in points)
         if speed >= fair - 1e-9 and not dominated:
-            found.append((cpus, mem_gb, speed))
-    return found
+            points.append((cpus, mem_gb, speed))
+    return points

@@ -1,45 +1,104 @@
-"""Runs of a sweep: each what-if, a digest of its inputs, and its outcome."""
+"""Runs of a sweep: plan, identify and simulate each what-if."""
 
 import hashlib
+import inspect
 import json
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from uuid import uuid4
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.experiments.outage_rates import recorded_outages
-from philly_analysis.models import Work, load_model, model_of, shipped
+from philly_analysis.models import Work, WorkloadModel, model_of
 from philly_analysis.parallel import require_visible
-from philly_analysis.simulator import Failures, simulate
-from philly_analysis.simulator.policies import list_policies, policy_named
-from philly_analysis.study import RunPolicy
-from philly_analysis.trace import MANIFEST, Frames, Trace, fetch_trace
-from philly_analysis.workload import Ensemble, Workload, demand_of, measures, target_cluster
+from philly_analysis.simulator import Failures, Outage, Speed, policy_named, simulate
+from philly_analysis.simulator.policies import Policy, list_policies
+from philly_analysis.trace import MANIFEST, Frames, Manifest, Trace, fetch_trace
+from philly_analysis.workload import (
+    Changes,
+    Ensemble,
+    Machine,
+    Workload,
+    default_servers,
+    demand_of,
+    machines_of,
+    measures,
+    target_cluster,
+)
 
 DRAWN_JOBS = 2_000
 """Default number of jobs drawn from a model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
-    """Options that all runs of a sweep share, named as in ``simulate``."""
+class RunOptions:
+    """Options that all runs on one workload share, named as in ``simulate``."""
 
-    gpus: int | None = None
-    machines: str | None = None
-    run_policy: RunPolicy | None = None
-    speed: str | None = None
+    cluster: tuple[Machine, ...] | None = None
+    speed: str | Speed | None = None
+    outages: Failures | Sequence[Outage] | str | Path | None = None
     checkpoint_s: float = 0.0
-    outages: Failures | str | Path | None = None
-    dedicated: bool = False
-    prerun_servers: int = 0
-    prerun_s: float = 600.0
-    retry_by_reason: bool = False
-    estimates: str = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The workload of a run: an ensemble, from which a seed draws, or a trace on disk.
+
+    Attributes
+    ----------
+    name
+        Name of the workload in tables.
+    ensemble
+        Ensemble to draw from; None: the jobs are those of `trace`.
+    trace
+        Folder of a trace.
+    changes
+        Changes of the trace's jobs.
+    """
+
+    name: str
+    ensemble: Ensemble | None = None
+    trace: Path | None = None
+    changes: Changes = field(default_factory=Changes)
+
+    def workload(self, seed: int) -> Workload:
+        """Return the jobs of a seed.
+
+        Raises
+        ------
+        InputError
+            The trace is not visible to this process.
+        """
+        if self.ensemble is not None:
+            return self.ensemble.of_seed(seed)
+        assert self.trace is not None  # noqa: S101 - one of them is set
+        require_visible([self.trace])
+        return replace(Workload.from_trace(self.trace), changes=self.changes)
+
+    def changed(self, changes: Changes) -> "Jobs":
+        """Return the workload with these changes."""
+        if self.ensemble is None:
+            return replace(self, changes=changes)
+        return replace(self, ensemble=replace(self.ensemble, changes=changes))
+
+    def identity(self) -> list[object]:
+        """Return what determines the jobs, for a digest."""
+        if self.ensemble is not None:
+            model = cast("WorkloadModel", self.ensemble.model)
+            return [
+                model.to_json(),
+                repr(self.ensemble.options),
+                repr(self.ensemble.load),
+                repr(self.ensemble.changes),
+            ]
+        assert self.trace is not None  # noqa: S101 - one of them is set
+        return [_content(self.trace / MANIFEST), repr(self.changes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,139 +107,213 @@ class Run:
 
     Attributes
     ----------
-    workload
-        Folder of a trace; or the file or name of a model, from which `seed` draws `jobs` jobs.
+    jobs
+        The workload.
+    policy
+        Name of a policy, or a policy.
+    knobs
+        Knobs that are set, and their values.
     load
-        Offered load that submissions are rescaled to; None: they stay.
+        Offered load that submissions are rescaled to; None: submissions stay.
     seed
-        Of the jobs drawn, and of all draws of the what-if.
+        Seed of the drawn jobs, and of all draws of the what-if.
+    options
+        What the what-if assumes.
     """
 
-    workload: str
-    policy: str
-    knobs: tuple[tuple[str, str], ...]
+    jobs: Jobs
+    policy: str | Policy
+    knobs: tuple[tuple[str, Any], ...]
     load: float | None
     seed: int
-    jobs: int
-    assumed: Assumed
+    options: RunOptions
 
     @property
     def arm(self) -> str:
-        """The policy with the knobs that were set."""
-        knobs = ", ".join(f"{knob}={value}" for knob, value in self.knobs)
-        return f"{self.policy} ({knobs})" if knobs else self.policy
-
-    @property
-    def setting(self) -> str:
-        """The workload's name."""
-        return Path(self.workload).stem
+        """The policy with the knobs that are set."""
+        knobs = dict(self.knobs)
+        if isinstance(self.policy, str):
+            name = self.policy
+        else:
+            name = self.policy.name
+            of_object = {f.name: getattr(self.policy, f.name) for f in fields(self.policy)}
+            defaults = {f.name: f.default for f in fields(self.policy)}
+            knobs = {k: v for k, v in of_object.items() if v != defaults[k]} | knobs
+        settings = ", ".join(f"{knob}={value}" for knob, value in knobs.items())
+        return f"{name} ({settings})" if settings else name
 
     def key(self) -> str:
-        """Return a digest of all inputs: options, the trace or model, and the package's code."""
-        path, outages = Path(self.workload), self.assumed.outages
-        files = [path / MANIFEST, path]
-        if isinstance(outages, str | Path):
-            files.append(Path(outages))
-        content = [hashlib.sha256(f.read_bytes()).hexdigest() for f in files if f.is_file()]
-        text = json.dumps([asdict(self), content, _code()], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:20]
+        """Return a digest of all inputs: options, jobs, the policy and the package's code."""
+        outages = self.options.outages
+        inputs = [
+            self.jobs.name,
+            *self.jobs.identity(),
+            repr(self.policy),
+            _source(self.policy),
+            repr(self.knobs),
+            self.load,
+            self.seed,
+            repr(asdict(self.options)),
+            _content(Path(outages)) if isinstance(outages, str | Path) else "",
+            _code(),
+        ]
+        return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:20]
 
 
-DEFAULTS = Assumed()
+DEFAULTS = RunOptions()
 """The defaults of ``simulate``."""
 
 
 def plan_runs(
     works: Sequence[Work],
-    policy_names: Sequence[str],
+    policies: Sequence[str | Policy],
     *,
+    cluster: int | str | Sequence[Machine] | None = None,
+    knobs: Mapping[str, object] | None = None,
     loads: Sequence[float] = (),
-    seeds: int | Sequence[int] = 1,
-    knobs: Sequence[tuple[str, str]] = (),
+    seeds: Iterable[int] | None = None,
     jobs: int = DRAWN_JOBS,
-    assumed: Assumed = DEFAULTS,
+    changes: Changes | None = None,
+    options: RunOptions = DEFAULTS,
 ) -> list[Run]:
-    """Return every run of a sweep; those of one workload, load and seed are consecutive.
+    """Return every run of a sweep; runs of one workload, load and seed are consecutive.
 
     Parameters
     ----------
-    policy_names
-        The first is the baseline.
+    policies
+        Names of policies, or policies. The first is the baseline.
+    cluster
+        Target cluster of all workloads. Models are drawn for it.
     knobs
-        (knob, value); a knob may have several values, and applies to all policies that have it, or
-        to one as ``policy.knob``.
+        Values by knob. A knob applies to all policies that have it, or to one as ``policy.knob``.
+        Each value of a list is simulated.
+    seeds
+        Seeds of the draws from models; by default 0. An ensemble has its own.
+    jobs
+        Number of jobs drawn from a model.
+    changes
+        Changes of the jobs of all workloads, in place of those of the workloads themselves.
+    options
+        Options of all runs, without the cluster.
 
     Raises
     ------
     UnknownNameError
         There is no such model, policy or knob.
     SimulationError
-        There is nothing to run, a knob does not accept a value, or a recorded trace, which is one
-        workload, has several seeds.
+        There is nothing to run, a knob does not accept a value, or a recorded trace or an
+        ensemble is given seeds.
     """
-    draws = range(seeds) if isinstance(seeds, int) else seeds
-    if not works or not policy_names or not draws:
+    draws = (0,) if seeds is None else tuple(seeds)
+    if not works or not policies or not draws:
         raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
-    if isinstance(assumed.outages, str | Path) and (file := Path(assumed.outages)).is_file():
+    if isinstance(options.outages, str | Path) and (file := Path(options.outages)).is_file():
         # workers may have another working directory
-        assumed = replace(assumed, outages=file.resolve())
-    values: dict[str, dict[str, list[str]]] = {name: {} for name in policy_names}
-    for knob, value in knobs:
-        policy, _, own = knob.rpartition(".")
-        of = [p for p in ([policy] if policy else values) if own in set(list_policies(p)["knob"])]
-        if not of:
-            raise UnknownNameError(
-                "knob", knob, sorted({k for p in values for k in list_policies(p)["knob"]})
-            )
-        for name in of:
-            values.setdefault(name, {}).setdefault(own, []).append(value)
-    arms = [
-        (name, tuple(zip(values[name], chosen, strict=True)))
-        for name in policy_names
-        for chosen in product(*values[name].values())
-    ]
-    for name, chosen in arms:
-        policy_named(name, dict(chosen))
-    found: list[Run] = []
-    for workload in map(_stored, works):
-        recorded = (Path(workload) / MANIFEST).is_file()
-        if recorded and len(draws) > 1:
+        options = replace(options, outages=file.resolve())
+    machines = None if cluster is None else machines_of(cluster)
+    arms = _arms(policies, knobs or {})
+    runs: list[Run] = []
+    names: list[str] = []
+    for work in works:
+        source, target = _jobs(work, draws, jobs, machines)
+        if changes is not None:
+            source = source.changed(changes)
+        names.append(source.name)
+        if (times := names.count(source.name)) > 1:
+            source = replace(source, name=f"{source.name} ({times})")
+        if source.ensemble is None and len(draws) > 1:
             raise SimulationError(
-                f"{workload} is a recorded trace: {len(draws)} seeds would give the "
-                "same jobs. For intervals, sweep a model fitted to it."
+                f"{source.name} is a recorded trace: {len(draws)} seeds would give the same jobs. "
+                "For intervals, sweep a model fitted to it."
             )
-        common = assumed
-        if not recorded and assumed.gpus is None and assumed.machines is None:
-            some = load_model(workload).sample(jobs)
-            cluster = target_cluster(some, demand_of(some))
-            common = replace(common, gpus=cluster.gpus if cluster.assumed else None)
-        if assumed.outages == "recorded":
-            common = replace(common, outages=recorded_outages(workload))
-        found += [
-            Run(workload, name, chosen, load, seed, jobs, common)
+        if isinstance(work, Ensemble) and seeds is not None:
+            raise SimulationError(f"{work!r} has its own seeds. Leave out seeds.")
+        here = replace(options, cluster=target)
+        if options.outages == "recorded":
+            here = replace(here, outages=recorded_outages(_recorded(work, source)))
+        of_source = draws if source.ensemble is None else source.ensemble.seeds
+        runs += [
+            Run(source, policy, settings, load, seed, here)
             for load in loads or (None,)
-            for seed in draws
-            for name, chosen in arms
+            for seed in of_source
+            for policy, settings in arms
         ]
-    return found
+    return runs
 
 
-def _stored(work: Work) -> str:
-    """Return the folder of a trace, or the file or name of a model; write those in memory."""
+def _recorded(work: Work, jobs: Jobs) -> Path:
+    """Return the trace that outages are recorded in."""
+    if jobs.trace is None:
+        raise SimulationError(f"{work!s} is no trace, so that it records no outages. Give rates.")
+    return jobs.trace
+
+
+def _arms(
+    policies: Sequence[str | Policy], knobs: Mapping[str, object]
+) -> list[tuple[str | Policy, tuple[tuple[str, Any], ...]]]:
+    """Return each policy with each combination of the values of its knobs."""
+    of_policy = {
+        policy: set(list_policies(policy)["knob"])
+        if isinstance(policy, str)
+        else {f.name for f in fields(policy)}
+        for policy in policies
+    }
+    values: dict[str | Policy, dict[str, list[object]]] = {policy: {} for policy in policies}
+    for name, value in knobs.items():
+        owner, _, knob = name.rpartition(".")
+        having = [
+            policy
+            for policy in policies
+            if knob in of_policy[policy]
+            and owner in ("", policy if isinstance(policy, str) else policy.name)
+        ]
+        if not having:
+            raise UnknownNameError("knob", name, sorted(set().union(*of_policy.values())))
+        for policy in having:
+            values[policy][knob] = list(value) if isinstance(value, list) else [value]
+    arms = [
+        (policy, tuple(zip(values[policy], chosen, strict=True)))
+        for policy in policies
+        for chosen in product(*values[policy].values())
+    ]
+    for policy, settings in arms:
+        policy_named(policy, dict(settings))
+    return arms
+
+
+def _jobs(
+    work: Work, seeds: Sequence[int], jobs: int, machines: tuple[Machine, ...] | None
+) -> tuple[Jobs, tuple[Machine, ...] | None]:
+    """Return the jobs of a work, and the cluster to run them on; None: the work's own.
+
+    Jobs in memory are written to a trace, so that workers can read them.
+    """
     if isinstance(work, Ensemble):
-        raise SimulationError(
-            f"a sweep draws its own months: give the model {work.name!r} of the ensemble, and "
-            f"seeds={len(work)}."
-        )
+        return Jobs(work.name, ensemble=work), machines
     model = model_of(work)
-    if isinstance(work, str | Path):
-        named = model is not None and str(work) in shipped()
-        return str(work) if named else str(fetch_trace(work).resolve())
     if model is not None:
-        return str(model.save(scratch_folder() / f"{model.name}.json").resolve())
+        if machines is None:
+            some = model.sample(jobs)
+            assert isinstance(some, Workload)  # noqa: S101 - one seed gives one workload
+            target = target_cluster(some, demand_of(some))
+            machines = default_servers(target.gpus) if target.assumed else None
+        gpus = None if machines is None else sum(m.gpus for m in machines)
+        drawn = model.sample(jobs, gpus=gpus, seeds=seeds)
+        assert isinstance(drawn, Ensemble)  # noqa: S101 - several seeds give an ensemble
+        name = Path(work).stem if isinstance(work, str | Path) else model.name
+        return Jobs(name, ensemble=drawn), machines
+    if isinstance(work, str | Path):
+        folder = fetch_trace(work).resolve()
+        Manifest.read(folder)  # raises an error unless the folder is a trace
+        return Jobs(folder.name, trace=folder), machines
     if isinstance(work, Workload):
-        return str(work.to_trace(scratch_folder() / work.name).resolve())
-    return str((work if isinstance(work, Trace) else Trace(cast("Frames", work))).path)
+        folder = Path(tempfile.mkdtemp(dir=scratch_folder())) / "trace"
+        replace(work, changes=Changes()).to_trace(folder)
+        return Jobs(work.name, trace=folder.resolve(), changes=work.changes), machines
+    if isinstance(work, Trace):
+        return Jobs(work.path.name, trace=work.path), machines
+    trace = Trace(cast("Frames", work))
+    return Jobs(trace.manifest.name, trace=trace.path), machines
 
 
 def outcome_of(run: Run) -> dict[str, float]:
@@ -191,25 +324,39 @@ def outcome_of(run: Run) -> dict[str, float]:
     InputError
         One of its files is not visible to this process.
     """
-    if isinstance(run.assumed.outages, Path):
-        require_visible([run.assumed.outages])
-    if run.workload not in shipped():
-        require_visible([run.workload])
-    workload: Workload | str = run.workload
-    if not (Path(run.workload) / MANIFEST).is_file():
-        workload = load_model(run.workload).sample(run.jobs, gpus=run.assumed.gpus, seed=run.seed)
+    if isinstance(run.options.outages, Path):
+        require_visible([run.options.outages])
+    workload = run.jobs.workload(run.seed)
+    if run.load is not None:
+        workload = workload.with_load(run.load, run.options.cluster)
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as scratch:
-        made = simulate(
+        folder = simulate(
             workload,
-            run.policy,
+            policy_named(run.policy, dict(run.knobs)),
             Path(scratch) / "trace",
-            knobs=dict(run.knobs),
-            load=run.load,
+            cluster=run.options.cluster,
+            speed=run.options.speed,
+            outages=run.options.outages,
+            checkpoint_s=run.options.checkpoint_s,
             seed=run.seed,
-            **{field.name: getattr(run.assumed, field.name) for field in fields(run.assumed)},
         )
-        with Trace(made) as trace:
+        with Trace(folder) as trace:
             return measures(trace)
+
+
+def _content(file: Path) -> str:
+    """Return a digest of a file; empty without a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def _source(policy: str | Policy) -> str:
+    """Return the source of a user's policy: outcomes of another version are not reused."""
+    if isinstance(policy, str):
+        return _content(Path(policy.rpartition(":")[0])) if ".py:" in policy else ""
+    try:
+        return inspect.getsource(type(policy))
+    except (OSError, TypeError):  # typed at a prompt: no outcome is reused
+        return uuid4().hex
 
 
 @cache

@@ -78,7 +78,7 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     for run, outcome in zip(missing, outcomes, strict=True):
         save_text(json.dumps(outcome, sort_keys=True), folder / f"{run.key()}.json")
     rows = [
-        (run.setting, run.load, run.arm, run.seed, *map(json.loads(text).get, MEASURES))
+        (run.jobs.name, run.load, run.arm, run.seed, *map(json.loads(text).get, MEASURES))
         for run, text in zip(planned, (file.read_text("utf-8") for file in files), strict=True)
     ]
     return result_of(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))

@@ -46,11 +46,12 @@ SETTINGS: dict[str, Setting] = {USUAL: Setting(), **changed_settings("synergy", 
 
 def arms(setting: Setting, *, several: bool = False) -> dict[str, Policy]:
     """Return the policy of each arm: proportional and tuned shares, or all that there are."""
-    own = (PROPORTIONAL, GREEDY, TUNE) if several else (PROPORTIONAL, TUNE)
-    found: dict[str, Policy] = {
-        allocation: Synergy(allocation=allocation, order=setting.order) for allocation in own
+    allocations = (PROPORTIONAL, GREEDY, TUNE) if several else (PROPORTIONAL, TUNE)
+    policies: dict[str, Policy] = {
+        allocation: Synergy(allocation=allocation, order=setting.order)
+        for allocation in allocations
     }
-    return found | BIG_DATA if several else found
+    return policies | BIG_DATA if several else policies
 
 
 def with_models(specs: Sequence[JobSpec], split: tuple[int, int, int], seed: int) -> list[JobSpec]:
@@ -68,20 +69,20 @@ def throughputs(setting: Setting, seed: int, servers: int = 2) -> dict[str, floa
         for i in range(sum(m.gpus for m in machines))
     ]
     specs = with_models(same, setting.split, seed)
-    found = {}
+    throughput = {}
     for allocation in (PROPORTIONAL, TUNE):
         schedule = run(specs, machines, Synergy(allocation=allocation), speed=HostResources())
         first = schedule.speeds.filter(schedule.speeds["start_s"] == 0)
-        found[allocation] = float(first["speed"].sum()) / len(specs)
+        throughput[allocation] = float(first["speed"].sum()) / len(specs)
     best = best_throughput([PROFILES[s.job_type or ""] for s in specs], machines)
-    return found | {"optimum": best / len(specs)}
+    return throughput | {"optimum": best / len(specs)}
 
 
 def completion_times(
     specs: Sequence[JobSpec], setting: Setting, policy: Policy, measured: Sequence[str]
 ) -> dict[str, float]:
     """Return the mean and 99th percentile of completion times of the measured jobs."""
-    schedule = run(specs, fleet(setting.fleet), policy, speed=HostResources(), until_done=measured)
+    schedule = run(specs, fleet(setting.fleet), policy, speed=HostResources())
     ended = schedule.jobs.filter(schedule.jobs["job_id"].is_in(measured))
     jct_h = ((ended["end_s"] - ended["submit_s"]) / 3600).to_numpy()
     return {"mean_jct_h": float(jct_h.mean()), "p99_jct_h": float(np.percentile(jct_h, 99))}

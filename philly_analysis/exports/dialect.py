@@ -40,7 +40,7 @@ class Dialect:
     profiles
         Table of published profiles that jobs draw from; empty: none.
     layouts
-        Layout of each delimited file by its name, that of the jobs first.
+        Layout of each delimited file by its name; the file of jobs is first.
     folder
         Whether an export is a folder of several files.
     gangs

@@ -82,7 +82,7 @@ def user_history(jobs: pl.DataFrame) -> pl.Series:
                 / pl.int_range(1, pl.len() + 1).over("key")
             )
         )
-        found = keyed.join_asof(
+        averages = keyed.join_asof(
             done.select("key", "at", "mean_s"),
             left_on="submit_s",
             right_on="at",
@@ -90,5 +90,5 @@ def user_history(jobs: pl.DataFrame) -> pl.Series:
             check_sortedness=False,
             allow_exact_matches=False,
         )
-        means.append(found["mean_s"])
+        means.append(averages["mean_s"])
     return pl.select(pl.coalesce(*means, pl.lit(jobs["run_s"].mean()))).to_series()

@@ -1,4 +1,4 @@
-"""Layouts of delimited text files: the fields of a line, and what stands between them."""
+"""Layouts of delimited text files: fields, separator, header and comments."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -41,7 +41,7 @@ def read_profiles(name: str) -> Profiles:
 def assign(
     jobs: pl.DataFrame, table: pl.DataFrame, rng: np.random.Generator, by: str | None = None
 ) -> pl.DataFrame:
-    """Assign each job one profile among those of its class.
+    """Assign each job one profile of its class.
 
     A job whose own ``job_type`` names a profile of its class gets (one of) that; the others draw.
 
@@ -63,8 +63,8 @@ def assign(
         by, one = "class", pl.lit(0).alias("class")
         return assign(jobs.with_columns(one), table.with_columns(one), rng, by).drop(by)
     table = table.with_row_index("profile")
-    known = table.select(by, "job_type", known=pl.lit(True)).unique()
-    marked = jobs.join(known, on=[by, "job_type"], how="left", maintain_order="left")
+    names = table.select(by, "job_type", known=pl.lit(True)).unique()
+    marked = jobs.join(names, on=[by, "job_type"], how="left", maintain_order="left")
     wanted = marked.select(by, job_type=pl.when("known").then(pl.col("job_type")))
     chosen = np.zeros(jobs.height, dtype=np.int64)
     classes = (
@@ -91,7 +91,7 @@ def check_gangs(jobs: pl.DataFrame, table: pl.DataFrame, source: Path) -> None:
     Raises
     ------
     ExportError
-        It lacks some.
+        The table lacks a gang size.
     """
     if lacking := set(jobs["gpus"].unique()) - set(table["gpus"].unique()):
         raise ExportError(f"{source} has no speed for gangs of {sorted(lacking)} GPUs.")

@@ -20,7 +20,6 @@ from philly_analysis.workload import (
     Machine,
     Workload,
     demand_of,
-    fleet,
     offered_load,
     quotas_of,
     require_jobs,
@@ -54,17 +53,16 @@ class Request:
     Attributes
     ----------
     workload
-        The workload to write; its submissions are rescaled if a load was requested.
+        The workload to write, with rescaled submissions if a load was requested.
     runnable
         All jobs of the workload that can be run.
     demand
-        Those of them that the dialect accepts.
+        Runnable jobs that the dialect accepts.
     jobs
-        The same, with columns that most formats write. Beside those of
-        :class:`~philly_analysis.workload.demand.Demand`: ``id``, ``user_id`` and ``vc_id`` (names
-        that no text format breaks), ``duration_s`` (run time in whole seconds, at least 1),
-        ``cpus_due`` and ``mem_gb_due`` (as requested, else a server's share by GPU), ``part`` (of
-        a gang that was split, else null).
+        Jobs of `demand`, with further columns that most formats write: ``id``, ``user_id`` and
+        ``vc_id`` (names that no text format breaks), ``duration_s`` (run time in whole seconds, at
+        least 1), ``cpus_due`` and ``mem_gb_due`` (as requested, else a server's share by GPU),
+        ``part`` (of a gang that was split, else null).
     cluster
         The target cluster.
     estimates
@@ -145,11 +143,12 @@ def prepare(workload: Workload, dialect: Dialect, options: ExportOptions) -> Req
     timed, estimates = dialect.timed, _estimates(dialect, options.estimates)
     if options.gangs not in list(Gangs):
         raise UnknownNameError("treatment of gangs", options.gangs, list(Gangs))
+    workload.require_unchanged("an export")
     runnable = demand_of(workload, options.run_policy)
     if timed:
         runnable = require_jobs(runnable)
-    machines = fleet(options.machines) if isinstance(options.machines, str) else options.machines
-    target = target_cluster(workload, runnable, gpus=options.gpus, machines=machines)
+    cluster = options.gpus if options.machines is None else options.machines
+    target = target_cluster(workload, runnable, cluster)
     demand = runnable.within(target.gpus) if timed else runnable
     gang_notes: tuple[str, ...] = ()
     if dialect.gangs:

@@ -26,11 +26,11 @@ class RunWith:
     Attributes
     ----------
     program, source
-        Its name, and the repository and commit (or package) that was tried.
+        Name of the program, and the repository and commit (or package) that was tried.
     needs
-        What it runs on, versions pinned.
+        What the program runs on, versions pinned.
     command
-        Shell lines that run it on this export; empty: not tried.
+        Shell lines that run the program on this export; empty: not tried.
     """
 
     program: str
@@ -48,14 +48,14 @@ class Exported:
     file
         The file, or the folder of a format of several files.
     run_with
-        The program that it is for, and the command that runs it.
+        The program that the export is for, and the command that runs the program.
     jobs
         Records in the file: jobs, or parts of gangs that were split.
     jobs_read, gpu_h_read
-        Jobs that the program accepts, by its own rules, and their GPU hours; None: it has run
-        times of its own.
+        Jobs that the program accepts by its own rules, and their GPU hours; None: the program has
+        run times of its own.
     read_by
-        Those rules.
+        Rules by which the program accepts jobs.
     jobs_asked, gpu_h_asked
         Jobs of the workload that can be run, and their GPU hours.
     left_out
@@ -195,15 +195,15 @@ def _matches(export: Path, sidecar: Path) -> bool:
         recorded = json.loads(sidecar.read_text("utf-8")).get("digests")
         if recorded is None:
             return True
-        known = {name: (size, of) for name, (size, of) in recorded.items()}
-        return known == export_digests(export, known)
+        digests_recorded = {name: (size, of) for name, (size, of) in recorded.items()}
+        return digests_recorded == export_digests(export, digests_recorded)
     except (ValueError, AttributeError, TypeError):
         return False
 
 
 @contextmanager
 def replace_export(file: Path, force: bool) -> Iterator[Path]:
-    """Yield a path to write; it replaces `file`, and its sidecar that of `file`, at the end.
+    """Yield a path to write; at the end the path and its sidecar replace `file` and its sidecar.
 
     Raises
     ------

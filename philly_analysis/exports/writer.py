@@ -148,7 +148,7 @@ def _format(name: str) -> Format:
 def _refuse(request: Request, accepted: Accepted) -> None:
     """Refuse an export of which its program would accept too little.
 
-    If the program has run times of its own, the GPU time is that of the jobs in the file.
+    If the program has run times of its own, the GPU time of the jobs in the file counts.
     """
     dialect = request.dialect
     jobs, gpu_h = request.runnable.jobs.height, request.runnable.gpu_s / 3600

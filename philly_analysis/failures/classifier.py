@@ -1,15 +1,21 @@
 """Classify a failure by its log output: the first line of the highest-ranked signature decides."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+from philly_analysis.failures.aftermath import (
+    CONSEQUENCES,
+    LOST_CONNECTION,
+    completed,
+    goes_on,
+    progressed,
+)
 from philly_analysis.failures.confidence import confidence_of
-from philly_analysis.failures.context import TAIL_LINES, Text, texts_of
+from philly_analysis.failures.context import Text, texts_of
 from philly_analysis.failures.events import LONGEST_LINE_CHARS, Event, Part, describe
 from philly_analysis.failures.hints import Hinted, find_hinted
-from philly_analysis.failures.lines import is_script_line, message, rank_of, split_lines
+from philly_analysis.failures.lines import is_script_line, rank_of, split_lines
 from philly_analysis.failures.matching import Evidence, find_evidence
 from philly_analysis.failures.reasons import NO_SIGNATURE, REASONS, tiers_of
 from philly_analysis.failures.signature import RANKS, Signature
@@ -19,29 +25,11 @@ from philly_analysis.study import Tier
 BATCH_CHARS = 4_000_000
 """Characters of texts that are classified together; a longer text alone."""
 RELAPSE_LINES = 12
-PROGRESS_LINES = 3
-RESUMED_LINES = 10
-ACTIVE_LINES = 100
-RESULT_LINES = 3
-CONCLUSION_LINES = 10
-# what a program did and how it ended, before the message of an exception
-_REPORT = re.compile(r"(?:\w{1,40} ){1,6}(?:failed|error|skipped)[:,] ")
-HEAD_LINES = 2
-HEAD_CHARS = 16
-ALIKE_CHARS = 60
-_NUMBERS = re.compile(r"[\d.:]{1,30}")
-SCRIPT_LINES = 4
-BUFFER_CHARS = 16_384
-"""More than a process writes from its buffer after an exception."""
 
-LOST_CONNECTION = "MPI runtime failure"
 UNKNOWN_EXCEPTION = "Traceback from crash"
 _BUT_LIBRARIES = frozenset({reason.name for reason in REASONS} - {"Cannot load libraries"})
 _BUT_CONNECTIONS = frozenset({reason.name for reason in REASONS} - {LOST_CONNECTION})
 _REPORTED_RANK = re.compile(r"\blocal_rank: (\d{1,6})\b")
-# consequences of an exception in another process, or its end
-CONSEQUENCES = frozenset({LOST_CONNECTION, "MPI error", "Core dump", "Invalid memory access"})
-_FROM_OUTSIDE = frozenset({"verdict", "interruption"})
 MESSAGE_LINES = 6
 # where MPICH lists its calls, the outer first, the cause last
 STACK_LINES = 12
@@ -61,7 +49,7 @@ class Failure:
     fine
         Finer cause (``comm_timeout``, ``xid_error``, ``no_space``, ...) or "".
     line, line_number
-        The deciding line and its number from 1; "" and 0 if there is none.
+        The deciding line and its number from 1; "" and 0 if no line decided.
     rule
         Id of the signature that decided, or "".
     level
@@ -134,11 +122,11 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
     evidence, benign = _weigh(matched, text)
     ordered = sorted(evidence.values(), key=lambda one: one.preference)
     last = {one.rule.id: one.piece for one in matched}
-    best = next((one for one in ordered if not _goes_on(one, ordered, last, text)), None)
+    best = next((one for one in ordered if not goes_on(one, ordered, last, text)), None)
     root = _explained(best, ordered, text) if best else None
     if root is None or all(one.rank == RANKS["warning"] for one in ordered):
-        benign, root = benign or bool(ordered) or _progressed(text, 0), None
-    elif _completed(root, _last(matched) + 1, text):
+        benign, root = benign or bool(ordered) or progressed(text, 0), None
+    elif completed(root, _last(matched) + 1, text):
         benign, root = True, None
     events = _events(text, matched, root, tracebacks)
     if root is None:
@@ -159,44 +147,6 @@ def _classify(text: Text, hinted: list[Hinted]) -> Failure:
         confidence=confidence_of(level, root.rule.role),
         events=events,
     )
-
-
-def _goes_on(
-    evidence: Evidence, others: Iterable[Evidence], last: Mapping[str, int], text: Text
-) -> bool:
-    """Whether a program goes on after a suspicion or warning, a script after a failing line.
-
-    A program that is ended from outside, or by another exception, went on after any line that
-    precedes regular output.
-    """
-    at = last[evidence.rule.id]
-    ended = any(last[o.rule.id] > at + TAIL_LINES and _ends_run(o) for o in others)
-    if ended and _resumed(at + 1, text):
-        return True
-    doubtful = evidence.rule.role == "suspicion" or evidence.rank == RANKS["warning"]
-    if doubtful and _progressed(text, evidence.piece):
-        return True
-    if evidence.rank > RANKS["suspicion"] or not is_script_line(text.pieces[evidence.piece]):
-        return False
-    causes = [
-        other
-        for other in others
-        if other.piece > evidence.piece or other.rank == RANKS["interruption"]
-    ]
-    after = sum(not piece.isspace() for piece in text.pieces[evidence.piece + 1 :] if piece)
-    if not causes and evidence.rank < RANKS["suspicion"] and after >= SCRIPT_LINES:
-        return True
-    return _progressed(text, evidence.piece) or any(
-        other.rank <= RANKS["interruption"] and not is_script_line(text.pieces[other.piece])
-        for other in causes
-    )
-
-
-def _ends_run(evidence: Evidence) -> bool:
-    """Whether evidence shows how a run ended: from outside, or by a failure of its own."""
-    if evidence.rule.role in _FROM_OUTSIDE:
-        return True
-    return 0 <= evidence.rank <= RANKS["implicit"] and evidence.rule.reason not in CONSEQUENCES
 
 
 def _explained(root: Evidence, others: Iterable[Evidence], text: Text) -> Evidence:
@@ -302,65 +252,3 @@ def _failed_again(recovered: Evidence, evidence: Iterable[Evidence]) -> bool:
         and recovered.piece < later.piece <= recovered.piece + RELAPSE_LINES
         for later in evidence
     )
-
-
-def _completed(root: Evidence, first: int, text: Text) -> bool:
-    """Whether the lines from the first after the evidence report completion or training."""
-    regular = any(of_later(first, text) for of_later in (_resumed, _restarted, _concluded))
-    if regular or _reported(root, first, text):
-        return True
-    if root.rank <= RANKS["root"]:
-        return False
-    if text.count("success", first, len(text.pieces), tail=True):
-        return True
-    # buffered progress may be written after an exception, but not after a symptom
-    return root.rule.role == "symptom" and _progressed(text, first, PROGRESS_LINES)
-
-
-def _reported(root: Evidence, first: int, text: Text) -> bool:
-    """Whether a program says what went wrong in one line of many, and prints results after it."""
-    if root.around or root.rank not in (RANKS["root"], RANKS["symptom"]):
-        return False
-    words = message(text.pieces[root.piece])
-    return (
-        _REPORT.match(words) is not None
-        and text.count("metric", first, len(text.pieces), tail=True) >= RESULT_LINES
-    )
-
-
-def _resumed(first: int, text: Text) -> bool:
-    """Whether regular output fills the end of a log, more than buffers hold at an exception."""
-    if len(text.pieces) - first < TAIL_LINES:
-        return False
-    if sum(map(len, text.pieces[first:])) <= BUFFER_CHARS:
-        return False
-    return (
-        _progressed(text, first, RESUMED_LINES)
-        or text.count("activity", first, len(text.pieces), tail=True) >= ACTIVE_LINES
-    )
-
-
-def _concluded(first: int, text: Text) -> bool:
-    """Whether a log ends as a program does that completed, some lines after the evidence."""
-    last = len(text.pieces)
-    if last - first < RESUMED_LINES:
-        return False
-    return text.count("conclusion", max(first, last - CONCLUSION_LINES), last, tail=True) > 0
-
-
-def _restarted(first: int, text: Text) -> bool:
-    """Whether another run was appended to the log: its first lines come again."""
-    head = [_alike(piece) for piece in text.pieces[:HEAD_LINES]]
-    if first <= HEAD_LINES or min(map(len, head)) < HEAD_CHARS:
-        return False
-    after = map(_alike, text.pieces[first:])
-    return any(pair == (head[0], head[1]) for pair in pairwise(after))
-
-
-def _alike(piece: str) -> str:
-    """Return the start of a line without its numbers."""
-    return _NUMBERS.sub("", piece[: 2 * ALIKE_CHARS]).strip()[:ALIKE_CHARS]
-
-
-def _progressed(text: Text, first: int, least: int = 1) -> bool:
-    return text.count("progress", first, len(text.pieces), tail=True) >= least

@@ -28,7 +28,7 @@ class Text:
     numbers
         For each piece of all texts the number of its line in its text, from 1.
     start
-        Index of its first piece among those of all texts.
+        Index of the text's first piece among the pieces of all texts.
     places
         Returns the pieces of all texts that match a context pattern, in order; of their tails only
         if the second argument is true.

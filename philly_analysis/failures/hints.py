@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 HINTED_LINES = 10_000  # lines with hints that are read at each end of a longer log
 ALIKE_LINES = 100  # lines with equal hints that are searched at each end
-ALIKE_CHARS = 10_000  # characters of these, which limits long lines
+ALIKE_CHARS = 10_000  # characters of alike lines that are read, which limits long lines
 MOST_LINES = 4_000  # lines searched in all, from both ends of each kind
 REPETITIVE_CHARS = 500  # mean length above which lines repeat the same hints in other orders
 

@@ -89,7 +89,7 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
 
 
 def classify_outputs(outputs: Iterable[Output]) -> Iterator[Failure]:
-    """Classify outputs in batches; line numbers are those of the whole file."""
+    """Classify outputs in batches; line numbers count from the start of the whole file."""
     outputs, texts = tee(outputs)
     failures = classify_texts(output.text for output in texts)
     for output, failure in zip(outputs, failures, strict=True):

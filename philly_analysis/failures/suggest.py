@@ -66,7 +66,7 @@ def count_lines(excerpts: Iterable[tuple[str, str]]) -> Result:
     Returns
     -------
     Result
-        One row per line: outputs that have it, the reason assigned to the first of them, line (with
+        One row per line: outputs that have it, the reason assigned to the first output, line (with
         ``*`` for numbers and paths), example.
     """
     import pandas as pd

@@ -135,7 +135,7 @@ def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
 
 
 def _add_quotas(made: Manifest, store: RawStore, new: Mapping[str, int] | None) -> Manifest:
-    """Write the given quotas, or those of an earlier ingest, and add them to a manifest."""
+    """Write the given quotas, or the quotas of an earlier ingest, and add them to a manifest."""
     quotas = dict(new or {})
     if new is None:
         for file in store.files(VIRTUAL_CLUSTERS.name):
@@ -153,7 +153,7 @@ def _add_quotas(made: Manifest, store: RawStore, new: Mapping[str, int] | None) 
 
 
 def _files(store: RawStore) -> dict[str, tuple[str, ...]]:
-    """Return the files of a trace by name: new ones, and for samples those of earlier ingests."""
+    """Return the files of a trace by name: new files, and earlier files of samples."""
     new = find_files(store.folder)
     if store.before is None:
         return new
@@ -185,8 +185,8 @@ def _check_machines(builder: TraceBuilder) -> None:
     Raises
     ------
     TraceError
-        They would: a second cluster prefixes names, or a job log names machines that only
-        telemetry named.
+        Machines would be renamed: a second cluster prefixes names, or a job log names machines
+        that only telemetry named.
     """
     for table in (t for t in TABLES.values() if t.streamed):
         if files := builder.store.files(table.name):

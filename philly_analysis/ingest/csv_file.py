@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate, count
 from pathlib import Path
 
 import numpy as np
@@ -12,61 +10,16 @@ import pyarrow as pa
 from pyarrow import csv
 
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.line_block import Block, line_text
 from philly_analysis.ingest.raw_file import gzip_errors, is_gzipped, open_bytes, read_line
 
 _BLOCK_BYTES = 1 << 23
-_INDEX_BYTES = 1 << 17
-"""Distance between the lines whose offset is recorded."""
 _FEW = 64
 """Lines that are parsed one by one where some among them are faulty."""
 
 _Numbers = npt.NDArray[np.int64]
 Span = tuple[int, int]
 """Offset and length of a block in its file."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Consecutive lines of a file, numbered from 0.
-
-    Attributes
-    ----------
-    offset
-        Offset of the first line in the file.
-    """
-
-    text: bytes
-    offset: int = 0
-
-    @cached_property
-    def newlines(self) -> list[int]:
-        """Number of newlines in each :data:`_INDEX_BYTES` of the text, which fit a CPU cache.
-
-        Unlike bytes.count, NumPy lets other threads run.
-        """
-        letters = np.frombuffer(self.text, np.uint8)
-        parts = (letters[at:][:_INDEX_BYTES] for at in range(0, len(self.text), _INDEX_BYTES))
-        return [int(np.count_nonzero(part == ord("\n"))) for part in parts]
-
-    @property
-    def lines(self) -> int:
-        """Number of lines."""
-        return sum(self.newlines) + (not self.text.endswith(b"\n"))
-
-    @property
-    def index(self) -> list[tuple[int, int]]:
-        """Numbers and offsets of some lines, about :data:`_INDEX_BYTES` apart."""
-        index = [(0, self.offset)]
-        passed = accumulate(self.newlines)
-        for end, number in zip(count(_INDEX_BYTES, _INDEX_BYTES), passed, strict=False):
-            if after := self.text.find(b"\n", end) + 1:
-                index.append((number + 1, self.offset + after))
-        return index
-
-    def texts(self, numbers: _Numbers) -> list[str]:
-        """Return the lines with these numbers."""
-        lines = self.text.split(b"\n")
-        return [_text(lines[number]) for number in numbers]
 
 
 @dataclass(slots=True)
@@ -97,7 +50,7 @@ class CsvFile:
     header
         Required names in the first line, without the spaces around them.
     shapes
-        Columns that a row may have, the usual ones first; each shape has another number of them.
+        Columns that a row may have, the usual shape first; no two shapes have equally many columns.
         Columns in `texts` are text, columns without a name are empty, all others are numbers.
     texts
         Columns of text whose values repeat.
@@ -153,7 +106,10 @@ class CsvFile:
                 offset += len(text)
 
     def spans(self, group: int) -> Iterator[tuple[Span, ...]]:
-        """Yield groups of the spans of the blocks, for a file that is not gzipped."""
+        """Yield lists of (offset, length) blocks of a file that is not gzipped.
+
+        Workers read each list independently.
+        """
         spans: list[Span] = []
         with self.path.open("rb") as file:
             offset, size = len(file.readline()), self.path.stat().st_size
@@ -183,7 +139,7 @@ class CsvFile:
     def _parse(
         self, parsed: ParsedBlock, text: bytes, numbers: _Numbers, columns: tuple[str, ...]
     ) -> None:
-        """Parse lines at once, then those of another shape; where that fails, in smaller parts."""
+        """Parse lines at once, then lines of other shapes; where that fails, in smaller parts."""
         ragged: list[csv.InvalidRow] = []
         try:
             if not text.isascii():
@@ -232,7 +188,7 @@ class CsvFile:
                 while len(fields) > len(columns) and not fields[-1]:
                     fields.pop()
             if reason := self._fault(line, fields, columns):
-                parsed.faulty.append((number, _text(line), reason))
+                parsed.faulty.append((number, line_text(line), reason))
             else:
                 good.setdefault(columns, []).append((number, ",".join(fields)))
         for columns, rows in good.items():
@@ -320,7 +276,3 @@ def _is_number(text: str) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace").rstrip("\r")

@@ -154,7 +154,7 @@ def _check_can_grow(before: Manifest, out: Path) -> None:
     Raises
     ------
     TraceError
-        It is such a trace.
+        The trace has another schema, or no raw records.
     """
     again = "Ingest all its raw files once more, with force=True"
     if before.schema != VERSION:

@@ -82,7 +82,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises
     ------
     InputError
-        It is truncated, or a line is longer than any line of a log.
+        The file is truncated, or a line is longer than any line of a log.
     """
     with gzip_errors(path), open_bytes(path) as file:
         for number, line in enumerate(iter(lambda: read_line(file, path), b""), 1):
@@ -218,7 +218,7 @@ def encodable(value: Any) -> Any:
 
 
 def json_items(path: Path, *lists: str) -> Iterator[Any]:
-    """Yield the items of the first of these lists in a JSON file.
+    """Yield the items of the first list with one of the given names in a JSON file.
 
     The file is read in blocks, as it may be larger than memory.
 

@@ -16,4 +16,4 @@ RAW_TABLES = {
     table: pa.schema([(name, _arrow(kind)) for name, kind in columns.items()])
     for table, columns in _DECLARED.items()
 }
-"""Schemas of these tables."""
+"""Schemas of the tables of raw records, by name."""

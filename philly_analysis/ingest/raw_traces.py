@@ -16,7 +16,7 @@ def raw_as_trace(trace: TraceLike) -> Iterator[TraceLike]:
 
     Parameters
     ----------
-    given
+    trace
         A trace, or a folder or archive of raw logs of a source that can be detected.
     """
     if not isinstance(trace, str | Path) or is_address(trace):

@@ -4,22 +4,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from philly_analysis.models.between_period import PERIOD_D
-    from philly_analysis.models.library import load_model, models, shipped
+    from philly_analysis.models.between_period import (
+        ESTIMATED,
+        PERIOD_D,
+        RUN_TIMES_S,
+        Estimate,
+        Variation,
+    )
+    from philly_analysis.models.library import SHIPPED, load_model, models, shipped
     from philly_analysis.models.observations import Observations
     from philly_analysis.models.outlook import DRAWS, month_outlook
+    from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
-    from philly_analysis.models.work import Work, as_model, jobs_of, model_of, one_workload
-    from philly_analysis.models.workload_model import WorkloadModel
+    from philly_analysis.models.work import (
+        Work,
+        as_model,
+        jobs_of,
+        model_of,
+        one_workload,
+        require_jobs_of,
+    )
+    from philly_analysis.models.workload_model import MONDAY, WorkloadModel
 
 _NAMES = {
-    "between_period": "PERIOD_D",
-    "library": "load_model models shipped",
+    "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
+    "library": "SHIPPED load_model models shipped",
     "observations": "Observations",
     "outlook": "DRAWS month_outlook",
+    "sampling": "draw_jobs",
     "validation": "VALIDATIONS",
-    "work": "Work as_model jobs_of model_of one_workload",
-    "workload_model": "WorkloadModel",
+    "work": "Work as_model jobs_of model_of one_workload require_jobs_of",
+    "workload_model": "MONDAY WorkloadModel",
 }
 """Names by module."""
 

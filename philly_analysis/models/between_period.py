@@ -179,7 +179,7 @@ class Variation:
             Shape (gang classes, run times): fitted jobs of each class. Small counts add their
             sampling variance.
         gpu_time
-            Of the same shape: GPU time of these jobs, in any unit.
+            GPU time of the jobs, of the same shape, in any unit.
         days, daily_change
             Length of the fitted window, and its `Arrivals.daily_change`.
         seed
@@ -198,9 +198,9 @@ class Variation:
         class_sd = self.class_deviation(days, daily_change)
         common = self._normal_effects(rng)
         while True:
-            own = self._normal_effects(rng)
+            specific = self._normal_effects(rng)
             overall, by_class, count, burst = (
-                np.sqrt(0.5) * (a + b) for a, b in zip(common, own, strict=True)
+                np.sqrt(0.5) * (a + b) for a, b in zip(common, specific, strict=True)
             )
             spread = scale * deviation * class_sd
             bias = self.mean_correction.value / 2 * spread**2
@@ -223,7 +223,7 @@ class Variation:
 
 
 def _shortness(days: float) -> float:
-    """Return the length of a period over that of a window, at least 1."""
+    """Return the length of a period over the length of a window, at least 1."""
     return PERIOD_D / min(days, PERIOD_D)
 
 

@@ -141,7 +141,7 @@ class Observations:
 
     @classmethod
     def latest_of_trace(cls, trace: Trace, most: int) -> tuple[Self, int]:
-        """Return the last usable jobs of a trace, without other observations.
+        """Return the latest usable jobs of a trace, without other observations.
 
         Returns
         -------

@@ -44,23 +44,34 @@ def from_json(cls: type[T], text: str, where: str | Path = "the text") -> T:
     Raises
     ------
     ModelError
-        The text is not such JSON, or the model has other gang buckets than the current ones.
+        The text is not such JSON.
     """
     try:
         body = json.loads(text)
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise ModelError(f"{where} is not a workload model of format {FORMAT}; fit it again")
-        model = _build(cls, body)
+        return _build(cls, body)  # type: ignore[no-any-return]
     except RecursionError:
         raise ModelError(f"{where} is nested deeper than any workload model.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ModelError(f"{where} is not a readable workload model: {error}") from None
+
+
+def read_model(cls: type[T], text: str, where: str | Path) -> T:
+    """Read a workload model that :func:`to_json` wrote.
+
+    Raises
+    ------
+    ModelError
+        The text is not such JSON, or the model has other gang buckets than the current ones.
+    """
+    model = from_json(cls, text, where)
     if not _has_current_gangs(model):
         raise ModelError(
             f"{where} was fitted with other gang buckets than the current ones "
             f"({', '.join(GANGS)}). Fit it again, or restore GANG_BUCKETS."
         )
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def save(model: Any, path: Path) -> Path:
@@ -92,7 +103,7 @@ def load(cls: type[T], path: Path) -> T:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"no workload model can be read from {path}: {error}") from None
-    return from_json(cls, text, path)
+    return read_model(cls, text, path)
 
 
 def _has_current_gangs(model: Any) -> bool:

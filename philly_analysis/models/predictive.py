@@ -40,7 +40,7 @@ def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator
 
 
 def next_periods(model: Parts, draws: int) -> list[Parts]:
-    """Draw the models of the next period, independently: those of samples with seeds from 0.
+    """Draw independent models of the next period, as samples with seeds from 0 have them.
 
     Successive periods of one seed share the deviation of the fitted one. A model without variation
     has none.
@@ -64,14 +64,14 @@ def by_period(
     duration = replace(model.duration, cells=model.duration.by_gang)
     models = predictive_models(replace(model, duration=duration), variation, seed)
     if size.days is None:
-        left, from_d = size.jobs or 0, 0.0
-        while left > 0:
+        jobs_to_draw, from_d = size.jobs or 0, 0.0
+        while jobs_to_draw > 0:
             period = next(models)
             expected = period.arrivals.rate * size.load * 24 * PERIOD_D
-            n = min(left, max(round(expected), 1))
-            last = n == left
+            n = min(jobs_to_draw, max(round(expected), 1))
+            last = n == jobs_to_draw
             yield period, SampleSize(n, *((None, size.load) if last else (PERIOD_D, 1.0))), from_d
-            left, from_d = left - n, from_d + PERIOD_D
+            jobs_to_draw, from_d = jobs_to_draw - n, from_d + PERIOD_D
         return
     lengths = np.full(int(np.ceil(size.days / PERIOD_D)), float(PERIOD_D))
     lengths[-1] = size.days - PERIOD_D * (lengths.size - 1)
@@ -160,9 +160,9 @@ def _gang_sizes(
     largest = model.cluster_gpus or max(_TYPICAL_GANGS)
     class_sd = variation.class_deviation(model.arrivals.hours / 24, model.arrivals.daily_change)
     noise = effects.scale * class_sd * rng.standard_normal(len(GANGS))
-    each = variation.unseen_class_jobs.value / max(overall.n, 1) * growth * np.exp(noise)
+    share_of_new = variation.unseen_class_jobs.value / max(overall.n, 1) * growth * np.exp(noise)
     unseen = {
-        gang: float(each[i])
+        gang: float(share_of_new[i])
         for i, gang in enumerate(_TYPICAL_GANGS)
         if i not in classes and gang <= largest and overall.n
     }
@@ -252,9 +252,9 @@ def _users(
     deviation = variation.user_sd.value * effects.scale
     made = []
     for cluster in users.virtual_clusters:
-        known = list(zip(cluster.names, cluster.user_shares, strict=True))
-        known += [(name, s) for like, s in known for name in similar.get(like, ())]
-        share = np.array([s * stay.get(name, True) for name, s in known])
+        by_name = list(zip(cluster.names, cluster.user_shares, strict=True))
+        by_name += [(name, s) for like, s in by_name for name in similar.get(like, ())]
+        share = np.array([s * stay.get(name, True) for name, s in by_name])
         share = share**variation.user_persistence.value
         share *= np.exp(deviation * rng.standard_normal(share.size))
         total = float(share.sum())
@@ -264,7 +264,7 @@ def _users(
             cluster.share / (total or cluster.share) * (1.0 if active else 1e-9)
         )
         shares = tuple((share * factor[cluster.vc]).tolist())
-        made.append(VirtualCluster(cluster.vc, shares, tuple(name for name, _ in known)))
+        made.append(VirtualCluster(cluster.vc, shares, tuple(name for name, _ in by_name)))
     return replace(users, virtual_clusters=tuple(made))
 
 

@@ -43,7 +43,7 @@ class DrawnJobs:
 
     @property
     def span_s(self) -> float:
-        """Seconds from the first submission to the last."""
+        """Seconds from the earliest submission to the latest."""
         return float(self.at_s[-1] - self.at_s[0]) if self.at_s.size else 0.0
 
     @property
@@ -213,11 +213,11 @@ def _gang_sizes(
     u = stratified_uniforms(score, rng, index)
     gang = np.empty(u.size, int)
     for i, name in enumerate(names):
-        own = model(vc=str(name))
+        sizes = model(vc=str(name))
         if largest is not None:
-            own = (own if own.sizes[0] <= largest else model.overall).up_to(largest)
+            sizes = (sizes if sizes.sizes[0] <= largest else model.overall).up_to(largest)
         mine = index == i
-        gang[mine] = own.ppf(u[mine])
+        gang[mine] = sizes.ppf(u[mine])
     return gang
 
 
@@ -242,7 +242,7 @@ def _run_times(
 def _attempts(
     jobs: pl.DataFrame, run_s: Floats, attempts: Ints, last_share: float, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """Return successive attempts of each job; all but the last failed."""
+    """Return successive attempts of each job; all but the final one failed."""
     job = np.repeat(np.arange(run_s.size), attempts)
     first = np.cumsum(attempts) - attempts
     attempt = np.arange(job.size) - first[job]

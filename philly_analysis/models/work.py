@@ -49,6 +49,21 @@ def jobs_of(
     return cast("TraceLike | Workload | Ensemble", work)
 
 
+def require_jobs_of(work: object) -> None:
+    """Raise ModelError if the work is a model or its name, which has no jobs.
+
+    Raises
+    ------
+    UnknownNameError
+        There is neither a trace, a model's file, nor a shipped model of that name.
+    """
+    if (model := model_of(cast("Work", work))) is not None:
+        raise ModelError(
+            f"{model.name} is a model, which has no jobs. Draw some first: "
+            f'sample("{model.name}", jobs=1000).'
+        )
+
+
 def one_workload(
     work: Work, *, jobs: int | None = None, gpus: int | None = None, seed: int = 0
 ) -> TraceLike | Workload:
@@ -59,10 +74,10 @@ def one_workload(
     WorkloadError
         An ensemble of several periods.
     """
-    found = jobs_of(work, jobs=jobs, gpus=gpus, seed=seed)
-    if isinstance(found, Ensemble):
-        raise WorkloadError(f"{found!r} has several months: give one of them, ensemble[0].")
-    return found
+    workloads = jobs_of(work, jobs=jobs, gpus=gpus, seed=seed)
+    if isinstance(workloads, Ensemble):
+        raise WorkloadError(f"{workloads!r} has several months: give one of them, ensemble[0].")
+    return workloads
 
 
 def model_of(work: Work) -> WorkloadModel | None:

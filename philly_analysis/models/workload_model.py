@@ -53,8 +53,8 @@ class WorkloadModel(Parts):
     """The workload of a cluster: arrivals, users, gang sizes, run times and statuses.
 
     ``model.job_size`` and ``model.duration`` are the distributions of gang sizes and run times,
-    with the methods of frozen SciPy distributions; ``model.job_size(vc="…")`` and
-    ``model.duration(gpus=8)`` are those of some jobs.
+    with the methods of frozen SciPy distributions. ``model.job_size(vc="…")`` and
+    ``model.duration(gpus=8)`` are the distributions of some jobs.
     """
 
     @property
@@ -78,7 +78,7 @@ class WorkloadModel(Parts):
         data
             The observations, or a trace of them: see :func:`~philly_analysis.fit`.
         windows
-            Observed times, if not from the first job to the last: see `Arrivals.fit`.
+            Observed times; None: from the earliest job to the latest. See `Arrivals.fit`.
         family
             Force one family of run times everywhere, e.g. ``lognormal``.
         conditional
@@ -164,20 +164,20 @@ class WorkloadModel(Parts):
         Parameters
         ----------
         jobs, days
-            Number of jobs and length; one follows from the other, or both are given. None of
-            them: 28 days.
+            Number of jobs, and length in days. One follows from the other if only one is given.
+            Without both the sample has 28 days.
         load
             Factor on the rate of arrivals. Each hour's jobs are multiplied, so rhythm and bursts
             keep their proportions and the dispersion grows with the load.
         gpus
-            Size of the target cluster: larger gangs are not drawn, and the rate is scaled with
-            the size if that of the fitted cluster is known.
+            Size of the target cluster. Larger gangs are not drawn. The rate is scaled by the ratio
+            of the sizes if the size of the fitted cluster is known.
         offered
             Offered load (:func:`~philly_analysis.workload.load.offered_load`) on the target or
             the fitted cluster, by changing the rate. The sample may be a few percent shorter or
             longer than `days`.
         seed
-            The same seed gives the same workload. Or a generator, to draw one from.
+            Seed, or a generator to draw a seed from. A seed always gives the same workload.
         seeds
             Several seeds: return an :class:`Ensemble` with a period for each.
         start
@@ -209,7 +209,7 @@ class WorkloadModel(Parts):
         return sample_workload(self, seed=seed, **options)
 
     def periods(self, seed: int = 0) -> Iterator[Self]:
-        """Draw models of other periods, without end: those of samples with the same seed.
+        """Draw models of other periods, without end, as samples with the same seed have them.
 
         A model without variation is repeated.
         """
@@ -235,7 +235,7 @@ class WorkloadModel(Parts):
         ModelError
             The text is not such a model, or has other gang buckets.
         """
-        return persistence.from_json(cls, text, where)
+        return persistence.read_model(cls, text, where)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as JSON.

@@ -48,37 +48,37 @@ def advice_page(
         open_executor(executor) as workers,
         step(f"advice on {source.manifest.name}"),
     ):
-        found = advice.advise(source, workers, assumed, months)
+        advised = advice.advise(source, workers, assumed, months)
         synthetic = source.manifest.synthetic
-    result = advice.result_of(found, synthetic=synthetic)
-    result = replace(result, write_page=partial(_write, found, assumed))
+    result = advice.result_of(advised, synthetic=synthetic)
+    result = replace(result, write_page=partial(_write, advised, assumed))
     if out is not None:
         result.save(out)
     return result
 
 
-def _write(found: Advice, assumed: Assumptions, result: Result, folder: Path) -> Path:
+def _write(advised: Advice, assumed: Assumptions, result: Result, folder: Path) -> Path:
     nothing = section("none", result.question, result)
-    every = replace(result, sentences=(advice.recommendation(found),))
+    every = replace(result, sentences=(advice.recommendation(advised),))
     tables = {
-        "the best levers together": advice.brief(found, found.combined),
-        "the best levers under other assumptions": advice.brief(found, found.moved),
+        "the best levers together": advice.brief(advised, advised.combined),
+        "the best levers under other assumptions": advice.brief(advised, advised.moved),
     }
-    folded = {"No clear gain": advice.without_clear_gain(found)}
+    folded = {"No clear gain": advice.without_clear_gain(advised)}
     question = "What would each lever change?"
     levers = section("levers", question, every, tables=tables, folded=folded)
     chapters = [Chapter("All levers", (levers,))]
-    if found.baseline is not None:
-        fitted = advice.baseline_result(found.baseline, synthetic=result.synthetic)
+    if advised.baseline is not None:
+        fitted = advice.baseline_result(advised.baseline, synthetic=result.synthetic)
         part = section("baseline", fitted.question, fitted)
         chapters.append(Chapter("How near is the replay?", (part,)))
-    typed = [advice.settings(found, p, assumed).assign(lever=p.title) for p in found.best]
+    typed = [advice.settings(advised, p, assumed).assign(lever=p.title) for p in advised.best]
     return results_page(
         result.question,
         _LEDE,
         chapters,
         folder,
-        cards=[_card(found, priced, assumed, result) for priced in found.best]
+        cards=[_card(advised, priced, assumed, result) for priced in advised.best]
         or [Card("none", result.question, nothing)],
         closing=_linked(pd.concat(typed, ignore_index=True)) if typed else None,
         closing_title="What to type in Slurm",
@@ -104,12 +104,12 @@ def _code(text: str) -> Markup:
     return Markup("<code>{}</code>").format(Markup("").join(parts))
 
 
-def _card(found: Advice, priced: Priced, assumed: Assumptions, result: Result) -> Card:
+def _card(advised: Advice, priced: Priced, assumed: Assumptions, result: Result) -> Card:
     """Return the card of a lever: its gain, what to type, the waits, and what is assumed."""
-    typed = advice.settings(found, priced, assumed)
-    first, *others = advice.parts(found, priced)
+    typed = advice.settings(advised, priced, assumed)
+    first, *others = advice.parts(advised, priced)
     rows = zip(typed["where"][:_TYPED], typed["type"], strict=False)
-    own = Result(
+    lever = Result(
         f"lever_{priced.name}",
         priced.gain.by_gang,
         sentences=(
@@ -120,15 +120,15 @@ def _card(found: Advice, priced: Priced, assumed: Assumptions, result: Result) -
         caveats=(
             priced.assumes,
             *(
-                f"With {p.moved}: {'; '.join(advice.parts(found, p))}."
-                for p in found.moved
+                f"With {p.moved}: {'; '.join(advice.parts(advised, p))}."
+                for p in advised.moved
                 if p.name == priced.name
             ),
         ),
         synthetic=result.synthetic,
         draw=advice.waits_figure,
     )
-    return Card(own.name, priced.title, section(own.name, priced.title, own))
+    return Card(lever.name, priced.title, section(lever.name, priced.title, lever))
 
 
 def _sentence(phrase: str) -> str:

@@ -49,15 +49,15 @@ def atlas_of(
     executor: ExecutorLike = None,
 ) -> Result:
     """Test the study's findings on clusters: see :func:`philly_analysis.atlas`."""
-    given = list(
+    other_traces = list(
         cast("Sequence[TraceLike]", traces if isinstance(traces, list | tuple) else [traces])
     )
     failures: dict[str, str] = {}
     if fetch:
         datasets = Path(datasets or DOWNLOADS)
-        given, failures = _fetch(given, datasets)
+        other_traces, failures = _fetch(other_traces, datasets)
     with ExitStack() as stack:
-        sources = [stack.enter_context(open_trace(trace)) for trace in given]
+        sources = [stack.enter_context(open_trace(trace)) for trace in other_traces]
         absent: list[tuple[str, str]] = []
         clusters: dict[str, str] = {}
         aggregates: list[Finding] = []
@@ -71,20 +71,20 @@ def atlas_of(
             if failures:
                 raise InputError(f"Nothing could be fetched. {next(iter(failures.values()))}")
             raise TraceError(
-                "There is no trace. Give the folder of one or more, or that of public traces as "
-                "published with datasets=FOLDER."
+                "There is no trace. Give the folders of traces, or the folder of public traces as "
+                "published, with datasets=FOLDER."
             )
-        found = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
+        evaluated = evaluate(sources, clusters, aggregates, shipped=shipped_answers())
     if out is not None:
-        atlas_page(found, absent, out)
+        atlas_page(evaluated, absent, out)
     return replace(
-        found.result(),
+        evaluated.result(),
         warnings=tuple(f"Not fetched: {name}. {why}" for name, why in failures.items()),
-        write_page=lambda _, folder: atlas_page(found, absent, folder),
+        write_page=lambda _, folder: atlas_page(evaluated, absent, folder),
     )
 
 
-def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], dict[str, str]]:
+def _fetch(traces: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], dict[str, str]]:
     """Fetch the public traces among the given ones, or all if there is none.
 
     Returns
@@ -92,25 +92,25 @@ def _fetch(given: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], d
     list, dict
         The other given ones, and why public traces could not be fetched, by name.
     """
-    known = [dataset.fetch for dataset in known_datasets() if dataset.fetch]
+    public_names = [dataset.fetch for dataset in known_datasets() if dataset.fetch]
     names: list[str] = []
     others: list[TraceLike] = []
-    for trace in given:
+    for trace in traces:
         path = str(trace) if isinstance(trace, str | Path) else None
-        if path in known:
+        if path in public_names:
             names.append(path)
         elif path and "://" not in path and not Path(path).exists():
-            raise UnknownNameError("public trace", path, known)
+            raise UnknownNameError("public trace", path, public_names)
         else:
             others.append(trace)
     folder.mkdir(parents=True, exist_ok=True)
-    return others, fetch_all(names or known, folder)
+    return others, fetch_all(names or public_names, folder)
 
 
 def _ingest_datasets(
     folder: Path, scratch: Path, executor: ExecutorLike, failures: Mapping[str, str]
 ) -> tuple[list[tuple[Dataset, Path]], list[tuple[str, str]]]:
-    """Ingest the public traces in a folder; return their traces, and reasons for the others.
+    """Ingest the public traces in a folder; return their traces, and why others cannot be read.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _ingest_datasets(
         Why traces could not be fetched: an unverified copy of one is not ingested.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: give that of the public traces.")
+        raise InputError(f"{folder} is not a folder: give the folder of the public traces.")
     why: dict[Dataset, str] = {}
     tasks: list[tuple[Dataset, Path, Path]] = []
     for dataset in known_datasets():
@@ -143,7 +143,7 @@ def _ingest_datasets(
 
 
 def _ingest(task: tuple[Dataset, Path, Path]) -> str:
-    """Ingest a public trace; return why it cannot be read, or an empty text."""
+    """Ingest a public trace; return why the trace cannot be read, or an empty text."""
     dataset, raw, out = task
     try:
         ingest(IngestOptions(dataset.source, raw, out, map=dataset.map, name=dataset.name))

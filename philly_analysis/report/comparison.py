@@ -38,11 +38,11 @@ _COUNTED = ("jobs", "attempts")
 
 _GRID = np.linspace(0, 100, 101)
 _OF_ALL_JOBS = (
-    "Allocated and idle GPU time, and the time from first submission to last end, are of all jobs "
-    "of a trace, not of the common ones alone."
+    "Allocated and idle GPU time, and the time from first submission to last end, cover all jobs "
+    "of a trace, not only the common jobs."
 )
 _BLOCKS = (
-    "Intervals are of a bootstrap of blocks: the time of submissions is divided into 30 blocks of "
+    "Intervals come from a block bootstrap: the time of submissions is divided into 30 blocks of "
     "equal length, which are resampled whole."
 )
 
@@ -50,22 +50,21 @@ _BLOCKS = (
 def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result:
     """Compare the outcomes of the same jobs in several traces.
 
-    The jobs compared are those that ended in each trace. Without any, each trace is measured on
-    its own jobs, and a sentence reports it. Measures of GPUs and the makespan are of all jobs of a
-    trace.
+    The compared jobs ended in each trace. Without common jobs, each trace is measured on its own
+    jobs, and a sentence reports that. Measures of GPUs and the makespan cover all jobs of a trace.
 
     Parameters
     ----------
     traces
         Open traces; the first is the baseline.
     names
-        Their names; by default those of their folders and of what differs between them.
+        Names of the traces; by default their folders' names and what differs between the traces.
 
     Returns
     -------
     Result
-        Long table: trace, by and group (gang, vc, user: of these jobs alone; time: of an interval
-        that starts then, UTC; null: of all jobs), measure, percentile (0-100; null for single
+        Long table: trace, by and group (a gang size, virtual cluster or user; an interval of time,
+        by its start, UTC; null: all jobs), measure, percentile (0-100; null for single
         numbers), value, unit. :func:`side_by_side` makes the numbers of all jobs wide.
 
     Raises
@@ -103,20 +102,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 (name, None, None, curve, float(p), float(v), "s")
                 for p, v in zip(_GRID, at, strict=True)
             ]
-    base, *others = completions
-    found: dict[str, Paired] = {}
-    changes: list[Fact] = []
-    groups: list[GroupChange] = []
-    for name, ended in zip(names[1:], others, strict=True):
-        found[name], wait = (change_of(base, ended, curve, same=same) for curve in CURVES)
-        changes += _change_facts(name, names[0], found[name], wait)
-        if same:
-            longer, users = user_count(base, ended)
-            changes += [
-                Fact(f"{name}_users", users, f"{name}: users of the common jobs"),
-                Fact(f"{name}_users_longer", longer, f"{name}: of them, those who take longer"),
-            ]
-        groups += group_changes(name, base, ended, same=same)
+    changes, change_facts, groups = _changes(names, completions, same=same)
     all_jobs = pd.DataFrame(rows, columns=COLUMNS)
     tables = [all_jobs, group_table(groups, names[0]), *parts]
     table = pd.concat([t for t in tables if len(t)], ignore_index=True)
@@ -131,15 +117,40 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
                 for n, k in excluded.items()
             ),
             *_facts(table, names),
-            *changes,
+            *change_facts,
         ),
-        sentences=(*verdicts(table, names, found), which),
+        sentences=(*verdicts(table, names, changes), which),
         caveats=(_OF_ALL_JOBS if same and any(excluded.values()) else "", _BLOCKS),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,
         reads=tuple(reads),
         draw=plot,
     )
+
+
+def _changes(
+    names: Sequence[str], completions: Sequence[pd.DataFrame], *, same: bool
+) -> tuple[dict[str, Paired], list[Fact], list[GroupChange]]:
+    """Return changes against the first trace: of completion times, as facts, and by group."""
+    base, *others = completions
+    changes: dict[str, Paired] = {}
+    facts: list[Fact] = []
+    groups: list[GroupChange] = []
+    for name, ended in zip(names[1:], others, strict=True):
+        changes[name], wait = (change_of(base, ended, curve, same=same) for curve in CURVES)
+        facts += _change_facts(name, names[0], changes[name], wait)
+        if same:
+            longer, users = user_count(base, ended)
+            facts += [
+                Fact(f"{name}_users", users, f"{name}: users of the common jobs"),
+                Fact(
+                    f"{name}_users_longer",
+                    longer,
+                    f"{name}: users whose mean completion time is longer",
+                ),
+            ]
+        groups += group_changes(name, base, ended, same=same)
+    return changes, facts, groups
 
 
 def _activity(name: str, trace: Trace, spanned: Sequence[Trace]) -> pd.DataFrame:
@@ -187,8 +198,8 @@ def _facts(table: pd.DataFrame, names: Sequence[str]) -> Iterator[Fact]:
     for name in names:
         for measure, unit, meaning in SCALARS:
             if not np.isnan(value := single[name, measure]):
-                known = int(value) if unit in _COUNTED else float(value)
-                yield Fact(f"{name}_{measure}", known, f"{name}: {meaning}")
+                measured = int(value) if unit in _COUNTED else float(value)
+                yield Fact(f"{name}_{measure}", measured, f"{name}: {meaning}")
 
 
 def _change_facts(name: str, base: str, jct: Paired, wait: Paired) -> Iterator[Fact]:

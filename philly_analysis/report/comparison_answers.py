@@ -31,25 +31,25 @@ def comparison_page(
 ) -> Result:
     """Compare traces, with a page if a folder is given: see :func:`philly_analysis.compare`."""
     names: list[str] = []
-    given: list[TraceLike] = []
+    compared: list[TraceLike] = []
     for one in traces:
         if isinstance(one, Mapping) and not one.keys() <= TABLES.keys():
             names += one.keys()
-            given += one.values()
+            compared += one.values()
         else:
-            given += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
-    named = [one for one in given if isinstance(one, str) and one in POLICIES]
+            compared += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
+    named = [one for one in compared if isinstance(one, str) and one in POLICIES]
     if named and not Path(named[0]).exists():
         raise TraceError(f"{named[0]} is a policy, not a trace. Use sweep(work, {named}).")
     with ExitStack() as stack:
-        sources = [stack.enter_context(open_trace(trace)) for trace in given]
+        sources = [stack.enter_context(open_trace(trace)) for trace in compared]
         result = compare_traces(sources, names)
         shown = {finding: [analyze(t, [finding])[finding] for t in sources] for finding in findings}
 
     def write(result: Result, folder: Path) -> Path:
         names = list(dict.fromkeys(result.table["trace"]))
         chapters = [_measures(result)]
-        chapters += [_finding_chapter(each, names, name) for name, each in shown.items()]
+        chapters += [_finding_chapter(results, names, name) for name, results in shown.items()]
         title = f"{', '.join(names[1:])} against {names[0]}"
         return results_page(title, result.caveats[-1], chapters, folder, cards=_cards(result))
 

@@ -48,7 +48,7 @@ def with_groups(ended: pd.DataFrame) -> pd.DataFrame:
 
 
 def change_of(before: pd.DataFrame, after: pd.DataFrame, measure: str, *, same: bool) -> Paired:
-    """Return the percent change of a mean, for the same jobs in the same order or for others."""
+    """Return the percent change of a mean, for equal jobs in equal order or for different jobs."""
     return mean_change(
         after[measure], before[measure], after["block"], None if same else before["block"]
     )
@@ -57,7 +57,7 @@ def change_of(before: pd.DataFrame, after: pd.DataFrame, measure: str, *, same: 
 def group_changes(
     name: str, before: pd.DataFrame, after: pd.DataFrame, *, same: bool
 ) -> Iterator[GroupChange]:
-    """Yield the change of each gang bucket; for the same jobs also of large clusters and users."""
+    """Yield the change of each gang bucket; for equal jobs also of large clusters and users."""
     for by in ("gang", "vc", "user") if same else ("gang",):
         groups = GANGS if by == "gang" else _largest(before, by)
         if by == "user":
@@ -65,14 +65,14 @@ def group_changes(
         elif len(groups) < 2:
             continue
         for group in groups:
-            own, others = (
+            changed, others = (
                 rows[before[by] == group] if same else rows[rows[by] == group]
                 for rows in (before, after)
             )
-            if len(own) and len(others):
-                change = change_of(own, others, "jct_s", same=same)
-                before_s, after_s = (float(rows["jct_s"].mean()) for rows in (own, others))
-                yield GroupChange(name, by, str(group), len(own), before_s, after_s, change)
+            if len(changed) and len(others):
+                change = change_of(changed, others, "jct_s", same=same)
+                before_s, after_s = (float(rows["jct_s"].mean()) for rows in (changed, others))
+                yield GroupChange(name, by, str(group), len(changed), before_s, after_s, change)
 
 
 def group_table(changes: Iterable[GroupChange], baseline: str) -> pd.DataFrame:
@@ -95,15 +95,15 @@ def changes_in(table: pd.DataFrame) -> list[GroupChange]:
     wide: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in rows.to_dict("records"):
         wide.setdefault((row["trace"], row["by"], row["group"]), {})[row["measure"]] = row["value"]
-    found = []
-    for (trace, by, group), own in wide.items():
+    changes = []
+    for (trace, by, group), measures in wide.items():
         base = wide[table["trace"].iloc[0], by, group]
-        if own is not base:
-            *ends, blocks = (own[measure] for measure in _CHANGE)
-            means = (base["mean_jct_s"], own["mean_jct_s"])
+        if measures is not base:
+            *ends, blocks = (measures[measure] for measure in _CHANGE)
+            means = (base["mean_jct_s"], measures["mean_jct_s"])
             change = Paired(ends[0], ends[1], ends[2], int(blocks))
-            found.append(GroupChange(trace, by, group, int(base["jobs"]), *means, change))
-    return found
+            changes.append(GroupChange(trace, by, group, int(base["jobs"]), *means, change))
+    return changes
 
 
 def user_table(table: pd.DataFrame) -> pd.DataFrame:

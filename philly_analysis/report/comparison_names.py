@@ -13,9 +13,9 @@ _SIMULATED = re.compile(r"Simulated under (\S+)(?: \(([^()]*)\))? on ")
 def trace_names(traces: Sequence[Trace]) -> list[str]:
     """Return a distinct name for each trace: its folder, and of a what-if its policy.
 
-    A policy that the folder's name has is not repeated. Knobs are named where what-ifs under one
-    policy differ in them. Equal folder names get the parent folder's, and remaining equal names a
-    number.
+    A policy that the folder's name has is not repeated. Knobs are named where they differ between
+    what-ifs under one policy. Equal folder names get the parent folder's, and remaining equal
+    names a number.
     """
     folders = [
         t.manifest.name if is_selected(t.manifest) else t.path.name  # a subset's path is temporary
@@ -40,6 +40,6 @@ def trace_names(traces: Sequence[Trace]) -> list[str]:
 def _policy(trace: Trace) -> tuple[str, tuple[str, ...]]:
     """Return the policy and the knobs under which a trace was simulated; empty if it was not."""
     for note in trace.manifest.notes:
-        if found := _SIMULATED.match(note):
-            return found[1], tuple(filter(None, (found[2] or "").split(", ")))
+        if match := _SIMULATED.match(note):
+            return match[1], tuple(filter(None, (match[2] or "").split(", ")))
     return "", ()

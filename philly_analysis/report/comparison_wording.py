@@ -39,10 +39,10 @@ def verdicts(
     single = single_numbers(table)
     base = single[names[0], "mean_jct_s"]
     for name in names[1:]:
-        own, change = single[name, "mean_jct_s"], changes[name]
-        if not (base > 0 and own > 0):
+        mean_s, change = single[name, "mean_jct_s"], changes[name]
+        if not (base > 0 and mean_s > 0):
             continue
-        ratio = own / base
+        ratio = mean_s / base
         size = share(abs(ratio - 1))
         ends = f"{interval_text(change)} %"
         if is_zero(change) or size == "0 %":
@@ -51,12 +51,12 @@ def verdicts(
             than = f"{ratio:.1f} times the {duration(base)}"
             ends = f"{1 + change.low / 100:.1f} to {1 + change.high / 100:.1f} times"
         else:
-            than = f"{size} {'longer' if own > base else 'shorter'} than the {duration(base)}"
+            than = f"{size} {'longer' if mean_s > base else 'shorter'} than the {duration(base)}"
         chance = "" if is_clear(change) else ", which includes no change"
         bare = is_zero(change) or np.isnan(change.low)
         interval = "" if bare else f" (95 % interval {ends}{chance})"
         yield (
-            f"Under {name} the mean completion time is {duration(own)}, "
+            f"Under {name} the mean completion time is {duration(mean_s)}, "
             f"{than} under {names[0]}{interval}."
         )
 
@@ -66,11 +66,11 @@ def group_sentences(result: Result) -> Iterator[str]:
     base, *names = dict.fromkeys(result.table["trace"])
     changes = [c for c in changes_in(result.table) if c.by == "gang"]
     for name in names:
-        own = [c for c in changes if c.trace == name]
+        trace_changes = [c for c in changes if c.trace == name]
         parts = [
-            f"{what} for {_sizes(some, own, every)}"
+            f"{what} for {_sizes(some, trace_changes, every)}"
             for what, every in _CHANGES.items()
-            if (some := [c for c in own if _what_changes(c.change) == what])
+            if (some := [c for c in trace_changes if _what_changes(c.change) == what])
         ]
         if parts:
             yield f"Under {name} the mean completion time {'; '.join(parts)}."
@@ -91,8 +91,8 @@ def _what_changes(change: Paired) -> str:
     return "is shorter" if change.high < 0 else "is longer"
 
 
-def _sizes(some: Sequence[GroupChange], own: Sequence[GroupChange], every: str) -> str:
-    if 1 < len(some) == len(own):
+def _sizes(some: Sequence[GroupChange], trace_changes: Sequence[GroupChange], every: str) -> str:
+    if 1 < len(some) == len(trace_changes):
         return f"{every} gang size"
     return f"jobs of {', '.join(gang_label(c.group) for c in some)}"
 
@@ -103,15 +103,15 @@ def activity_sentences(result: Result) -> Iterator[str]:
     names = list(dict.fromkeys(result.table["trace"]))
     allocated = {n: float(single[n, "held_frac"]) for n in names}
     if not any(map(np.isnan, allocated.values())):
-        each = ", ".join(f"{share(frac)} under {name}" for name, frac in allocated.items())
-        yield each.replace(" under", " of the GPU time is allocated under", 1) + "."
+        numbers = ", ".join(f"{share(frac)} under {name}" for name, frac in allocated.items())
+        yield numbers.replace(" under", " of the GPU time is allocated under", 1) + "."
     waiting = result.table[result.table["measure"] == "waiting_gpus"]
     queue = waiting.groupby("trace", sort=False)["value"].mean()
     if len(queue) and not queue.any():
         yield f"No job waits for GPUs under {', '.join(map(str, queue.index))}."
     elif len(queue):
-        each = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
-        yield f"On average jobs wait for {each.replace(' under', ' GPUs under', 1)}."
+        numbers = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
+        yield f"On average jobs wait for {numbers.replace(' under', ' GPUs under', 1)}."
 
 
 def which_jobs(common: int, excluded: Mapping[str, int]) -> str:
@@ -119,13 +119,13 @@ def which_jobs(common: int, excluded: Mapping[str, int]) -> str:
     if not common and (without := [name for name, n in excluded.items() if not n]):
         return f"No times can be compared: no job in {' and '.join(without)} has a known end."
     if not common:
-        each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
+        counts = ", ".join(f"{n:,} in {name}" for name, n in excluded.items())
         return (
-            f"The traces have no job in common, so these are different jobs ({each}): differences "
-            "are of workloads and clusters as well as of policies."
+            f"The traces have no job in common. Different jobs are compared ({counts}), so that "
+            "differences are of workloads and clusters as well as of policies."
         )
     if not any(excluded.values()):
         return ""
-    each = ", ".join(f"{n:,} in {name}" for name, n in excluded.items() if n)
+    counts = ", ".join(f"{n:,} in {name}" for name, n in excluded.items() if n)
     jobs = "job that ended in each is" if common == 1 else "jobs that ended in each are"
-    return f"{common:,} {jobs} compared; excluded: {each}."
+    return f"{common:,} {jobs} compared; excluded: {counts}."

@@ -1,6 +1,5 @@
 """Compute findings and draw their figures, cached with the trace and spread over processes."""
 
-import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -52,10 +51,10 @@ def analyze(
                 )
             label = name if isinstance(name, str) else name.__name__
             with step(f"{i} of {len(wanted)}: {label}"):
-                found = (
+                result = (
                     compute(source, name) if isinstance(name, str) else compute_own(source, name)
                 )
-            results[found.name] = found
+            results[result.name] = result
     if out is not None:
         create_folder(Path(out))
         for name, result in results.items():
@@ -89,7 +88,7 @@ def compute(trace: Trace, name: str) -> Result:
     return result
 
 
-def compute_own(trace: Trace, own: Own) -> Result:
+def compute_own(trace: Trace, function: Own) -> Result:
     """Return the finding of a user-defined analysis on a trace.
 
     Raises
@@ -97,11 +96,11 @@ def compute_own(trace: Trace, own: Own) -> Result:
     OutputError
         It has the name of an analysis of the package, or returns no Result.
     """
-    name = own.__name__
+    name = function.__name__
     if name in ANALYSES:
         raise OutputError(f"{name} is the name of an analysis of the package: rename yours.")
     with trace.record_reads() as reads:
-        result = own(trace)
+        result = function(trace)
     if not isinstance(result, Result):
         raise OutputError(
             f"{name} returned a {type(result).__name__}. Return a Result: its name, its table (a "
@@ -111,7 +110,7 @@ def compute_own(trace: Trace, own: Own) -> Result:
     return replace(
         result,
         name=name,
-        question=result.question or (own.__doc__ or name).strip().partition("\n")[0],
+        question=result.question or (function.__doc__ or name).strip().partition("\n")[0],
         synthetic=trace.manifest.synthetic,
         caveats=(*result.caveats, *_selection(trace)),
         reads=tuple(reads),
@@ -125,14 +124,15 @@ def _selection(trace: Trace) -> tuple[str, ...]:
 
 
 def compute_each(trace: Trace, names: Sequence[str], executor: Executor) -> Iterator[Result]:
-    """Yield findings on a trace: those in its cache, then others as they are computed.
+    """Yield findings on a trace: cached findings, then the missing findings as they are computed.
 
-    Others that need no samples are computed by chapter in an executor, which opens the trace by its
-    path. Meanwhile this process materialises all relations that need the samples, in one pass over
-    them, computes the findings from samples, and then chapters that are not begun.
+    Missing findings that need no samples are computed by chapter in an executor, which opens the
+    trace by its path. Meanwhile this process materialises the relations that need the samples, in
+    one pass over the samples. The process then computes the findings from samples, and the chapters
+    that no executor has begun.
     """
-    cached = {n: found for n in names if (found := load_result(trace, n)) is not None}
-    yield from (replace(found, draw=draw) for found in cached.values())
+    cached = {n: result for n in names if (result := load_result(trace, n)) is not None}
+    yield from (replace(result, draw=draw) for result in cached.values())
     due = [n for n in names if n not in cached]
     apart = not isinstance(executor, InlineExecutor)
     begun = _compute_apart(trace, due, executor) if apart else {}
@@ -185,7 +185,7 @@ def _compute_chapter(
 
 
 def read_samples(trace: Trace, names: Collection[str]) -> None:
-    """Read the samples once for all analyses that need them."""
+    """Read the samples once for all analyses that need samples."""
     counts = dict.fromkeys(ANALYSES[name].sample_counts for name in names)
     trace.create(relation for relation in counts if relation and trace.has(relation))
 
@@ -201,7 +201,7 @@ def draw_each(trace: Trace, results: Iterable[Result], executor: Executor) -> di
     executor
         Processes that draw. Figures not begun when all findings are computed are drawn here.
     """
-    found: dict[str, str] = {}
+    svgs: dict[str, str] = {}
 
     def uncached() -> Iterator[Result]:
         for result in results:
@@ -209,7 +209,7 @@ def draw_each(trace: Trace, results: Iterable[Result], executor: Executor) -> di
             if cached is None:
                 yield result
             else:
-                found[result.name] = cached
+                svgs[result.name] = cached
 
     begun: list[tuple[Result, Future[tuple[str, str]]]] = []
     try:
@@ -223,8 +223,8 @@ def draw_each(trace: Trace, results: Iterable[Result], executor: Executor) -> di
             future.cancel()
     for name, svg in (*theirs, *ours):
         store_figure(trace, name, svg)
-        found[name] = svg
-    return found
+        svgs[name] = svg
+    return svgs
 
 
 def draw(result: Result) -> Figure:
@@ -234,11 +234,5 @@ def draw(result: Result) -> Figure:
 
 def draw_svg(result: Result) -> tuple[str, str]:
     """Draw a finding; return its name and the figure as SVG text, empty if it shows nothing."""
-    collects = gc.isenabled()
-    gc.disable()  # figures have so many parts that collecting garbage would take a fifth
-    try:
-        figure = draw(result)
-        return result.name, "" if figures.is_empty(figure) else figures.svg(figure)
-    finally:
-        if collects:
-            gc.enable()
+    figure = draw(result)
+    return result.name, "" if figures.is_empty(figure) else figures.svg(figure)

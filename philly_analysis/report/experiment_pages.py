@@ -66,7 +66,7 @@ def experiment_page(
 
 
 def experiment_folder(names: Iterable[str], out: Path) -> Path:
-    """Return the folder of the page of experiments of these names."""
+    """Return the folder of the page of experiments, by their names."""
     return out / ("-".join(dict.fromkeys(names)) or ALL)
 
 
@@ -112,13 +112,13 @@ def _decompositions(
 
 def _contrasts(experiment: Experiment, result: Result, model: str, at: float) -> Section:
     """Return the section that explains an answer: contrasts of one mechanism, free choices."""
-    found = contrasts(result.table, experiment.shown)
+    table = contrasts(result.table, experiment.shown)
     choices = choice_table(
         experiment.increments, result.table, experiment.usual, experiment.choices, at
     )
     explained = replace(
         result,
-        table=found,
+        table=table,
         sentences=(),
         facts=(),
         caveats=(),
@@ -130,7 +130,7 @@ def _contrasts(experiment: Experiment, result: Result, model: str, at: float) ->
         explained,
         tables={
             f"Choices that the paper leaves open, at a load of {at:g}": choices,
-            **contrast_tables(found, experiment.usual),
+            **contrast_tables(table, experiment.usual),
         },
     )
 
@@ -150,7 +150,9 @@ def _conclusions(models: Sequence[Work], seeds: int | None, executor: ExecutorLi
         result = conclusions.compute(sources, executor=workers)
     verdicts = conclusions.verdicts(result.table)
     result = replace(result, draw=conclusions.plot)
-    counted = replace(result, sentences=result.sentences[:1])  # the others are in the table
+    counted = replace(
+        result, sentences=result.sentences[:1]
+    )  # the other sentences are in the table
     part = section("conclusions", result.question, counted)
     results = Results(conclusions=result)
 
@@ -178,16 +180,14 @@ def _with_seeds(sweep: Any, seeds: tuple[int, ...] | None) -> Any:
     return sweep if seeds is None else replace(sweep, seeds=seeds)
 
 
-def _workload(given: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
-    """Return a workload's name, its jobs, and its seeds; None: those of the experiment."""
+def _workload(work: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int, ...] | None]:
+    """Return a workload's name, its jobs, and its seeds; None: the experiment's seeds."""
     wanted = None if seeds is None else tuple(range(1, seeds + 1))
-    if isinstance(given, Ensemble):
-        return given.name, EnsembleJobs(given), given.seeds[:seeds]
-    if (model := model_of(given)) is not None:
+    if isinstance(work, Ensemble):
+        return work.name, EnsembleJobs(work), work.seeds[:seeds]
+    if (model := model_of(work)) is not None:
         return model.name, ModelJobs(model.sample), wanted
-    recorded = (
-        given if isinstance(given, Workload) else Workload.from_trace(cast("TraceLike", given))
-    )
+    recorded = work if isinstance(work, Workload) else Workload.from_trace(cast("TraceLike", work))
     return recorded.name, TraceJobs(tuple(recorded.specs())), wanted
 
 
@@ -195,26 +195,27 @@ def sweep_page(
     runs: Sequence[Run],
     out: str | Path | None,
     *,
-    sized: bool,
+    is_sized: bool,
     executor: ExecutorLike,
 ) -> Result:
     """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`.
 
     Parameters
     ----------
-    sized
-        Whether the size of the cluster was given; otherwise a note has the size that is assumed.
+    is_sized
+        Whether the cluster was given; otherwise a note has the size that is assumed.
     """
     scratch = scratch_folder()  # removes what an interrupted sweep left, also without runs to do
     folder = scratch if out is None else Path(out)
-    with open_executor(executor) as workers, step(f"{len(runs):,} runs"):
-        result = sweeps.sweep(runs, folder / "runs", workers)
-    sizes = {run.setting: run.assumed.gpus for run in runs}
+    with open_executor(executor) as opened, step(f"{len(runs):,} runs"):
+        result = sweeps.sweep(runs, folder / "runs", opened)
+    clusters = {run.jobs.name: run.options.cluster or () for run in runs}
+    sizes = {name: sum(m.gpus for m in cluster) for name, cluster in clusters.items()}
     notes = (
         f"The jobs of {name} have no cluster: one of {count(gpus, 'GPU')} is assumed. It holds the "
         "largest gang, and its load as submitted is at most 1."
         for name, gpus in sizes.items()
-        if gpus and not sized
+        if gpus and not is_sized
     )
     result = replace(
         result,

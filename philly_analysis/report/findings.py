@@ -1,4 +1,4 @@
-"""List the findings of the report by chapter, and those that a trace can answer."""
+"""List the findings of the report by chapter, and the findings that a trace can answer."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -26,7 +26,7 @@ ANALYSES: dict[str, Analysis] = {a.name: a for chapter in CHAPTERS.values() for 
 
 
 def list_findings(words: str = "") -> pd.DataFrame:
-    """List the findings whose name, question or chapter has these words.
+    """List the findings whose name, question or chapter contains a text.
 
     Returns
     -------

@@ -124,7 +124,7 @@ def _unbroken(value: object) -> object:
 
 
 def _plain(texts: Iterable[str]) -> str:
-    """Join texts for an attribute, without the tags of those with markup."""
+    """Join texts for an attribute, without the tags of markup."""
     return " ".join(t.striptags() if isinstance(t, Markup) else t for t in texts)
 
 

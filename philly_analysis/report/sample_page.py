@@ -11,7 +11,7 @@ from philly_analysis.trace import MANIFEST
 _PACKAGE = Path(__file__).parents[1]
 _HOMES = (_PACKAGE / "sample", _PACKAGE.parent / "data" / "sample")
 """Folders of the sample: in an installed package, and in a checkout."""
-_OUTPUT = "sample-output"
+_OUTPUT = "failed-output"
 
 
 def demo(out: Path) -> Page:
@@ -27,7 +27,7 @@ def demo(out: Path) -> Page:
                 "philly",
                 raw,
                 trace,
-                failures=raw.with_name(_OUTPUT),
+                failures=raw / _OUTPUT,
                 quotas=raw / "quotas.csv",
             )
         )

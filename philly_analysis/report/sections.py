@@ -27,9 +27,9 @@ class Section:
     shown
         Summary that the page shows in place of the table's first rows; None: none.
     tables
-        Other tables below the figure, by heading.
+        Tables below the figure, by heading.
     folded
-        Tables below these that a reader opens, by heading.
+        Tables that are shown when a reader opens them, by heading.
     """
 
     name: str
@@ -93,8 +93,8 @@ class Section:
     @property
     def width(self) -> int:
         """Width of the figure in pixels, on screens that are wide enough."""
-        found = re.search(r'<svg[^>]* width="([\d.]+)pt"', self.svg)
-        return round(float(found[1]) * 96 / 72) if found else 0
+        match = re.search(r'<svg[^>]* width="([\d.]+)pt"', self.svg)
+        return round(float(match[1]) * 96 / 72) if match else 0
 
     @property
     def reasons(self) -> list[str]:

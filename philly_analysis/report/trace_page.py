@@ -27,15 +27,15 @@ _MEANINGS = {
     "summaries": "utilisation per attempt (summaries)",
     "placements": "the GPUs of each attempt (placements)",
 }
-"""Meaning of tables on a card that lacks them."""
+"""Meaning of tables on a card without an answer."""
 _REJECTS_SHOWN = 20
 
 
 def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -> None:
-    """Compute every finding on a trace, and those of a user, and write them to a folder."""
+    """Compute the package's and the user's findings on a trace, and write them to a folder."""
     chapters, gaps = _findings(trace, executor)
-    if own := [compute_own(trace, one) for one in also]:
-        chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in own)))
+    if results := [compute_own(trace, one) for one in also]:
+        chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))
     write_page(folder, chapters, _render(trace, chapters, gaps))
 
 
@@ -45,8 +45,8 @@ def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap
     analyses = [a for chapter in CHAPTERS.values() for a in chapter if a.name in relevant_names]
     lacks = {a.name: lacking(trace, a.name) for a in analyses}
     results: dict[str, Result] = {}
-    found = compute_each(trace, [n for n, missing in lacks.items() if not missing], executor)
-    svgs = draw_each(trace, (results.setdefault(r.name, r) for r in found), executor)
+    computed = compute_each(trace, [n for n, missing in lacks.items() if not missing], executor)
+    svgs = draw_each(trace, (results.setdefault(r.name, r) for r in computed), executor)
     chapters = []
     for title, chapter in CHAPTERS.items():
         sections = tuple(

@@ -26,16 +26,16 @@ def report(
     executor: ExecutorLike = None,
 ) -> Page:
     """Compute every finding on a trace, as a page: see :func:`philly_analysis.report`."""
-    own = list(also)
+    functions = list(also)
     with (
         open_executor(executor) as workers,
         open_trace(trace, run_policy, executor=workers) as source,
     ):
         folder = Path(out) / source.path.name
-        if own or not is_unchanged(source, folder):
+        if functions or not is_unchanged(source, folder):
             from philly_analysis.report.trace_page import write
 
-            write(source, folder, own, workers)
-            if not own:
+            write(source, folder, functions, workers)
+            if not functions:
                 record_page(source, folder)
         return Page(folder / PAGE)

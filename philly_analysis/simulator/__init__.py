@@ -4,20 +4,19 @@ from philly_analysis.simulator.cluster.placement import allocate, pack
 from philly_analysis.simulator.engine.event_loop import Simulation, run
 from philly_analysis.simulator.engine.outages import Failures, Outage
 from philly_analysis.simulator.engine.pools import Pool, assign_to_pools, divide_quotas
-from philly_analysis.simulator.engine.prerun import Prerun
+from philly_analysis.simulator.engine.prerun import run_first
 from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
-from philly_analysis.simulator.ensembles import WhatIf
-from philly_analysis.simulator.jobs.estimates import Estimates
-from philly_analysis.simulator.jobs.job import Job, runs_of
+from philly_analysis.simulator.ensembles import simulate_ensemble
+from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.run_failures import (
     fails,
     is_user_error,
     until_user_error,
     with_reasons,
 )
-from philly_analysis.simulator.output.samples import Utilisation
+from philly_analysis.simulator.output.samples import PublishedMeans, Utilisation
 from philly_analysis.simulator.policies import POLICIES, Bounds, Policy, knob, policy_named
-from philly_analysis.simulator.policies.view import Decision, View
+from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.simulation import simulate
 from philly_analysis.simulator.speed.models import (
     SPEEDS,

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
-from functools import partial, wraps
-from inspect import signature
+from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.parallel import InlineExecutor, map_ordered
+from philly_analysis.parallel import map_ordered
 from philly_analysis.results import Fact, Result, duration, paired
-from philly_analysis.trace import Trace, TraceLike
-from philly_analysis.workload import SCALARS, Ensemble, Workload, measures
+from philly_analysis.trace import Trace
+from philly_analysis.workload import SCALARS, Ensemble, measures
 
 QUESTION = "What are the measures of months like these?"
 
@@ -21,42 +20,11 @@ BAND = (0.05, 0.95)
 """Quantiles of single months that contain nine of ten."""
 
 Simulated = Callable[..., Path]
-"""Simulates a workload and returns its trace; takes the folder and the seed by name."""
-
-P = ParamSpec("P")
-R_co = TypeVar("R_co", covariant=True)
-
-
-class WhatIf(Protocol[P, R_co]):
-    """A what-if of one workload, or of the months of an ensemble, with the same parameters."""
-
-    @overload
-    def __call__(self, workload: Ensemble, *args: P.args, **kwargs: P.kwargs) -> Result: ...
-    @overload
-    def __call__(self, workload: Any, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
-
-
-def accept_ensembles(one: Callable[Concatenate[Workload | TraceLike, P], Path]) -> WhatIf[P, Path]:
-    """Let a what-if of one workload accept an ensemble, too: see :func:`simulate_ensemble`.
-
-    It must have the parameters ``out``, ``seed``, which is that of each month, and ``executor``.
-    """
-
-    @wraps(one)
-    def either(workload: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(workload, Ensemble):
-            return one(workload, *args, **kwargs)
-        arguments = signature(one).bind(workload, *args, **kwargs).arguments
-        del arguments["workload"]
-        arguments.pop("seed", None)
-        out, executor = Path(arguments.pop("out")), arguments.pop("executor", None)
-        return simulate_ensemble(workload, out, partial(either, **arguments), executor)
-
-    return either
+"""Function that simulates a workload and returns the folder of its trace."""
 
 
 def simulate_ensemble(
-    ensemble: Ensemble, out: Path, one: Simulated, executor: Executor | None = None
+    ensemble: Ensemble, out: Path, simulate_month: Simulated, executor: Executor
 ) -> Result:
     """Simulate each month of an ensemble, and return the distribution of the measures.
 
@@ -64,22 +32,22 @@ def simulate_ensemble(
     ----------
     out
         Folder of the traces: ``seed-7`` is the month of seed 7.
+    simulate_month
+        Simulates a month's workload; takes the folder and the seed by name, returns the trace.
     executor
-        Where months are simulated; None: in this process. The traces are the same.
+        Executor that simulates the months. The traces are the same on any.
 
     Returns
     -------
     Result
-        Table: measure, unit, months (that have it), mean, low, high (95 % interval of the mean),
-        p5, p95 (between which nine of ten months lie), and meaning.
+        Table: measure, unit, months (that have the measure), mean, low, high (95 % interval of the
+        mean), p5, p95 (quantiles: nine of ten months lie between them), and meaning.
     """
-    of_seed = partial(_of_seed, ensemble, out, one)
-    found = pd.DataFrame(
-        list(map_ordered(executor or InlineExecutor(), of_seed, ensemble.seeds, ahead=64))
-    )
+    of_seed = partial(_measures_of_seed, ensemble, out, simulate_month)
+    months = pd.DataFrame(list(map_ordered(executor, of_seed, ensemble.seeds, ahead=64)))
     rows = []
     for measure, unit, meaning in SCALARS:
-        values = found[measure].dropna().to_numpy(float) if measure in found else np.empty(0)
+        values = months[measure].dropna().to_numpy(float) if measure in months else np.empty(0)
         if values.size:
             mean = paired(values, np.zeros(values.size))
             band = np.quantile(values, BAND)
@@ -106,8 +74,10 @@ def simulate_ensemble(
     )
 
 
-def _of_seed(ensemble: Ensemble, out: Path, one: Simulated, seed: int) -> dict[str, float]:
-    path = one(ensemble.of_seed(seed), out=out / f"seed-{seed}", seed=seed)
+def _measures_of_seed(
+    ensemble: Ensemble, out: Path, simulate_month: Simulated, seed: int
+) -> dict[str, float]:
+    path = simulate_month(ensemble.of_seed(seed), out=out / f"seed-{seed}", seed=seed)
     with Trace(path) as trace:
         # sums over the engine's threads vary in the last digits
         return {name: float(f"{value:.12g}") for name, value in measures(trace).items()}

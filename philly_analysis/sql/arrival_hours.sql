@@ -1,7 +1,7 @@
 -- How many jobs were submitted in each hour?
--- One row per hour from the first submission to the last, hours without any included. Jobs with a
--- flag are left out: they may be the survivors of arrivals that the log lacks.
---   hour  hour, UTC
+-- One row per hour from the first submission to the last, hours without submissions included. Jobs
+-- with a flag are excluded: earlier arrivals of the same hours may be missing from the log.
+--   hour  start of the hour, UTC
 --   jobs  jobs submitted
 with submitted as (
   select

@@ -1,19 +1,20 @@
 -- materialized
 -- How long did each attempt hold its GPUs?
--- One row per attempt of the jobs in gpu_jobs that is known to have run.
---   job_id      job
---   attempt     which attempt, from 1
+-- One row per attempt of the jobs in gpu_jobs with a start or a run time.
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
 --   vc          virtual cluster
---   user        who submitted it
---   gpus        GPUs allocated to it; the job's gang where the attempt does not say
---   started_at  when it got its GPUs; null: unknown, only how long it ran
---   ended_at    when it gave them back; null: unknown, or still running
---   running     true when it still ran as the log ended
---   until_at    its end, or the end of the log for one that still ran; null: unknown
---   run_s       seconds that it ran: as recorded, else from start to until_at; a lower bound
---               where it still ran
---   guest       true when it ran on GPUs that stayed free for others to hold
---   flag        why its times are not trusted: flag of the attempt or job; null: nothing known
+--   user        user who submitted the job
+--   gpus        GPUs allocated to the attempt; where not recorded, the gang size of the job
+--   started_at  start of the attempt; null: only the run time is known
+--   ended_at    end of the attempt; null: not known, or still running
+--   running     true when the attempt was still running at the end of the log
+--   until_at    end of the attempt; for a running attempt the end of the log; null: not known
+--   run_s       run time in seconds: as recorded, else from start to until_at; a lower bound for a
+--               running attempt
+--   guest       true when the attempt ran on GPUs that other attempts could still be allocated
+--   flag        flag of the attempt or job: reason for which the times are not trusted; null: the
+--               times are trusted
 with attempts_in_order as (
   select
     *,

@@ -1,16 +1,16 @@
 -- materialized
--- On how many servers did each attempt run, on how few could it have, and with whom?
+-- On how many servers did each attempt run, how few would have sufficed, and with which co-tenants?
 -- One row per attempt with placements.
---   job_id          job
---   attempt         which attempt, from 1
---   gpus            GPUs placed
---   servers         distinct servers
---   fewest_servers  fewest servers of its pool that hold that many GPUs, were they empty
---   spread          true when it ran on more than the fewest
---   whole           true when it had every GPU of each of its servers
---   co_tenants      true when another attempt had a GPU of one of its servers meanwhile;
---                   null: its start or end is unknown
-with attempts_placed as (
+--   job_id          identifier of the job
+--   attempt         number of the attempt within its job, from 1
+--   gpus            GPUs that the attempt was placed on
+--   servers         distinct servers that the attempt ran on
+--   fewest_servers  fewest servers of the job's pool that have so many GPUs, if all were empty
+--   spread          true when the attempt ran on more servers than `fewest_servers`
+--   whole           true when the attempt had every GPU of each of its servers
+--   co_tenants      true when another attempt had a GPU on one of the servers at the same time;
+--                   null: the start or end is not known
+with placed_attempts as (
   select
     p.job_id,
     p.attempt,
@@ -29,12 +29,12 @@ with attempts_placed as (
   group by p.job_id, p.attempt
 ),
 
-fewest as (
+fewest_servers_by_size as (
   select
     sizes.pool,
     sizes.gpus,
     min(large.machines)::integer as servers
-  from (select distinct pool, gpus from attempts_placed) as sizes
+  from (select distinct pool, gpus from placed_attempts) as sizes
   inner join largest_machines as large
     on sizes.pool = large.pool and sizes.gpus <= large.gpus
   group by sizes.pool, sizes.gpus
@@ -45,9 +45,9 @@ select
   a.attempt,
   a.gpus,
   a.servers,
-  coalesce(fewest.servers, a.servers) as fewest_servers,
+  coalesce(fewest_servers_by_size.servers, a.servers) as fewest_servers,
   a.servers > fewest_servers as spread,
   a.whole,
   a.co_tenants
-from attempts_placed as a
-left join fewest using (pool, gpus)
+from placed_attempts as a
+left join fewest_servers_by_size using (pool, gpus)

@@ -1,27 +1,28 @@
 -- materialized
--- How busy were the GPUs of each attempt, and how well do we know?
+-- How busy were the GPUs of each attempt, and how complete are their readings?
 -- One row per attempt with placements whose start and end are known.
---   job_id          job
---   attempt         which attempt, from 1
+--   job_id          identifier of the job
+--   attempt         number of the attempt within its job, from 1
 --   vc              virtual cluster
---   user            who submitted it
---   status          how the job ended; unknown where the log does not say
---   gpus            GPUs placed
---   servers         distinct servers
---   fewest_servers  fewest servers of its pool that hold that many GPUs, were they empty
---   spread          true when it ran on more than the fewest
---   whole           true when it had every GPU of each of its servers
---   co_tenants      true when another attempt had a GPU of one of its servers meanwhile
---   shared_gpus     GPUs that another attempt had too: not in what follows
---   expected_min    GPU-minutes that there should be
---   minutes         GPU-minutes with a reading
---   offline_min     GPU-minutes without: the server reported and the GPU did not
---   idle_min        of the minutes, those at exactly 0 %
---   sum_pct         sum of the readings, in % times minutes
---   mean_pct        their mean; null without a reading
---   coverage        minutes over expected_min, 0 to 1; null when none is expected
---   flag            why its times are not trusted: flag of the attempt or job
-with used as (
+--   user            user who submitted the job
+--   status          status with which the job ended; unknown: not recorded
+--   gpus            GPUs that the attempt was placed on
+--   servers         distinct servers that the attempt ran on
+--   fewest_servers  fewest servers of the job's pool that have so many GPUs, if all were empty
+--   spread          true when the attempt ran on more servers than `fewest_servers`
+--   whole           true when the attempt had every GPU of each of its servers
+--   co_tenants      true when another attempt had a GPU on one of the servers at the same time
+--   shared_gpus     GPUs that another attempt was allocated at the same time; the minutes and
+--                   utilisation exclude these GPUs
+--   expected_min    GPU-minutes from start to end of the attempt, which should have readings
+--   minutes         GPU-minutes that have a utilisation reading
+--   offline_min     GPU-minutes without a reading although the server reported
+--   idle_min        GPU-minutes with a reading of exactly 0 %
+--   sum_pct         sum of the utilisation readings, in % times minutes
+--   mean_pct        mean utilisation of the attempt's GPUs in %; null: no reading
+--   coverage        minutes divided by expected_min, 0 to 1; null: no minute is expected
+--   flag            flag of the attempt or job: reason for which the times are not trusted
+with readings_by_attempt as (
   select
     job_id,
     attempt,
@@ -56,7 +57,7 @@ select
   u.sum_pct / nullif(u.minutes, 0) as mean_pct,
   u.minutes / nullif(u.expected_min, 0) as coverage,
   coalesce(a.flag, jobs.flag) as flag
-from used as u
+from readings_by_attempt as u
 inner join jobs using (job_id)
 inner join attempts as a using (job_id, attempt)
 inner join attempt_servers as s using (job_id, attempt)

@@ -1,14 +1,14 @@
 -- In which weeks did each attempt hold its GPUs?
--- One row per attempt with a known run time, and week.
---   job_id   job
---   attempt  which attempt, from 1
---   account  account; (none): not known
---   user     who submitted it; (none): not known
---   vc       virtual cluster; (none): not known
+-- One row per attempt with a known run time and week.
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
+--   account  account of the job; (none): not recorded
+--   user     user who submitted the job; (none): not recorded
+--   vc       virtual cluster; (none): not recorded
 --   week     Monday of the week, UTC
---   part     share of its time that fell in the week; where its start is not known, of as long a
---            time from its submission on
---   gpu_h    GPU hours allocated in the week; a part of a GPU counts in part
+--   part     share of the attempt's run time that is in the week; an attempt without a start counts
+--            from the job's submission
+--   gpu_h    GPU hours allocated in the week; a share of a GPU counts as that share
 with spans as (
   select
     runs.job_id,

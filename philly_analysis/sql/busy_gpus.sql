@@ -1,12 +1,12 @@
 -- When was each GPU allocated, where the log has GPU indices?
--- One row per interval in which a GPU was allocated without a break; adjacent intervals
--- stay separate, so that one attempt's end and the next one's start are distinguishable.
---   machine_id  server
+-- One row per interval in which a GPU was allocated without a break. Adjacent intervals stay
+-- separate, so that the end of an attempt is distinguishable from the start of the next attempt.
+--   machine_id  identifier of the server
 --   gpu         index of the GPU in its server, from 0
 --   started_at  start of the interval
---   until_at    its end: end of the log for attempts that still ran
---   attempts    attempts in it; more than one: they overlapped on this GPU
-with held as (
+--   until_at    end of the interval; for a running attempt the end of the log
+--   attempts    attempts in the interval; more than one: the attempts overlapped on the GPU
+with allocations as (
   select
     p.machine_id,
     p.gpu,
@@ -17,7 +17,7 @@ with held as (
   where p.gpu is not null and r.until_at > r.started_at
 ),
 
-marked as (
+allocations_with_breaks as (
   select
     *,
     coalesce(
@@ -28,10 +28,10 @@ marked as (
       ),
       true
     ) as begins
-  from held
+  from allocations
 ),
 
-numbered as (
+allocations_by_stretch as (
   select
     *,
     sum(begins::int) over (
@@ -39,7 +39,7 @@ numbered as (
       order by started_at, until_at
       rows unbounded preceding
     ) as stretch
-  from marked
+  from allocations_with_breaks
 )
 
 select
@@ -48,5 +48,5 @@ select
   min(started_at) as started_at,
   max(until_at) as until_at,
   count(*) as attempts
-from numbered
+from allocations_by_stretch
 group by machine_id, gpu, stretch

@@ -1,13 +1,13 @@
 -- materialized
--- Which starts and ends of attempts show whether the samples keep the jobs' time?
--- One row per event: 200 starts and 200 ends a week, drawn by a hash of job and attempt from the
--- attempts that ran ten minutes or longer, each with one GPU to watch.
+-- Which starts and ends of attempts show whether samples and jobs have the same clock?
+-- One row per event: 200 starts and 200 ends a week, drawn by a hash of job and attempt. Only
+-- attempts of ten minutes or longer are drawn, each with one GPU to watch.
 --   number      number of the row, from 1
 --   week        Monday of the week of the event
---   event       start or end
---   event_at    minute in which the job log puts the event
+--   event       kind of event: start or end
+--   event_at    minute of the event by the job log
 --   machine_id  first server of the attempt
---   gpu         its first GPU there
+--   gpu         first GPU of the attempt on this server
 with first_gpus as (
   select
     job_id,
@@ -29,7 +29,7 @@ events as (
   where ended_at >= started_at + interval 10 minute
 ),
 
-drawn as (
+events_with_gpus as (
   select
     e.*,
     g.machine_id,
@@ -50,4 +50,4 @@ select
   event_at,
   machine_id,
   gpu
-from drawn
+from events_with_gpus

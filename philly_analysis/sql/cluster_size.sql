@@ -1,8 +1,8 @@
 -- How large is the cluster?
 -- One row.
 --   machines  machines
---   servers   of these, machines with GPUs
---   gpus      their GPUs
+--   servers   machines with GPUs
+--   gpus      GPUs of all machines
 select
   count(*) as machines,
   count(*) filter (where gpus > 0) as servers,

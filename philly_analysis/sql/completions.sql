@@ -1,14 +1,14 @@
 -- How long did each job take from its submission to its end?
--- One row per job that ended and ran for a known time.
---   job_id        job
+-- One row per job that ended and has a known run time.
+--   job_id        identifier of the job
 --   vc            virtual cluster
---   user          who submitted it
+--   user          user who submitted the job
 --   gpus          gang size
---   submitted_at  when it was submitted
+--   submitted_at  time at which the job was submitted
 --   jct_s         job completion time: submission to end of the last attempt
---   served_s      of these, in which it ran (its attempts added up)
---   wait_s        the others
---   slowdown      jct_s relative to served_s, or to a minute for shorter jobs; at least 1
+--   served_s      seconds that the job's attempts ran in sum
+--   wait_s        seconds from submission to the last end during which no attempt ran
+--   slowdown      jct_s divided by served_s, or by a minute for shorter jobs; at least 1
 select
   job_id,
   vc,

@@ -1,6 +1,6 @@
--- How does the log say that attempts on GPUs ended?
--- One row per way of ending.
---   end_reason  how they ended; null: the log does not say
+-- How did attempts on GPUs end, by the log?
+-- One row per recorded end.
+--   end_reason  recorded end of the attempts; null: not recorded
 --   attempts    attempts
 select
   end_reason,

@@ -1,9 +1,9 @@
--- What do run times and waits leave out, and why?
+-- Which jobs and attempts do run times and waits exclude, and why?
 -- One row per (what, reason).
---   what    run time: jobs; wait: attempts
---   reason  flag of the row, or what is not known of it
---   n       how many
-with reasons as (
+--   what    kind of time: run time (of jobs) or wait (of attempts)
+--   reason  reason of the exclusion: the row's flag, or the missing quantity
+--   n       number of excluded jobs or attempts
+with exclusion_reasons as (
   select
     'run time' as what,
     left_out as reason
@@ -30,6 +30,6 @@ select
   what,
   replace(reason, '_', ' ') as reason,
   count(*) as n
-from reasons
+from exclusion_reasons
 where reason is not null
 group by all

@@ -1,19 +1,19 @@
--- How long did each attempt run that is known to have failed for a reason, and on how many GPUs?
+-- How long and on how many GPUs did attempts run that failed for a known reason?
 -- One row per failed attempt whose output is known.
---   job_id      job
---   attempt     which attempt, from 1
---   user        who submitted it
---   vc          virtual cluster
---   status      how the job ended after all its attempts
---   reason      why the attempt failed
---   tier        tiers of the reason, joined by +
---   fine        finer cause; null: none
---   gpus        GPUs allocated to it; null: unknown
---   demand      the study's demand buckets; null: unknown
---   run_s       run time to failure; null: unknown or its times not trusted
---   gpu_h       GPU hours until it failed; null: unknown
---   followed    true when the job was retried
---   first       true when it was the job's first attempt
+--   job_id    identifier of the job
+--   attempt   number of the attempt within its job, from 1
+--   user      user who submitted the job
+--   vc        virtual cluster
+--   status    status with which the job ended after its last attempt
+--   reason    reason for which the attempt failed
+--   tier      tiers of the reason, joined by +
+--   fine      finer class of the reason; null: none
+--   gpus      GPUs allocated to the attempt; null: not known
+--   demand    demand bucket of the study (1, 2-4 or >4 GPUs); null: not known
+--   run_s     run time to failure in seconds; null: not known, or the times are not trusted
+--   gpu_h     GPU hours of the attempt until it failed; null: not known
+--   followed  true when the job was retried
+--   first     true for the first attempt of the job
 with spans as (
   select
     job_id,

@@ -1,8 +1,8 @@
--- What does the log flag, and why?
+-- Which rows does the log flag, and why?
 -- One row per (what, flag).
---   what  jobs or attempts
---   flag  why their times are not trusted
---   n     how many
+--   what  rows that are counted: jobs or attempts
+--   flag  reason for which the times are not trusted
+--   n     number of flagged rows
 select
   'jobs' as what,
   flag,

@@ -1,13 +1,13 @@
 -- materialized
--- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
--- One row per pool, number of machines that a gang may need there (and all of them) and change.
--- Machines that never ran an attempt are not counted: if they were in service, somebody who waited
--- would have had them.
---   pool      as in pools
---   machines  how many machines: n
---   moment    as in machine_use; the first row of each n stands for all time before
---   free_gpus  GPUs free from then on, on the n machines with most free
-with wanted as (
+-- How many free GPUs do the n emptiest machines of a pool have together, over time?
+-- One row per pool, number of machines that a gang may need (and all machines), and change.
+-- Machines without any attempt are excluded: they may have been out of service.
+--   pool       pool of machines, as named in the relation pools
+--   machines   number of machines, n
+--   moment     moment of the change, as in machine_use; the first row of each n holds for all
+--              earlier time
+--   free_gpus  GPUs free after the moment, on the n machines with the most free GPUs
+with machine_numbers as (
   select distinct
     pool,
     unnest([machines, servers]) as machines
@@ -26,7 +26,7 @@ changes as (
   inner join pool_machines as p using (machine_id)
 ),
 
-totals as (
+changes_by_moment as (
   select
     pool,
     moment,
@@ -45,7 +45,7 @@ slots as (
   semi join placements using (machine_id)
 ),
 
-all_empty as (
+machines_by_slot as (
   select
     pool,
     k,
@@ -55,40 +55,37 @@ all_empty as (
 ),
 
 -- machines with k free GPUs and more
-having_free as (
+machines_with_free_gpus as (
   select
-    totals.pool,
-    totals.moment,
-    totals.k,
-    totals.change,
-    all_empty.machines
-    + sum(totals.change) over (partition by totals.pool, totals.k order by totals.moment)
-      as machines
-  from totals
-  inner join all_empty using (pool, k)
+    c.pool,
+    c.moment,
+    c.k,
+    c.change,
+    machines_by_slot.machines
+    + sum(c.change) over (partition by c.pool, c.k order by c.moment) as machines
+  from changes_by_moment as c
+  inner join machines_by_slot using (pool, k)
 ),
 
 -- the n largest of the free counts add up to the sum over k of min(n, machines with k and more)
 gains as (
   select
-    wanted.pool,
-    wanted.machines,
-    h.moment,
-    sum(
-      least(wanted.machines, h.machines) - least(wanted.machines, h.machines - h.change)
-    ) as gain
-  from having_free as h
-  inner join wanted using (pool)
+    n.pool,
+    n.machines,
+    m.moment,
+    sum(least(n.machines, m.machines) - least(n.machines, m.machines - m.change)) as gain
+  from machines_with_free_gpus as m
+  inner join machine_numbers as n using (pool)
   group by all
   having gain <> 0
   union all by name
   select
-    wanted.pool,
-    wanted.machines,
+    machine_numbers.pool,
+    machine_numbers.machines,
     0 as moment,
-    sum(least(wanted.machines, all_empty.machines)) as gain
-  from all_empty
-  inner join wanted using (pool)
+    sum(least(machine_numbers.machines, machines_by_slot.machines)) as gain
+  from machines_by_slot
+  inner join machine_numbers using (pool)
   group by all
 )
 

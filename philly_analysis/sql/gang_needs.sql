@@ -1,11 +1,11 @@
--- On how few machines could a gang run, were its whole pool empty?
--- One row per pool and gang size that a job asks for there.
---   pool        as in pools
---   gpus        gang size
---   machines    fewest machines that hold it; all of them where the pool is too small; null: it
---               has none
---   servers     machines of the pool
---   too_large   true when the pool is too small
+-- On how few machines could a gang run if its pool were empty?
+-- One row per pool and gang size that jobs request in the pool.
+--   pool       pool of machines, as named in the relation pools
+--   gpus       gang size
+--   machines   fewest machines that hold the gang; all machines where the pool is too small; null:
+--              the pool has no machine
+--   servers    machines of the pool
+--   too_large  true when the gang needs more GPUs than the pool has
 with sizes as (
   select distinct
     job_pools.pool,

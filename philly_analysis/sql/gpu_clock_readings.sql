@@ -1,15 +1,15 @@
 -- listed by week of gpu_samples
 -- What do a GPU's samples say around the starts and ends of attempts?
--- One row per event and sample within 12 hours and 20 minutes of it.
---   event_no  which event: its number in clock_events
---   event_at  minute in which the job log puts it
---   week      Monday of the week of the sample
---   since     moment from which the sample stands
---   minutes   minutes that it stands for
---   pct       utilisation of the attempt's GPU, %
+-- One row per event and sample within 12 hours and 20 minutes of the event.
+--   event_no  number of the event in clock_events
+--   event_at  minute of the event by the job log
+--   week      Monday of the week in which the sample begins
+--   since     moment at which the sample begins
+--   minutes   minutes that the sample covers
+--   pct       utilisation of the attempt's first GPU, %
 --
--- That is what could show the event whatever the distance of the clocks: from twelve hours before
--- it, and the twenty minutes that a step needs, to as long after.
+-- The window covers clock differences of up to twelve hours, and the twenty minutes around an event
+-- that the detection of a step needs.
 select
   number as event_no,
   event_at,

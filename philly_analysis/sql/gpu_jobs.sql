@@ -1,16 +1,17 @@
--- Which jobs are the findings about?
--- One row per job that asked for GPUs, or of which it is not known; overview counts the others.
---   job_id        job
+-- Which jobs do the findings cover?
+-- One row per job that requested GPUs, or whose request is not recorded; overview counts the jobs
+-- without GPUs.
+--   job_id        identifier of the job
 --   vc            virtual cluster
---   account       account or project that it is charged to
---   user          who submitted it
---   gpus          gang size; null: never known
---   gpu_frac      share of each GPU that it asks for, above 0 to 1
---   submitted_at  when it was submitted
---   eligible_at   when nothing but resources kept it waiting
---   time_limit_s  run time after which it is killed
---   status        how it ended
---   flag          why the row is not trusted; null: nothing known
+--   account       account or project that is charged for the job
+--   user          user who submitted the job
+--   gpus          gang size; null: not recorded
+--   gpu_frac      share of each GPU that the job requests, above 0 to 1
+--   submitted_at  time at which the job was submitted
+--   eligible_at   time from which the job waits only for resources
+--   time_limit_s  run time in seconds after which the job is killed
+--   status        status with which the job ended
+--   flag          reason for which the times are not trusted; null: the times are trusted
 select
   job_id,
   vc,

@@ -1,18 +1,19 @@
--- How busy was each allocated GPU, and how well is that known?
+-- How busy was each allocated GPU, and how complete are its readings?
 -- One row per placement of an attempt whose start and end are known.
---   job_id        job
---   attempt       which attempt, from 1
---   machine_id    server
+--   job_id        identifier of the job
+--   attempt       number of the attempt within its job, from 1
+--   machine_id    identifier of the server
 --   gpu           index of the GPU in its server, from 0
---   attribution   gpu_exact; gpu_shared: another attempt had the GPU meanwhile, so ambiguous
---   expected_min  minutes that there should be readings of
---   minutes       minutes with a reading
---   offline_min   minutes without: the machine reported and the GPU did not
---   idle_min      of the minutes, those at exactly 0 %
---   sum_pct       sum of the readings, in % times minutes
---   mean_pct      their mean; null without a reading
---   coverage      minutes with a reading over those expected, 0 to 1; null when none is expected
-with used as (
+--   attribution   gpu_exact: the readings are this attempt's; gpu_shared: another attempt had the
+--                 GPU at the same time, so the readings are ambiguous
+--   expected_min  minutes from start to end of the attempt, which should have readings
+--   minutes       minutes that have a reading
+--   offline_min   minutes without a reading although the machine reported
+--   idle_min      minutes with a reading of exactly 0 %
+--   sum_pct       sum of the utilisation readings, in % times minutes
+--   mean_pct      mean utilisation of the GPU in %; null: no reading
+--   coverage      minutes divided by expected_min, 0 to 1; null: no minute is expected
+with readings_by_placement as (
   select
     placement,
     sum(minutes) filter (where bin is not null) as minutes,
@@ -30,11 +31,11 @@ select
   p.gpu,
   p.attribution,
   p.expected_min,
-  coalesce(used.minutes, 0) as minutes,
-  coalesce(used.offline_min, 0) as offline_min,
-  coalesce(used.idle_min, 0) as idle_min,
-  coalesce(used.sum_pct, 0) as sum_pct,
-  used.sum_pct / used.minutes as mean_pct,
-  coalesce(used.minutes, 0) / nullif(p.expected_min, 0) as coverage
+  coalesce(readings_by_placement.minutes, 0) as minutes,
+  coalesce(readings_by_placement.offline_min, 0) as offline_min,
+  coalesce(readings_by_placement.idle_min, 0) as idle_min,
+  coalesce(readings_by_placement.sum_pct, 0) as sum_pct,
+  readings_by_placement.sum_pct / readings_by_placement.minutes as mean_pct,
+  coalesce(readings_by_placement.minutes, 0) / nullif(p.expected_min, 0) as coverage
 from placed_gpus as p
-left join used using (placement)
+left join readings_by_placement using (placement)

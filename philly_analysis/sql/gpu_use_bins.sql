@@ -1,12 +1,12 @@
 -- binned by week of gpu_samples
 -- How busy was each allocated GPU during its allocation?
 -- One row per (placement, week, bin).
---   placement  attempt and GPU: the number in placed_gpus
---   week       Monday of the week in which the readings began
---   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k;
---              null: offline, the machine reported and the GPU did not
---   minutes    minutes that the readings stand for
---   sum_pct    sum of the readings, in % times minutes; null: offline
+--   placement  number of the attempt's GPU in placed_gpus
+--   week       Monday of the week in which the readings begin
+--   bin        utilisation in whole percent: 0 is idle, k is above k - 1 and at most k; null:
+--              offline (the machine reported, the GPU did not)
+--   minutes    minutes that the readings cover
+--   sum_pct    sum of the utilisation readings, in % times minutes; null: offline
 --
 -- Each reading counts by its overlap with the time from from_at to until_at. These are the start
 -- and end of the attempt; or, where readings stand for whole minutes, the minutes in which it ran,

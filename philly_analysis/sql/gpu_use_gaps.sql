@@ -1,10 +1,10 @@
 -- materialized
--- What does the utilisation of allocated GPUs exclude, and why?
+-- Which GPUs and readings does the utilisation of allocated GPUs exclude, and why?
 -- One row per reason.
---   what    what is counted: attempts, GPUs, GPU-minutes or servers
---   reason  why it is left out, or what is odd about it
---   n       how many
-with reasons as (
+--   what    unit of the count: attempt, placement, GPU-minute or server
+--   reason  reason of the exclusion, or the irregularity
+--   n       number of attempts, placements, GPU-minutes or servers
+with excluded_rows as (
   select
     'attempt' as what,
     'start or end not known' as reason,
@@ -65,5 +65,5 @@ select
   what,
   reason,
   n::bigint as n
-from reasons
+from excluded_rows
 where n > 0

@@ -1,14 +1,13 @@
 -- materialized
--- How many GPU-minutes of each kind of attempt stand at each utilisation?
+-- How many GPU-minutes of each kind of attempt have each utilisation?
 -- One row per (gpus, status, servers, dedicated, bin).
---   gpus       GPUs placed
---   status     how the job ended; unknown where the log does not say
---   servers    distinct servers
---   dedicated  true when the attempt had every GPU of each of its servers, and no more servers
---              than its GPUs need
---   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k
---   minutes    GPU-minutes of GPUs that no other attempt had meanwhile
---   sum_pct    sum of their readings, in % times minutes
+--   gpus       GPUs that the attempt was placed on
+--   status     status with which the job ended; unknown: not recorded
+--   servers    distinct servers that the attempt ran on
+--   dedicated  true when the attempt had every GPU of the fewest servers that hold so many GPUs
+--   bin        utilisation in whole percent: 0 is idle, k is above k - 1 and at most k
+--   minutes    GPU-minutes of GPUs that no other attempt was allocated at the same time
+--   sum_pct    sum of the utilisation readings, in % times minutes
 select
   a.gpus,
   a.status,

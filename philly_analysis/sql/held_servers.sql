@@ -1,12 +1,12 @@
 -- Which servers did each attempt hold, and for how long?
--- One row per attempt with trusted times, and server.
---   job_id      job
---   attempt     which attempt, from 1
---   machine_id  server
+-- One row per attempt with trusted times and server.
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
+--   machine_id  identifier of the server
 --   servers     servers of the attempt
---   gpus        GPUs of the attempt, on all of them
---   started_at  when it got them
---   until_at    its end, or the end of the log for one that still ran
+--   gpus        GPUs of the attempt on all of its servers
+--   started_at  start of the attempt
+--   until_at    end of the attempt; for a running attempt the end of the log
 select
   p.job_id,
   p.attempt,

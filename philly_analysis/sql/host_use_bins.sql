@@ -1,16 +1,15 @@
 -- binned by week of host_samples
--- How busy were each server's CPU and memory while an attempt had GPUs of it?
+-- How busy were each server's CPU and memory while an attempt held GPUs of the server?
 -- One row per (holding, resource, week, bin).
---   holding   attempt and server: the number in placed_servers, whose
---             attribution shows whether the attempt had the server to itself
---   resource  cpu, or mem: memory in use, page cache included, over memory in total
---   week      Monday of the week in which the readings began
---   bin       use rounded up to whole percent: 0 is idle, k is above k - 1 and up to k; null: no
---             reading
---   minutes   minutes that the samples stand for
---   sum_pct   sum of the readings, in % times minutes; null: no reading
+--   holding   number of the attempt's server in placed_servers
+--   resource  cpu: CPU use; mem: memory in use, page cache included, over total memory
+--   week      Monday of the week in which the readings begin
+--   bin       use in whole percent: 0 is idle, k is above k - 1 and at most k; null: no reading
+--   minutes   minutes that the samples cover
+--   sum_pct   sum of the use, in % times minutes; null: no reading
 --
--- An attempt has the part of each sample that lies in its minutes, as in gpu_use_bins.
+-- A sample counts with the part of its time that lies within the attempt's minutes, as in
+-- gpu_use_bins.
 select
   holding,
   unnest(['cpu', 'mem']) as resource,

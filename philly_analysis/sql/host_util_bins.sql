@@ -1,13 +1,12 @@
 -- binned by week of host_samples
--- How many server-minutes stand at each use of CPU and memory, with a job and without?
+-- How many server-minutes have each use of CPU and memory, with a job and without?
 -- One row per (attempts, resource, week, bin).
---   attempts  attempts with GPUs of the server then: 0, 1, or 2 for two and more
---   resource  cpu, or mem: memory in use, page cache included, over memory in total
---   week      Monday of the week in which the readings began
---   bin       use rounded up to whole percent: 0 is idle, k is above k - 1 and up to k; null: no
---             reading
---   minutes   minutes that the samples stand for
---   sum_pct   sum of the readings, in % times minutes; null: no reading
+--   attempts  attempts with GPUs of the server at the time: 0, 1, or 2 (two or more)
+--   resource  cpu: CPU use; mem: memory in use, page cache included, over total memory
+--   week      Monday of the week in which the readings begin
+--   bin       use in whole percent: 0 is idle, k is above k - 1 and at most k; null: no reading
+--   minutes   minutes that the samples cover
+--   sum_pct   sum of the use, in % times minutes; null: no reading
 --
 -- Intervals without attempts fill the gaps of server_tenants, so that every reading counts whole.
 with changes as (
@@ -27,7 +26,7 @@ with changes as (
   from host_samples
 ),
 
-filled as (
+intervals as (
   select
     machine_id,
     unnest([attempts, 0]) as attempts,
@@ -48,5 +47,5 @@ select
   unnest([1, 2]) as place,
   from_at,
   until_at
-from filled
+from intervals
 where from_at < until_at

@@ -1,11 +1,11 @@
--- How much of the cluster idles, and how much of that on servers that are in part in use?
--- One row per week, over the time from the first start, or from when the log is complete, to the
--- last end; none where no GPU was allocated in it.
---   week            its Monday
---   capacity_gpu_h  GPU hours that there were of it in that time
---   held_gpu_h      of these, held by jobs
---   idle_gpu_h      the others
---   partly_gpu_h    idle on servers of which other GPUs were allocated: fragments
+-- How many of the cluster's GPU hours are unallocated, and how many of them on partly used servers?
+-- One row per week with allocated GPUs, from the first start (or the time from which the log is
+-- complete) to the last end.
+--   week            Monday of the week, UTC
+--   capacity_gpu_h  GPU hours that the cluster has in the week
+--   held_gpu_h      GPU hours allocated to jobs
+--   idle_gpu_h      GPU hours not allocated to jobs
+--   partly_gpu_h    unallocated GPU hours on servers with other GPUs allocated: fragments
 with span as (
   select
     greatest(min(u.moment // 2), any_value(epoch_us(snapshot.complete_from))) as from_us
@@ -30,11 +30,11 @@ changes as (
 stretches as (
   select
     at_us,
-    lead(at_us) over times as until_us,
-    sum(used) over times as used,
-    sum(stranded) over times as stranded
+    lead(at_us) over moments as until_us,
+    sum(used) over moments as used,
+    sum(stranded) over moments as stranded
   from changes
-  window times as (order by at_us)
+  window moments as (order by at_us)
 ),
 
 parts as (

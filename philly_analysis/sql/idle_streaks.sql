@@ -1,12 +1,12 @@
--- For how long was each attempt idle without a break, and did it compute again?
--- One row per period of an hour or more in which no GPU of an attempt was above 0 %; readings more
+-- How long were the GPUs of each attempt idle without a break, and did they compute afterwards?
+-- One row per period of an hour or more in which no GPU of an attempt was above 0 %. Readings more
 -- than an hour apart end a period.
---   job_id   job
---   attempt  which attempt, from 1
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
 --   idle_s   seconds from the attempt's start to the first reading of the period
 --   until_s  seconds from the attempt's start to the last reading of the period
 --   resumed  true when a later reading of the attempt is above 0 %
-with long_idle as (
+with idle_attempts as (
   select
     u.job_id,
     u.attempt,
@@ -16,17 +16,17 @@ with long_idle as (
   where u.idle_min >= 60 * u.gpus and u.flag is null
 ),
 
-held as (
+held_gpus as (
   select
     p.job_id,
     p.attempt,
     p.machine_id,
-    any_value(long_idle.started_at) as started_at,
+    any_value(idle_attempts.started_at) as started_at,
     any_value(p.from_at) as from_at,
     any_value(p.until_at) as until_at,
     list(p.gpu) as gpus
   from placed_gpus as p
-  inner join long_idle using (job_id, attempt)
+  inner join idle_attempts using (job_id, attempt)
   where p.attribution = 'gpu_exact'
   group by p.job_id, p.attempt, p.machine_id
 ),
@@ -35,7 +35,7 @@ held_days as (
   select
     *,
     unnest(generate_series(from_at::date, until_at::date, interval 1 day))::date as day
-  from held
+  from held_gpus
 ),
 
 readings as (
@@ -55,21 +55,21 @@ readings as (
   group by h.job_id, h.attempt, s.sampled_at
 ),
 
-breaks as (
+readings_with_breaks as (
   select
     *,
-    busy or sampled_at - lag(sampled_at) over each > interval 1 hour as ends
+    busy or sampled_at - lag(sampled_at) over attempt_readings > interval 1 hour as ends
   from readings
   where busy is not null
-  window each as (partition by job_id, attempt order by sampled_at)
+  window attempt_readings as (partition by job_id, attempt order by sampled_at)
 ),
 
-numbered as (
+readings_by_period as (
   select
     *,
     count(*) filter (ends) over (partition by job_id, attempt order by sampled_at) as period,
     max(sampled_at) filter (busy) over (partition by job_id, attempt) as last_busy_at
-  from breaks
+  from readings_with_breaks
 )
 
 select
@@ -78,7 +78,7 @@ select
   seconds_between(any_value(started_at), min(sampled_at)) as idle_s,
   seconds_between(any_value(started_at), max(sampled_at)) as until_s,
   coalesce(any_value(last_busy_at) > max(sampled_at), false) as resumed
-from numbered
+from readings_by_period
 where not busy
 group by job_id, attempt, period
 having max(sampled_at) - min(sampled_at) >= interval 1 hour

@@ -1,9 +1,9 @@
--- Which GPUs did each attempt hold, as far as it is known which of their server they are?
--- One row per attempt and GPU with an index: one that the log gives, or any of a server all of
--- whose GPUs the attempt had.
---   job_id      job
---   attempt     which attempt, from 1
---   machine_id  server
+-- Which GPUs did each attempt hold, by their index in the server?
+-- One row per attempt and GPU with a known index: recorded in the log, or any index of a server
+-- whose GPUs the attempt held all.
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
+--   machine_id  identifier of the server
 --   gpu         index of the GPU in its server, from 0
 select
   job_id,

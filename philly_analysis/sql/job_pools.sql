@@ -1,7 +1,7 @@
 -- Which pool of machines may serve each job?
 -- One row per job.
---   job_id  job
---   pool    as in pools
+--   job_id  identifier of the job
+--   pool    pool of machines, as named in the relation pools
 select
   jobs.job_id,
   pools.pool

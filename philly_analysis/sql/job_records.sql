@@ -1,27 +1,27 @@
--- What is recorded of each job, and of its attempts together?
+-- What does the log record about each job and its attempts?
 -- One row per job.
---   job_id        job
+--   job_id        identifier of the job
 --   vc            virtual cluster
---   user          who submitted it
+--   user          user who submitted the job
 --   gpus          gang size
---   submitted_at  when it was submitted
---   eligible_at   when it could start
---   status        how it ended
---   cpus          CPUs that it asked for
---   mem_gb        memory that it asked for, in GB
---   time_limit_s  its time limit in seconds
+--   submitted_at  time at which the job was submitted
+--   eligible_at   time from which the job waits only for resources
+--   status        status with which the job ended
+--   cpus          CPUs that the job requested
+--   mem_gb        memory that the job requested, in GB
+--   time_limit_s  time limit of the job in seconds
 --   job_type      kind of job
---   cluster       cluster that ran it
---   scheduler_id  its identifier in the scheduler
---   account       account that it is charged to
+--   cluster       cluster that ran the job
+--   scheduler_id  identifier of the job in the scheduler
+--   account       account that is charged for the job
 --   qos           quality of service
 --   pool          partition or queue
---   gpu_model     GPU model that it asked for
---   gpu_frac      share of each GPU that it asks for, above 0 to 1
---   flag          why its times are not trusted; null: nothing known
---   started_at    first start of its attempts
---   ended_at      last recorded end of its attempts
---   run_s         sum of its attempts in seconds; null: none is known
+--   gpu_model     GPU model that the job requested
+--   gpu_frac      share of each GPU that the job requests, above 0 to 1
+--   flag          reason for which the times are not trusted; null: the times are trusted
+--   started_at    first start of the job's attempts
+--   ended_at      last recorded end of the job's attempts
+--   run_s         seconds that the job's attempts ran in sum; null: no run time is known
 --   attempts      number of attempts
 with runs as (
   select

@@ -1,22 +1,24 @@
--- How long did each job run, and what did it cost?
+-- How long did each job run, and how many GPU hours did the job take?
 -- One row per job in gpu_jobs.
---   job_id            job
+--   job_id            identifier of the job
 --   vc                virtual cluster
---   user              who submitted it
+--   user              user who submitted the job
 --   gpus              gang size
---   status            how it ended
---   submitted_at      when it was submitted
---   first_started_at  first start of its attempts
---   last_ended_at     last end of its attempts; null: still running, or unknown
---   attempts          attempts that it made
---   span_s            first start to last end: waits between attempts are in it
---   sum_s             sum of its attempts, those without an end left out
---   last_s            its last attempt
---   run_s             the one of the three that the trace was opened with (run_policy)
---   censored          true when it still ran as the log ended: the four times are lower bounds
---   gpu_h             GPU hours allocated, over attempts with known times; a part of a GPU counts
---                     in part
---   flag              why its times are not trusted; null: nothing known
+--   status            status with which the job ended
+--   submitted_at      time at which the job was submitted
+--   first_started_at  first start of the job's attempts
+--   last_ended_at     last end of the job's attempts; null: still running, or not known
+--   attempts          attempts of the job
+--   span_s            seconds from the first start to the last end, waits between attempts included
+--   sum_s             seconds that the job's attempts ran in sum; attempts without an end do not
+--                     count
+--   last_s            seconds that the job's last attempt ran
+--   run_s             run time in seconds under the trace's run policy: span_s, sum_s or last_s
+--   censored          true when the job was still running at the end of the log: run_s, span_s,
+--                     sum_s and last_s are lower bounds
+--   gpu_h             GPU hours allocated to the attempts with known times; a share of a GPU counts
+--                     as that share
+--   flag              reason for which the times are not trusted; null: the times are trusted
 select
   t.job_id,
   t.vc,

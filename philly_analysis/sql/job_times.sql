@@ -1,23 +1,25 @@
 -- materialized
--- How long did each job run, however one counts it, and what did it cost?
+-- How long did each job run by each run policy, and how many GPU hours did the job take?
 -- One row per job in gpu_jobs.
---   job_id            job
+--   job_id            identifier of the job
 --   vc                virtual cluster
---   user              who submitted it
+--   user              user who submitted the job
 --   gpus              gang size
---   status            how it ended
---   submitted_at      when it was submitted
---   first_started_at  first start of its attempts
---   last_ended_at     last end of its attempts; null: still running, or unknown
---   attempts          attempts that it made
---   span_s            first start to last end: waits between attempts are in it
---   sum_s             sum of its attempts, those without an end left out
---   last_s            its last attempt
---   censored          true when it still ran as the log ended: the three times are lower bounds
---   gpu_h             GPU hours allocated, over attempts with known times; a part of a GPU counts
---                     in part
---   flag              why its times are not trusted; null: nothing known
-with in_order as (
+--   status            status with which the job ended
+--   submitted_at      time at which the job was submitted
+--   first_started_at  first start of the job's attempts
+--   last_ended_at     last end of the job's attempts; null: still running, or not known
+--   attempts          attempts of the job
+--   span_s            seconds from the first start to the last end, waits between attempts included
+--   sum_s             seconds that the job's attempts ran in sum; attempts without an end do not
+--                     count
+--   last_s            seconds that the job's last attempt ran
+--   censored          true when the job was still running at the end of the log: span_s, sum_s and
+--                     last_s are lower bounds
+--   gpu_h             GPU hours allocated to the attempts with known times; a share of a GPU counts
+--                     as that share
+--   flag              reason for which the times are not trusted; null: the times are trusted
+with attempts_in_order as (
   select
     *,
     attempt = max(attempt) over (partition by job_id) as is_last
@@ -35,7 +37,7 @@ runs as (
     sum(run_s) as sum_s,
     any_value(run_s) filter (where is_last) as last_s,
     sum(run_s * gpus) / 3600 as gpu_h
-  from in_order
+  from attempts_in_order
   group by job_id
 ),
 

@@ -1,8 +1,8 @@
--- How busy did each job keep its GPUs, over all its attempts, as samples show?
--- One row per job with a reading of a GPU that no other attempt had meanwhile.
---   job_id     job
---   minutes    GPU-minutes with a reading
---   util_frac  mean utilisation over them, 0 to 1
+-- How busy did each job keep its GPUs over all its attempts, by samples?
+-- One row per job with a reading of a GPU that no other attempt had at the same time.
+--   job_id     identifier of the job
+--   minutes    GPU-minutes that have a utilisation reading
+--   util_frac  mean utilisation over the GPU-minutes with a reading, 0 to 1
 select
   job_id,
   sum(minutes) as minutes,

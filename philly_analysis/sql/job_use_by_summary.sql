@@ -1,8 +1,8 @@
--- How busy did each job keep its GPUs, and how full, as a monitor summarised it?
+-- How busy, and how full, did each job keep its GPUs, by a monitor's summary?
 -- One row per job with a summary of its GPUs.
---   job_id        job
---   util_frac     mean utilisation of its GPUs, 0 to 1; null: unknown
---   gpu_mem_frac  most of a GPU's memory in use, 0 to 1; null: unknown
+--   job_id        identifier of the job
+--   util_frac     mean utilisation of the job's GPUs, 0 to 1; null: not known
+--   gpu_mem_frac  highest share of a GPU's memory in use, 0 to 1; null: not known
 with summarised as (
   select
     *,

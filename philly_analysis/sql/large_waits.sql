@@ -1,12 +1,12 @@
--- How long did large gangs wait for their first start, and on how many servers did they then run?
+-- How long did large gangs wait for their first start, and on how many servers did they run?
 -- One row per first attempt of a large gang with a trusted wait.
---   user     who submitted it
+--   user     user who submitted the job
 --   gpus     gang size
 --   gang     gang-size bucket
---   wait_s   seconds waited
---   servers  distinct servers that it ran on; null: no placements
---   stretch  servers over the fewest that hold the gang
---   spread   true on more than the fewest
+--   wait_s   waiting time in seconds
+--   servers  distinct servers that the attempt ran on; null: no placements
+--   stretch  servers divided by the fewest servers that hold the gang
+--   spread   true when the attempt ran on more servers than the fewest that hold the gang
 select
   w.user,
   w.gpus,

@@ -1,17 +1,17 @@
--- How much of the time that it asked for did each attempt use?
--- One row per attempt that ended, of a gang of known size with a time limit and trusted times.
---   job_id      job
---   attempt     which attempt, from 1
---   user        who submitted it
---   gpus        GPUs allocated
---   gang        gang-size bucket
---   limit_s     run time after which it would have been killed
---   run_s       seconds that it ran
---   used_frac   run_s over limit_s; above 1 where the scheduler grants more
---   at_limit    true when its limit ended it; where the log does not say how it ended, when it ran
---               for as long or longer
---   used_gpu_h  GPU hours allocated to it
---   unused_gpu_h  GPU hours from its end to its limit: others had them, if not by plan
+-- How much of its requested time did each attempt use?
+-- One row per attempt that ended, with a time limit, trusted times and a known gang size.
+--   job_id        identifier of the job
+--   attempt       number of the attempt within its job, from 1
+--   user          user who submitted the job
+--   gpus          GPUs allocated to the attempt
+--   gang          gang-size bucket
+--   limit_s       run time in seconds after which the attempt is killed
+--   run_s         run time in seconds
+--   used_frac     run_s divided by limit_s; above 1 where the scheduler grants more time
+--   at_limit      true when the time limit ended the attempt; without a recorded end, when the
+--                 attempt ran for limit_s or longer
+--   used_gpu_h    GPU hours allocated to the attempt
+--   unused_gpu_h  requested but unused GPU hours, from the attempt's end to its time limit
 select
   runs.job_id,
   runs.attempt,

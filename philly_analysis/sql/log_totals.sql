@@ -1,17 +1,17 @@
--- How much is in the scheduler log, and how much of it is not whole?
--- One row, of the jobs in gpu_jobs; cpu_only_jobs counts the others.
+-- How many jobs and attempts does the scheduler log hold, and how many are incomplete?
+-- One row, over the jobs in gpu_jobs; cpu_only_jobs counts the other jobs.
 --   jobs                   jobs submitted
---   cpu_only_jobs          jobs that asked for no GPU
+--   cpu_only_jobs          jobs that requested no GPU
 --   users                  users
 --   vcs                    virtual clusters
---   attempts               attempts that the jobs made
---   gpu_h                  GPU hours allocated
---   jobs_without_attempts  jobs that never got an attempt
---   jobs_running           jobs that still ran as the log ended
+--   attempts               attempts of the jobs
+--   gpu_h                  allocated GPU hours
+--   jobs_without_attempts  jobs without an attempt
+--   jobs_running           jobs that were still running at the end of the log
 --   jobs_flagged           jobs whose times are not trusted
---   jobs_of_nobody         jobs whose user or virtual cluster is not known
---   attempts_untimed       attempts on GPUs whose run time is unknown
---   attempts_endless       attempts on GPUs whose end is unknown
+--   jobs_of_nobody         jobs whose user or virtual cluster is not recorded
+--   attempts_untimed       attempts on GPUs without a known run time
+--   attempts_endless       attempts on GPUs without a known end
 select
   count(*) as jobs,
   (

@@ -1,5 +1,5 @@
--- For how long does a reading of a machine's GPUs stand at most?
+-- How long is the longest time that a reading of a machine's GPUs covers?
 -- One row.
---   longest  the time, an interval
+--   longest  longest time that a reading covers, as an interval
 select to_seconds(coalesce(max(seconds), 60)) as longest
 from gpu_samples

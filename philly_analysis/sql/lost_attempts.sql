@@ -1,10 +1,10 @@
--- Which attempts did the failure of a server end, by the scheduler's own word?
--- One row per attempt on GPUs that ended so, with trusted times.
---   job_id    job
---   attempt   which attempt, from 1
---   gpus      GPUs allocated to it
---   ended_at  when it ended
---   gpu_h     GPU hours allocated to it until then
+-- Which attempts did a server failure end, by the scheduler's recorded end?
+-- One row per attempt on GPUs that a server failure ended, with trusted times.
+--   job_id    identifier of the job
+--   attempt   number of the attempt within its job, from 1
+--   gpus      GPUs allocated to the attempt
+--   ended_at  end of the attempt
+--   gpu_h     GPU hours allocated to the attempt until its end
 select
   runs.job_id,
   runs.attempt,

@@ -1,13 +1,13 @@
--- Which attempts did the failure of a server end, by the scheduler's word or by their output?
--- One row per attempt on GPUs that ended so, with trusted times. By output only what can be nothing
--- but the server: uncorrectable memory errors of a GPU, GPUs that fell off the bus, NVLink errors,
--- and a server that is said to be lost. The study's infrastructure tier is wider: it has storage,
--- connections and inputs in it, which no server of the gang need have broken.
---   job_id    job
---   attempt   which attempt, from 1
---   gpus      GPUs allocated to it
---   ended_at  when it ended
---   gpu_h     GPU hours allocated to it until then
+-- Which attempts did a server failure end, by the scheduler's recorded end or by their output?
+-- One row per attempt on GPUs that a server failure ended, with trusted times. Output counts only
+-- if nothing but a server can be the cause: uncorrectable memory errors of a GPU, GPUs off the bus,
+-- NVLink errors, and lost servers. The study's infrastructure tier is wider: storage, connections
+-- and inputs may fail without a failed server of the gang.
+--   job_id    identifier of the job
+--   attempt   number of the attempt within its job, from 1
+--   gpus      GPUs allocated to the attempt
+--   ended_at  end of the attempt
+--   gpu_h     GPU hours allocated to the attempt until its end
 with lost as (
   select
     job_id,

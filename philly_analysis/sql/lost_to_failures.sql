@@ -1,8 +1,8 @@
 -- How many GPU hours did each job lose to failures, by statuses and retries alone?
--- One row per job that lost any.
---   job_id  job
---   user    who submitted it; null: not known
---   lost_h  GPU hours allocated to its failed attempts until they failed
+-- One row per job that lost GPU hours to failures.
+--   job_id  identifier of the job
+--   user    user who submitted the job; null: not recorded
+--   lost_h  GPU hours allocated to the job's failed attempts until they failed
 select
   job_id,
   "user",

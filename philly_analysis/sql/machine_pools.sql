@@ -1,10 +1,10 @@
--- Of which pool is each machine, where each is to be of one only?
+-- To which of the disjoint pools does each machine belong?
 -- One row per machine with GPUs. Machines of one pool serve the same jobs.
---   machine_id  server
---   gpus        GPUs it has
---   pool        the smallest of pools that it is in, joined by the larger ones where others of that
---               pool are not in these; unused: in none
-with listed as (
+--   machine_id  identifier of the server
+--   gpus        GPUs of the machine
+--   pool        smallest pool that contains the machine; all pools that contain the machine, if the
+--               smallest pool's machines are in different ones; unused: in no pool
+with pools_of_machines as (
   select
     p.machine_id,
     arg_min(p.pool, (pools.servers, p.pool)) as smallest,
@@ -14,21 +14,21 @@ with listed as (
   group by p.machine_id
 ),
 
-named as (
+named_pools as (
   select
     machine_id,
     case
-      when min(every) over of_it = max(every) over of_it then smallest
+      when min(every) over smallest_pool = max(every) over smallest_pool then smallest
       else every
     end as pool
-  from listed
-  window of_it as (partition by smallest)
+  from pools_of_machines
+  window smallest_pool as (partition by smallest)
 )
 
 select
   machines.machine_id,
   machines.gpus,
-  coalesce(named.pool, 'unused') as pool
+  coalesce(named_pools.pool, 'unused') as pool
 from machines
-left join named using (machine_id)
+left join named_pools using (machine_id)
 where machines.gpus > 0

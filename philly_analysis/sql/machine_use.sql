@@ -1,12 +1,12 @@
 -- materialized
--- How many GPUs of each machine were in use, from moment to moment?
--- One row per machine and moment at which the number changed.
---   machine_id   server
---   moment       microseconds since 1970, doubled; plus one once the starts of that microsecond
---                are counted (releases come before starts)
---   gpus         GPUs it has
---   free_before  GPUs free before; 0 where more are allocated than it has
---   free_after   GPUs free from then on
+-- How many GPUs of each machine were in use over time?
+-- One row per machine and moment at which the number of GPUs in use changed.
+--   machine_id   identifier of the server
+--   moment       twice the microseconds since 1970, plus one after the starts of that microsecond
+--                (releases precede starts)
+--   gpus         GPUs of the machine
+--   free_before  free GPUs before the change; 0 where more GPUs are allocated than the machine has
+--   free_after   free GPUs after the change
 with held as (
   select
     machine_id,

@@ -1,10 +1,12 @@
--- How long after a start of the resource manager was its first job stamped?
--- One row per start that job ids of the form application_<epoch in ms>_<number> name.
---   started_at          the start, UTC: the id carries it as an epoch
---   jobs                jobs submitted to it
---   first_submitted_at  their first submission, by the job log's clock
---   lag_s               seconds from the start to it: below zero, or never small, where that clock
---                       is not UTC
+-- How long after a start of the resource manager was its first job submitted?
+-- One row per start of the resource manager in job ids of the form application_<epoch in
+-- ms>_<number>.
+--   started_at          start of the resource manager, UTC, from the epoch in job ids
+--   jobs                jobs submitted to this run of the resource manager
+--   first_submitted_at  first submission to this run of the resource manager, by the job log's
+--                       clock
+--   lag_s               seconds from started_at to first_submitted_at: below zero or always large
+--                       if the job log is not in UTC
 with ids as (
   select
     submitted_at,

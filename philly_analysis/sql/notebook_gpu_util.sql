@@ -1,12 +1,13 @@
--- How busy are GPUs by the archive notebook's definition, its Figures 5 and 6?
+-- How busy are GPUs by the archive notebook's definition (Figures 5 and 6 of the study)?
 -- One row per (figure, gpus, status, percentile).
---   figure      5: by status; 6: attempts on dedicated servers, 8 and 16 GPUs
+--   figure      figure of the study: 5 (by status), or 6 (attempts of 8 and 16 GPUs on dedicated
+--               servers)
 --   gpus        GPUs of the job's first attempt: 1, 4, 8 or 16
---   status      how the job ended; null: however it ended
---   gpu_h       GPU-hours with a reading
---   mean_pct    mean utilisation, every GPU-minute alike
---   percentile  0 to 100
---   util_pct    utilisation that this share of GPU-minutes does not exceed, to within a point
+--   status      status with which the job ended; null: all jobs
+--   gpu_h       GPU hours that have a utilisation reading
+--   mean_pct    mean utilisation over all GPU-minutes, %
+--   percentile  percentile, 0 to 100
+--   util_pct    utilisation that `percentile` % of the GPU-minutes do not exceed, to within a point
 with bins as (
   select
     { 'figure': 5, 'gpus': gpus, 'status': coalesce(status, 'unknown') } as key,

@@ -1,19 +1,19 @@
 -- binned by week of gpu_samples
--- How busy are GPUs in the way in which the Philly archive's notebook counts it?
+-- How many GPU-minutes have each utilisation, by the archive notebook's definition?
 -- One row per (gpus, status, dedicated, week, bin).
---   gpus       GPUs of the job's first attempt: 1, 4, 8 or 16, others left out
---   status     how the job ended
---   dedicated  true when the attempt has no more placement entries than GPUs over eight
---   week       Monday of the week in which the readings began, UTC
---   bin        utilisation rounded up to whole percent: 0 is idle, k is above k - 1 and up to k;
---              null: offline, which the notebook leaves out
---   minutes    GPU-minutes that the readings stand for; a GPU allocated twice counts twice
---   sum_pct    sum of the readings, in % times minutes; null: offline
+--   gpus       GPUs of the job's first attempt: 1, 4, 8 or 16
+--   status     status with which the job ended
+--   dedicated  true when the attempt has at most one placement entry per eight GPUs
+--   week       Monday of the week in which the readings begin, UTC
+--   bin        utilisation in whole percent: 0 is idle, k is above k - 1 and at most k; null:
+--              offline, which the notebook excludes
+--   minutes    GPU-minutes that the readings cover; a GPU allocated twice counts twice
+--   sum_pct    sum of the utilisation readings, in % times minutes; null: offline
 --
--- The notebook takes job times (UTC) and sample times (US Pacific) for one clock and matches
--- minutes as equal strings: an attempt is given the readings of seven hours later, from the end
--- of summer time on of eight. When the hour of 2017-11-05 repeats, its second pass overwrites the
--- first: of that one, readings count that the second does not have.
+-- The notebook treats job times (UTC) and sample times (US Pacific) as one clock, and matches
+-- minutes as equal strings. An attempt therefore gets the readings of seven hours later, and of
+-- eight hours later after the end of summer time. The hour of 2017-11-05 that repeats counts with
+-- its second pass; readings of the first pass count only for minutes that the second pass lacks.
 with firsts as (
   select
     job_id,

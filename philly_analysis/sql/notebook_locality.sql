@@ -1,10 +1,10 @@
--- On how many servers did jobs run, as the archive's notebook counts it?
+-- On how many servers did jobs run, by the archive notebook's definition?
 -- One row per job with a first attempt on a large gang.
---   job_id   job
---   gpus     GPUs of the first attempt
---   entries  entries of its detail (containers), each taken for a server
---   servers  distinct servers that they name
---   wait_s   its start minus submission; null where it has none
+--   job_id   identifier of the job
+--   gpus     GPUs of the job's first attempt
+--   entries  entries (containers) in the job's detail, each counted as a server
+--   servers  distinct servers in the job's detail
+--   wait_s   seconds from submission to start; null: no start
 with first_attempts as (
   select
     job_id,

@@ -1,10 +1,10 @@
--- How long did each job run, as the archive's notebook counts it?
--- One row per job whose first attempt started, whose last attempt ended, and whose gang is in a
--- bucket. No job is censored: one that still runs is left out.
---   job_id  job
---   gpus    GPUs of the first attempt
+-- How long did each job run, by the archive notebook's definition?
+-- One row per job with a start of the first attempt, an end of the last attempt, and a gang in a
+-- bucket. Running jobs are excluded, so no job is censored.
+--   job_id  identifier of the job
+--   gpus    GPUs of the job's first attempt
 --   gang    gang-size bucket
---   run_s   last attempt's end minus first attempt's start
+--   run_s   seconds from the first attempt's start to the last attempt's end
 with ends as (
   select
     job_id,

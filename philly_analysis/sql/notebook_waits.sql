@@ -1,15 +1,15 @@
 -- materialized
--- How long did attempts wait, as the archive's notebook counts it?
--- One row per attempt, except those whose value is zero. Where a start or the moment from which
--- it waited is missing, the value of the attempt before is repeated (0, hence no row, for a
--- first attempt).
---   job_id   job
---   attempt  which attempt, from 1
+-- How long did attempts wait, by the archive notebook's definition?
+-- One row per attempt with a value other than zero. If a start, or the beginning of a wait, is
+-- missing, the notebook repeats the value of the previous attempt (0, hence no row, for a first
+-- attempt).
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
 --   vc       virtual cluster
---   gpus     GPUs of the first attempt
+--   gpus     GPUs of the job's first attempt
 --   gang     gang-size bucket
---   wait_s   seconds; negative where attempts overlap
---   stale    true where the value is repeated from an attempt before
+--   wait_s   waiting time in seconds; negative where attempts overlap
+--   stale    true when the notebook repeats the value of an earlier attempt
 with ordered as (
   select
     jobs.job_id,

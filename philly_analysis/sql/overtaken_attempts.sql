@@ -1,11 +1,11 @@
--- Could the attempt that a start overtook have used the GPUs?
+-- Could the overtaken attempt of each overtaking have used the GPUs?
 -- One row per start that overtook an attempt of a gang that the cluster can hold.
---   job_id       job that started
---   attempt      which attempt, from 1
---   started_at   when it started
---   waiter_gpus  gang size of the attempt that waited on
---   harmless     true when the GPUs then free, those of the start included, could not place the
---                waiting gang on the fewest machines that hold it
+--   job_id       identifier of the job that started
+--   attempt      number of the attempt within its job, from 1
+--   started_at   start of the attempt
+--   waiter_gpus  gang size of the overtaken attempt
+--   harmless     true when the overtaken gang could not have been placed: the free GPUs, with the
+--                GPUs of the start, were not on the fewest machines that hold the gang
 with moments as (
   select
     o.job_id,

@@ -1,9 +1,9 @@
--- Could the attempt that was overtaken have used the GPUs?
+-- Could overtaken attempts have used the GPUs, by gang size?
 -- One row per gang size of overtaken attempts.
---   waiter_gpus  gang size of the attempt that waited on
---   overtakings  starts that overtook such an attempt
---   harmless     of these, starts at a moment when the GPUs free, those of the start included,
---                could not place the waiting gang on the fewest machines that hold it
+--   waiter_gpus  gang size of the overtaken attempt
+--   overtakings  starts that overtook an attempt of this gang size
+--   harmless     overtakings at which the overtaken gang could not have been placed: the free GPUs,
+--                with the GPUs of the start, were not on the fewest machines that hold the gang
 select
   waiter_gpus,
   count(*) as overtakings,

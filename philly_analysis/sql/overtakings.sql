@@ -1,15 +1,16 @@
 -- materialized
--- Which starts overtook an attempt that had been waiting for longer in the same virtual cluster?
--- One row per start that ended a trusted wait. Only who waits for the same pool is overtaken.
---   job_id         job that started
---   attempt        which attempt, from 1
---   vc             virtual cluster; (none): not known
---   pool           pool of machines that may serve it
+-- Which starts overtook an attempt that had waited longer in the same virtual cluster?
+-- One row per start that ended a trusted wait. Only attempts that wait for the same pool are
+-- overtaken.
+--   job_id         identifier of the job that started
+--   attempt        number of the attempt within its job, from 1
+--   vc             virtual cluster; (none): not recorded
+--   pool           pool of machines that may serve the job
 --   gpus           gang size
---   started_at     when it started
---   overtook       true when an attempt of an earlier arrival waited on
---   waiter_job_id  of those, the attempt that had arrived first
---   waiter_gpus    its gang size
+--   started_at     start of the attempt
+--   overtook       true when an attempt with an earlier arrival was still waiting
+--   waiter_job_id  job of the overtaken attempt that arrived first
+--   waiter_gpus    gang size of the overtaken attempt that arrived first
 with arrivals as (
   select
     w.job_id,

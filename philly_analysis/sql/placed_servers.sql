@@ -1,19 +1,19 @@
 -- materialized
--- Which servers did each attempt hold GPUs of, from when to when, and with whom?
+-- On which servers did each attempt hold GPUs, when, and with which co-tenants?
 -- One row per attempt and server.
---   holding       number of the row, from 1 in the order of starts and of the next three columns
---   job_id        job
---   attempt       which attempt, from 1
---   machine_id    server
---   gpus          GPUs allocated there; null: unknown
---   from_at       minute in which the attempt started: readings belong to it from here; null:
---                 unknown
---   until_at      end of the minute in which it ended: readings belong to it up to there; null:
---                 unknown
---   expected_min  minutes from from_at to until_at: those that there should be readings of
---   attribution   node_exclusive: no other attempt had a GPU of the server meanwhile, so its
---                 samples are this attempt's; node_shared: another had, so they are ambiguous;
---                 null: start or end unknown
+--   holding       number of the row, from 1, ordered by start, job_id, attempt and machine_id
+--   job_id        identifier of the job
+--   attempt       number of the attempt within its job, from 1
+--   machine_id    identifier of the server
+--   gpus          GPUs allocated on the server; null: not known
+--   from_at       start of the minute in which the attempt started, and of its readings; null: not
+--                 known
+--   until_at      end of the minute in which the attempt ended, and of its readings; null: not
+--                 known
+--   expected_min  minutes from from_at to until_at, which should have readings
+--   attribution   node_exclusive: no other attempt had a GPU of the server at the same time, so the
+--                 server's samples are this attempt's; node_shared: another attempt had one, so the
+--                 samples are ambiguous; null: the start or end is not known
 with held as (
   select
     p.job_id,

@@ -1,8 +1,8 @@
 -- Which machines are in each pool?
--- One row per pool and machine with GPUs; a machine may be in several.
---   pool        as in pools
---   machine_id  server
---   gpus        GPUs it has
+-- One row per pool and machine with GPUs; a machine may be in several pools.
+--   pool        pool of machines, as named in the relation pools
+--   machine_id  identifier of the server
+--   gpus        GPUs of the machine
 select distinct
   pools.pool,
   machines.machine_id,

@@ -1,8 +1,8 @@
--- How many GPUs and servers of each pool were in use, from moment to moment?
--- One row per pool of machine_pools and interval over which nothing changed.
---   pool           pool; each machine is in one only
---   from_us        its start: microseconds since 1970
---   until_us       its end; null: the last
+-- How many GPUs and servers of each pool were in use over time?
+-- One row per pool of machine_pools and interval of constant use.
+--   pool           pool, as in machine_pools: each machine is in one pool
+--   from_us        start of the interval in microseconds since 1970
+--   until_us       end of the interval in microseconds since 1970; null: last interval
 --   gpus_used      GPUs in use
 --   servers_empty  servers with no GPU in use
 --   servers_full   servers with every GPU in use

@@ -1,11 +1,12 @@
--- Which pool of machines may serve a job that names this cluster, pool and model of GPU?
--- One row per combination that jobs name; null: none named, so any will do.
---   cluster    cluster
---   named      pool, as jobs and machines name it
+-- Which pool of machines serves jobs that name a cluster, a pool and a GPU model?
+-- One row per combination in the jobs; null: not named, so that any value fits.
+--   cluster    name of the cluster
+--   named      name of the pool in jobs and machines
 --   gpu_model  model of GPU
---   pool       name of the machines with GPUs that fit: one name wherever they are the same
---   servers    how many these are
-with asked as (
+--   pool       name of the set of machines with GPUs that can serve the jobs; equal sets have one
+--              name
+--   servers    machines in the pool
+with requests as (
   select distinct
     cluster,
     pool as named,
@@ -17,7 +18,7 @@ with asked as (
   from jobs
 ),
 
-served as (
+machines_by_request as (
   select
     a.cluster,
     a.named,
@@ -26,7 +27,7 @@ served as (
     count(m.machine_id) as servers,
     -- tells sets of machines apart
     sum(hash(m.machine_id)) as machines
-  from asked as a
+  from requests as a
   left join given_machines as m
     on
       m.gpus > 0
@@ -45,4 +46,4 @@ select
     else arg_min(meant, (length(meant), meant)) over (partition by machines)
   end as pool,
   servers
-from served
+from machines_by_request

@@ -1,8 +1,8 @@
--- Does a retry help after a failure for this reason?
+-- Does a retry help after a failure, by reason?
 -- One row per reason.
---   reason   why an attempt failed
---   retried  jobs that were retried after such a failure and have ended
---   passed   of these, jobs that passed in the end
+--   reason   reason for which an attempt failed
+--   retried  jobs that were retried after the failure and have ended
+--   passed   jobs that were retried after the failure and passed
 select
   reason,
   count(distinct job_id) as retried,

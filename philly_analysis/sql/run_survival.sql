@@ -1,11 +1,11 @@
--- What share of jobs has ended by each run time, those that still ran included?
--- One row per (gang, run_s), and per run_s over all gangs.
---   gang        gang-size bucket; all: any
---   run_s       a run time at which some job ended or was last seen
---   ended       jobs that ended then
---   ended_frac  share of jobs that run no longer, 0 to 1 (Kaplan and Meier, 1958: a job that still
---               ran counts as longer than it was seen)
-with at_times as (
+-- What share of jobs has ended by each run time, running jobs included?
+-- One row per (gang, run_s), and one per run_s over all gangs.
+--   gang        gang-size bucket; all: every job
+--   run_s       run time in seconds at which a job ended or was last seen
+--   ended       jobs that ended at this run time
+--   ended_frac  share of jobs that run for at most run_s, 0 to 1 (Kaplan and Meier, 1958: a running
+--               job counts as longer than the time seen)
+with jobs_by_run_time as (
   select
     coalesce(gang, 'all') as gang,
     run_s,
@@ -15,12 +15,12 @@ with at_times as (
   group by grouping sets ((gang, run_s), (run_s))
 ),
 
-risks as (
+jobs_at_risk as (
   select
     *,
     -- a job is at risk until it ends or is last seen
     sum(seen) over (partition by gang order by run_s desc) as at_risk
-  from at_times
+  from jobs_by_run_time
 )
 
 select
@@ -28,4 +28,4 @@ select
   run_s,
   ended,
   1 - product(1 - ended / at_risk) over (partition by gang order by run_s) as ended_frac
-from risks
+from jobs_at_risk

@@ -1,13 +1,13 @@
 -- How many GPUs of each server did each attempt hold, and when?
--- One row per attempt and server that it held GPUs of, for a known time.
---   job_id      job
---   attempt     which attempt, from 1
---   machine_id  server
---   vc          virtual cluster; null: not known
---   gpus        GPUs of the attempt, on all of its servers
---   held_gpus   of them, those on this server; null: not known
---   started_at  when it got them
---   until_at    its end, or the end of the log for one that still ran
+-- One row per attempt and server on which the attempt held GPUs, with a known time.
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
+--   machine_id  identifier of the server
+--   vc          virtual cluster; null: not recorded
+--   gpus        GPUs of the attempt on all of its servers
+--   held_gpus   GPUs of the attempt on this server; null: not known
+--   started_at  start of the attempt
+--   until_at    end of the attempt; for a running attempt the end of the log
 select
   runs.job_id,
   runs.attempt,

@@ -1,9 +1,10 @@
 -- How many attempts had GPUs of each server, and when?
--- One row per server and interval over which their number is constant and above zero.
---   machine_id  server
+-- One row per server and interval with a constant number of attempts above zero.
+--   machine_id  identifier of the server
 --   from_at     start of the interval
---   until_at    its end
---   attempts    attempts with GPUs there, those without a known start and end not counted
+--   until_at    end of the interval
+--   attempts    attempts with GPUs of the server; attempts without a known start and end do not
+--               count
 with changes as (
   select
     machine_id,

@@ -1,9 +1,9 @@
 -- When did the scheduler log begin and end?
 -- One row.
---   began_at       first submission
---   complete_from  first submission of a job without a flag: before it, a source may have kept
---                  only part of the jobs
---   ended_at       last moment that the log knows of: jobs without an end were still running then
+--   began_at       first submission of the log
+--   complete_from  first submission of a job without a flag: the source may hold only part of the
+--                  earlier jobs
+--   ended_at       last recorded moment of the log, at which jobs without an end were still running
 with submissions as (
   select
     min(submitted_at) as began_at,

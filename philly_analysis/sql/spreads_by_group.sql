@@ -1,17 +1,17 @@
 -- How long do jobs run and attempts wait, by user, virtual cluster and week?
 -- One row per (what, kind, name).
---   what     run time: jobs; wait: attempts
---   kind     user, vc or week
---   name     user, virtual cluster, or the Monday that the week of submission, or of the wait's
---            begin, starts with
+--   what     kind of time: run time (of jobs) or wait (of attempts)
+--   kind     kind of group: user, vc or week
+--   name     user, virtual cluster, or Monday of the week in which the job was submitted or the
+--            wait began
 --   n        jobs or attempts with a trusted time
---   running  of these, jobs that still ran as the log ended, counted with the time seen
---   p5_s     time in seconds that 5 % do not exceed; likewise the next ones
---   p25_s    25 %
---   p50_s    half
---   p75_s    75 %
---   p95_s    95 %
---   p99_s    99 %
+--   running  jobs that were still running at the end of the log, counted with the run time so far
+--   p5_s     5th percentile of the time in seconds
+--   p25_s    25th percentile of the time in seconds
+--   p50_s    50th percentile of the time in seconds
+--   p75_s    75th percentile of the time in seconds
+--   p95_s    95th percentile of the time in seconds
+--   p99_s    99th percentile of the time in seconds
 with times as (
   select
     'run time' as what,

@@ -1,12 +1,12 @@
--- How often was each job tried, and was it in vain?
+-- How often was each job tried, and did the job fail?
 -- One row per job with at least one attempt and a known gang.
---   job_id    job
---   user      who submitted it
+--   job_id    identifier of the job
+--   user      user who submitted the job
 --   gpus      gang size
 --   gang      gang-size bucket
---   attempts  attempts that it made
---   failed    true when it ended unsuccessful; null: its end is not known
---   ended_on  day of the last end of its attempts, UTC; null: not known
+--   attempts  attempts of the job
+--   failed    true when the job ended unsuccessful; null: the status is not known
+--   ended_on  day of the last end of the job's attempts, UTC; null: not known
 select
   job_id,
   "user",

@@ -1,14 +1,15 @@
--- Which attempts failed, by statuses, retries and what ended them alone?
--- One row per attempt that another followed, or with which the job ended unsuccessful.
---   job_id     job
---   attempt    which attempt, from 1
---   user       who submitted it
---   ending     what became of the job: retried and passed, killed, unsuccessful or unknown; or
---              last attempt, when the job ended unsuccessful with it
+-- Which attempts failed, by statuses, retries and recorded ends?
+-- One row per attempt of a job that was retried afterwards, or that ended unsuccessful with the
+-- attempt.
+--   job_id     identifier of the job
+--   attempt    number of the attempt within its job, from 1
+--   user       user who submitted the job
+--   ending     outcome of the job: retried, then passed, killed, unsuccessful or unknown; or last
+--              attempt, unsuccessful
 --   exit_code  exit code of the attempt; null: not recorded
---   run_s      run time to failure; null: unknown or its times not trusted
---   gpu_h      GPU hours allocated to it until then; null: unknown
-with in_order as (
+--   run_s      run time to failure in seconds; null: not known, or the times are not trusted
+--   gpu_h      GPU hours allocated to the attempt until its end; null: not known
+with attempts_in_order as (
   select
     attempts.job_id,
     attempts.attempt,
@@ -38,7 +39,7 @@ select
   exit_code,
   run_s,
   run_s * gpus / 3600 as gpu_h
-from in_order
+from attempts_in_order
 where
   (followed or failed(status))
   -- what scheduler or operator ended did not fail, nor what a server took down

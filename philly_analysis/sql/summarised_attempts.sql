@@ -1,12 +1,12 @@
--- How busy were the GPUs of each attempt on average, as a monitor summed it up?
+-- How busy were the GPUs of each attempt on average, by a monitor's summary?
 -- One row per attempt with a summary of its GPUs.
---   job_id    job
---   attempt   which attempt, from 1
---   user      who submitted it
---   status    how the job ended; unknown where the log does not say
---   gpus      GPUs allocated to the attempt; the job's gang where it does not say
---   mean_pct  mean utilisation of those that the summary speaks of
---   gpu_h     GPU-hours that the attempt ran for; null: not known
+--   job_id    identifier of the job
+--   attempt   number of the attempt within its job, from 1
+--   user      user who submitted the job
+--   status    status with which the job ended; unknown: not recorded
+--   gpus      GPUs allocated to the attempt; where not recorded, the gang size of the job
+--   mean_pct  mean utilisation of the GPUs in the summary, %
+--   gpu_h     GPU hours that the attempt ran for; null: not known
 with means as (
   select
     job_id,

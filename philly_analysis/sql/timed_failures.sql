@@ -1,11 +1,11 @@
--- How long did attempts run until they failed, where that is known?
+-- How long did attempts run until they failed?
 -- One row per failed attempt with known output, gang and run time.
---   user    who submitted it
---   reason  why it failed
---   gpus    GPUs allocated to it
---   demand  the study's demand buckets
+--   user    user who submitted the job
+--   reason  reason for which the attempt failed
+--   gpus    GPUs allocated to the attempt
+--   demand  demand bucket of the study (1, 2-4 or >4 GPUs)
 --   run_s   seconds from start to failure
---   gpu_h   GPU hours until it failed
+--   gpu_h   GPU hours of the attempt until it failed
 select
   "user",
   reason,

@@ -1,8 +1,8 @@
 -- How many GPUs did each virtual cluster use each day?
--- One row per day and virtual cluster with GPUs allocated on it.
+-- One row per day and virtual cluster with allocated GPUs.
 --   day    day, UTC
---   vc     virtual cluster; null: not known
---   gpu_h  GPU hours allocated on that day, by attempts with a known end or still running
+--   vc     virtual cluster; null: not recorded
+--   gpu_h  GPU hours allocated on the day to attempts with a known end, or still running
 with attempt_days as (
   select
     vc,

@@ -1,16 +1,16 @@
--- On how many servers did each gang run, and on how few could it have?
+-- On how many servers did each gang run, and how few would have sufficed?
 -- One row per placed attempt on two GPUs or more.
---   job_id   job
---   attempt  which attempt, from 1
---   vc       virtual cluster or partition; (none): not known
---   account  account; (none): not known
---   user     who submitted it
---   gpus     GPUs placed
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
+--   vc       virtual cluster or partition; (none): not recorded
+--   account  account of the job; (none): not recorded
+--   user     user who submitted the job
+--   gpus     GPUs that the attempt was placed on
 --   gang     gang-size bucket
---   servers  distinct servers
+--   servers  distinct servers that the attempt ran on
 --   fewest   fewest servers that hold so many GPUs
---   wide     true when it ran on more than the fewest
---   gpu_h    GPU hours allocated to it; null: not known, or its times are not trusted
+--   wide     true when the attempt ran on more servers than `fewest`
+--   gpu_h    GPU hours allocated to the attempt; null: not known, or the times are not trusted
 select
   placed.job_id,
   placed.attempt,

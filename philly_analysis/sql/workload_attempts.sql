@@ -1,9 +1,11 @@
--- What do the jobs of the workload do on their GPUs, attempt after attempt?
--- One row per attempt with a known run time of a job that is part of the workload.
---   job_id      job
---   attempt     which attempt, from 1
---   run_s       seconds that it runs; of a what-if, what it got done of the run asked of it
---   end_reason  how it then ends; null: not known, or it still ran as the log ended
+-- How long does each attempt of the workload's jobs run, and how does the attempt end?
+-- One row per attempt with a known run time of a job of the workload.
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
+--   run_s       run time in seconds; in a what-if the part of the requested run that the attempt
+--               completed
+--   end_reason  recorded end of the attempt; null: not known, or still running at the end of the
+--               log
 select
   runs.job_id,
   runs.attempt,

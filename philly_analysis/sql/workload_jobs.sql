@@ -1,18 +1,19 @@
--- Which jobs make up the workload: which can be replayed, for how long, and why not the others?
+-- Which jobs make up the workload, for how long do they run, and why are others excluded?
 -- One row per job.
---   job_id            job
+--   job_id            identifier of the job
 --   vc                virtual cluster
---   user              who submitted it
+--   user              user who submitted the job
 --   gpus              gang size
---   status            how it ended
---   submitted_at      when it was submitted
---   first_started_at  first start of its attempts
---   run_s             its run time under the run policy; null: not known
---   service_s         sum of its attempts: what it needs of its GPUs; null: not known
---   censored          true when it still ran as the log ended: the run time is a lower bound
---   gpu_frac          share of each GPU that it asks for, above 0 to 1
---   gpu_h             run_s on its gang, in GPU hours; null: not known
---   left_out          why it is no part of the workload; null: it is
+--   status            status with which the job ended
+--   submitted_at      time at which the job was submitted
+--   first_started_at  first start of the job's attempts
+--   run_s             run time in seconds under the trace's run policy; null: not known
+--   service_s         seconds that the job's attempts ran in sum; null: not known
+--   censored          true when the job was still running at the end of the log: the run times are
+--                     lower bounds
+--   gpu_frac          share of each GPU that the job requests, above 0 to 1
+--   gpu_h             run_s times the gang's GPUs, in GPU hours; null: not known
+--   left_out          reason for which the job is excluded from the workload; null: included
 select
   jobs.job_id,
   jobs.vc,

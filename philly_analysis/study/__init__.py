@@ -1,6 +1,6 @@
 """Terms of the Philly study, and the numbers that it and its followers printed."""
 
-from philly_analysis.study.failures import table_7
+from philly_analysis.study.failures import StudyRow, table_7
 from philly_analysis.study.follow_up_systems import published_figures
 from philly_analysis.study.other_clusters import PrintedNumber, numbers_elsewhere
 from philly_analysis.study.published_numbers import (

@@ -1,4 +1,4 @@
-"""Compute digests of files: BLAKE3, or SHA-256 to compare with those of older traces."""
+"""Compute digests of files: BLAKE3, or SHA-256 where an older manifest has SHA-256."""
 
 import hashlib
 import re

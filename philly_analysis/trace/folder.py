@@ -43,7 +43,7 @@ class TraceFolder:
         Raises
         ------
         TraceError
-            It is no trace, has a newer schema, or a file of it is missing or has another size.
+            The folder is no trace, or has a newer schema; or a file is missing or has another size.
         """
         trace = fetch_trace(trace) if isinstance(trace, str | Path) else write_frames(trace)
         self.path = recover(trace).resolve()
@@ -65,7 +65,7 @@ class TraceFolder:
     def _replace_quotas(self, quotas: Mapping[str, int]) -> None:
         """Continue in a folder of this session that has other quotas and links to all other files.
 
-        What is computed from the trace is written there, apart from that of other quotas.
+        Results computed with the given quotas are stored in the session's folder only.
         """
         out = (scratch_folder() / self.path.name).resolve()
         files = {n: f for n, f in self.manifest.files.items() if n != VIRTUAL_CLUSTERS.name}

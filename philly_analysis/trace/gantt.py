@@ -45,7 +45,7 @@ class DayShares(NamedTuple):
     classes
         Names of the classes.
     servers
-        Names of the servers, in order; a row has `per_row` of them.
+        Names of the servers, in order; a row of the image stands for `per_row` servers.
     """
 
     frac: Floats
@@ -151,7 +151,7 @@ def day_shares(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: date
 
 
 def _classes(rows: pd.DataFrame, gpus: Floats, by: By) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the classes, and that of each row as an index."""
+    """Return the names of the classes, and the class of each row as an index."""
     if by == "gang":
         return list(GANGS), gang_class(rows["gpus"].to_numpy()).astype(np.intp)
     vcs = rows["vc"].fillna(UNNAMED)

@@ -1,8 +1,8 @@
 """Compute histograms of utilisation over intervals of time, or list the readings in them.
 
-An engine joins each reading with each attempt row by row. Here the readings are sorted by machine
-and time: those of an interval are a range, found by bisection, and its histogram is one count. The
-cost is that of reading the samples, plus one addition per allocated minute, however jobs overlap.
+A join compares each reading with each attempt. Here, readings are sorted by machine and time. The
+readings of an interval are then a range, found by bisection, and its histogram is one count. The
+cost is reading the samples, plus one addition per allocated minute, however jobs overlap.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -262,7 +262,7 @@ def _tallies(
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray, FloatArray]]:
     """Yield (interval, bin, minutes, sum) of the readings from `first` to before `end`.
 
-    Intervals of one group are summed, under one of them.
+    Counts of intervals in one group are summed, and stored under one interval of the group.
 
     Parameters
     ----------

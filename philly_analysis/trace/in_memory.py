@@ -29,7 +29,7 @@ class SavedAsTrace(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name, and that of the trace."""
+        """Name of the workload and of its trace."""
 
     def to_trace(self, out: str | Path) -> Path:
         """Write the trace, and return its folder."""
@@ -55,7 +55,7 @@ def write_frames(frames: Frames) -> Path:
     TraceError
         A required column is absent, or a row violates a rule of its table.
     UnknownNameError
-        A name is not that of a table.
+        There is no table of a given name.
     """
     notes: tuple[str, ...] = ()
     if isinstance(frames, SavedAsTrace):

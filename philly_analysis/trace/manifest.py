@@ -83,7 +83,7 @@ class Sample:
     how
         A sentence.
     by
-        Keys of :data:`SELECTION_CRITERIA`: results that depend on one of them are biased.
+        Keys of :data:`SELECTION_CRITERIA`: results that depend on a listed criterion are biased.
     """
 
     how: str

@@ -160,7 +160,7 @@ def relations() -> dict[str, Relation]:
 
 
 def with_dependencies(names: Iterable[str]) -> list[Relation]:
-    """Return the relations of these names, then those that they read, level by level."""
+    """Return the named relations, then the relations that they read, level by level."""
     by_name = relations()
     order = [name for name in dict.fromkeys(names) if name in by_name]
     for name in order:  # the list grows in the loop

@@ -164,7 +164,7 @@ def _write(folder: Path, table: str, rows: duckdb.DuckDBPyRelation) -> int:
 
 
 def is_selected(manifest: Manifest) -> bool:
-    """Return whether the jobs of a trace were selected from those of another."""
+    """Return whether the jobs of a trace were selected from a larger trace."""
     return manifest.sample is not None and _CRITERION in manifest.sample.by
 
 

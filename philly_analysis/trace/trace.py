@@ -105,7 +105,7 @@ class Trace:
     def temporary(cls, path: Path) -> Self:
         """Open a trace whose folder is removed when it is closed.
 
-        Or when neither it nor a relation of it is referenced.
+        The folder is also removed once neither the trace nor one of its relations is referenced.
         """
         trace = cls(path)
         trace._remove = finalize(trace._folder.handle, shutil.rmtree, path, ignore_errors=True)

@@ -1,6 +1,7 @@
 """The jobs to run and the machines to run them on."""
 
 from philly_analysis.workload.activity_levels import activity, mean_level
+from philly_analysis.workload.changes import Changes, Prerun
 from philly_analysis.workload.demand import (
     UNKNOWN,
     Demand,
@@ -11,6 +12,7 @@ from philly_analysis.workload.demand import (
     require_jobs,
 )
 from philly_analysis.workload.ensemble import Ensemble
+from philly_analysis.workload.estimates import Estimates, estimates_of
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.load import (
     at_load,
@@ -19,9 +21,17 @@ from philly_analysis.workload.load import (
     rescale_arrivals,
     rescaling_factor,
 )
-from philly_analysis.workload.machines import SERVER, Machine, default_servers, fleet, machine_rows
+from philly_analysis.workload.machines import (
+    SERVER,
+    Machine,
+    default_servers,
+    fleet,
+    machine_rows,
+    machines_of,
+)
 from philly_analysis.workload.outcomes import CURVES, SCALARS, measures
 from philly_analysis.workload.quotas import quotas_of, use_by_vc
 from philly_analysis.workload.recorded_details import with_failure_reasons, with_gpu_use
-from philly_analysis.workload.target import Cluster, target_cluster
+from philly_analysis.workload.runs import SCHEDULER_ENDS, runs_of
+from philly_analysis.workload.target import ASSUMED_CLUSTER, Cluster, target_cluster
 from philly_analysis.workload.workload import Workload

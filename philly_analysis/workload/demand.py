@@ -9,7 +9,7 @@ from philly_analysis.errors import WorkloadError
 from philly_analysis.results import count, number
 from philly_analysis.study import RunPolicy
 from philly_analysis.workload.job import AttemptSpec, JobSpec
-from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.protocol import JobTables
 
 UNKNOWN = "unknown"
 """Name of a virtual cluster or user that is not recorded."""
@@ -17,17 +17,17 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The jobs that can be run, each with one run time, and the number of the others by reason.
+    """Jobs that can be run, with one run time each, and the number of excluded jobs by reason.
 
     Attributes
     ----------
     jobs
         One row per job, by submission then job_id: job_id, vc, user (never null), gpus, status,
-        job_type, cpus, mem_gb, time_limit_s, submitted_at, submit_s (after the first), wait_s
+        job_type, cpus, mem_gb, time_limit_s, submitted_at, submit_s (after the first job), wait_s
         (submission to first start, null: unknown), run_s, gpu_frac, gpu_s, censored (still
         running at the end of the log: run_s is a lower bound).
     left_out
-        Columns reason, jobs and gpu_h (GPU hours known of them): the workload's other jobs.
+        Excluded jobs: reason, jobs (their number) and gpu_h (their recorded GPU hours).
     """
 
     workload: str
@@ -46,16 +46,16 @@ class Demand:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Excluded jobs, by reason."""
+        """Number of excluded jobs by reason."""
         return dict(self.left_out.select("reason", "jobs").iter_rows())
 
     def account(self) -> tuple[str, ...]:
-        """Return its jobs and GPU hours, its censored run times, and the excluded jobs."""
+        """Return sentences on jobs, GPU hours, censored run times and excluded jobs."""
         running = int(self.jobs["censored"].sum())
         return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
     def rescaled(self, factor: float) -> "Demand":
-        """Return it with the time between submissions multiplied by a factor, to the second."""
+        """Return the demand with the time between submissions multiplied, to the second."""
         submit_s = (pl.col("submit_s") * factor).round()
         return replace(
             self,
@@ -67,16 +67,16 @@ class Demand:
         )
 
     def within(self, gpus: int) -> "Demand":
-        """Return it without gangs larger than a cluster of so many GPUs."""
+        """Return the demand without gangs larger than a cluster of so many GPUs."""
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
 
     def of_gangs(self, gangs: Sequence[int]) -> "Demand":
-        """Return it with jobs of these gang sizes only; the others become excluded."""
+        """Return the demand with jobs of these gang sizes only; other jobs become excluded."""
         sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
         return self._only(pl.col("gpus").is_in(list(gangs)), f"gang size not among {sizes}")
 
     def _only(self, fits: pl.Expr, reason: str) -> "Demand":
-        """Return it with some jobs only; submit_s counts from the first of them."""
+        """Return the demand with some jobs only; submit_s counts from the first of these jobs."""
         others, jobs = self.jobs.filter(~fits), self.jobs.filter(fits)
         if not others.height:
             return self
@@ -96,7 +96,7 @@ class Demand:
 
 
 def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tuple[str, ...]:
-    """Return which jobs of a trace a workload has and which it excludes; nothing if it has all.
+    """Return sentences on the jobs that a workload has and excludes; none if it has all jobs.
 
     Pages, models, exports and what-ifs show these sentences.
 
@@ -105,9 +105,9 @@ def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tu
     jobs, gpu_h
         Jobs in the workload, and their GPU hours.
     running
-        How many of them were still running at the end of the log.
+        Number of the workload's jobs that were still running at the end of the log.
     left_out
-        As in :class:`Demand`.
+        Excluded jobs, as in :class:`Demand`.
     """
     out = int(left_out["jobs"].sum())
     if not out and not running:
@@ -139,14 +139,14 @@ def excluded_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def demand_of(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
+def demand_of(workload: JobTables, run_policy: RunPolicy | str = RunPolicy.SUM) -> Demand:
     """Reduce a workload to the jobs that can be run, by the relation ``workload_jobs``.
 
     Parameters
     ----------
     run_policy
-        How attempts become a run time: ``sum`` of them, ``span`` from first start to last end,
-        or the ``last`` one.
+        Definition of a job's run time: ``sum`` of the attempts, ``span`` from first start to last
+        end, or the ``last`` attempt.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def demand_of(workload: Workload, run_policy: RunPolicy | str = RunPolicy.SUM) -
 
 
 def as_single_runs(specs: Iterable[JobSpec], demand: Demand) -> list[JobSpec]:
-    """Return jobs with one run each, of the demand's run time and the last attempt's end reason."""
+    """Return jobs with one run each: the demand's run time, the last attempt's end reason."""
     run_s = dict(demand.jobs.select("job_id", "run_s").iter_rows())
     return [
         replace(spec, attempts=(AttemptSpec(run_s[spec.job_id], spec.attempts[-1].end_reason),))
@@ -182,12 +182,12 @@ def as_single_runs(specs: Iterable[JobSpec], demand: Demand) -> list[JobSpec]:
 
 
 def require_jobs(demand: Demand) -> Demand:
-    """Return a demand, which must have jobs.
+    """Return a demand that has jobs.
 
     Raises
     ------
     WorkloadError
-        It has none; the message lists why jobs are excluded.
+        The demand has no jobs; the message lists why jobs are excluded.
     """
     if demand.jobs.height:
         return demand

@@ -1,10 +1,12 @@
 """Ensembles: workloads of one model, one per seed, drawn on access."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, overload
 
 from philly_analysis.errors import WorkloadError
+from philly_analysis.workload.changes import Changeable, Changes
+from philly_analysis.workload.machines import Machine, machines_of
 from philly_analysis.workload.workload import Workload
 
 
@@ -21,11 +23,11 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ensemble(Sequence[Workload]):
+class Ensemble(Changeable, Sequence[Workload]):
     """Several independent draws of a model.
 
-    A sequence of workloads that keeps none in memory: each access draws one again. It can be
-    pickled, and gives the same workloads in every process.
+    A sequence of workloads that keeps none in memory: each access draws a workload again. An
+    ensemble can be pickled, and gives the same workloads in every process.
 
     Attributes
     ----------
@@ -35,6 +37,10 @@ class Ensemble(Sequence[Workload]):
         One per draw.
     options
         Other arguments of the model's ``sample``, by name.
+    load
+        Offered load, and the machines that it refers to; None: submissions as drawn.
+    changes
+        Changes of the jobs that a simulation applies.
 
     Raises
     ------
@@ -45,6 +51,8 @@ class Ensemble(Sequence[Workload]):
     model: Model
     seeds: tuple[int, ...]
     options: tuple[tuple[str, Any], ...] = ()
+    load: tuple[float, tuple[Machine, ...]] | None = None
+    changes: Changes = field(default_factory=Changes)
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -60,7 +68,16 @@ class Ensemble(Sequence[Workload]):
     def of_seed(self, seed: int) -> Workload:
         """Draw the workload of a seed."""
         drawn: Workload = self.model.sample(seed=seed, **dict(self.options))
-        return drawn
+        if self.load is not None:
+            drawn = drawn.with_load(*self.load)
+        return replace(drawn, changes=self.changes)
+
+    def with_load(self, load: float, cluster: int | str | Sequence[Machine]) -> "Ensemble":
+        """Return the ensemble with each workload's submissions scaled to an offered load.
+
+        Parameters are those of :meth:`Workload.with_load`.
+        """
+        return replace(self, load=(load, machines_of(cluster)))
 
     @overload
     def __getitem__(self, at: int) -> Workload: ...

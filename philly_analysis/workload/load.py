@@ -7,7 +7,7 @@ import polars as pl
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.job import JobSpec
-from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.protocol import Tables
 
 ALL = slice(None)
 """The window that measures every job."""
@@ -57,7 +57,7 @@ def rescaling_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> flo
         missing = "a run time above 0" if not gpu_s else "two different submission times"
         raise WorkloadError(
             f"arrivals cannot be rescaled to an offered load of {load:g}: no jobs have {missing}. "
-            f"Give jobs with {missing}, or leave out load=."
+            f"Give jobs with {missing}, or leave the submissions as they are."
         )
     return now / load
 
@@ -103,7 +103,7 @@ def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = AL
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
 
 
-def rescale_arrivals(workload: Workload, factor: float) -> Workload:
+def rescale_arrivals(workload: Tables, factor: float) -> Tables:
     """Return the workload with the time between submissions multiplied by a factor, to the second.
 
     Whole seconds keep submissions equal in formats without fractions. Attempts move with their

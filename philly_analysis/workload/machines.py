@@ -62,6 +62,28 @@ def machine_rows(machines: Sequence[Machine]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+def machines_of(cluster: int | str | Sequence[Machine]) -> tuple[Machine, ...]:
+    """Return the machines of a cluster.
+
+    Parameters
+    ----------
+    cluster
+        Number of GPUs in servers of 8, a text as in :func:`fleet`, or machines.
+
+    Raises
+    ------
+    WorkloadError
+        The number is below 1, or the text has another form.
+    """
+    if isinstance(cluster, str):
+        return fleet(cluster)
+    if not isinstance(cluster, int):
+        return tuple(cluster)
+    if cluster < 1:
+        raise WorkloadError(f"a cluster needs at least 1 GPU, but {cluster} were requested.")
+    return default_servers(cluster)
+
+
 _PART = re.compile(
     r"(?P<count>\d+)x(?P<gpus>\d+)(/(?P<slices>[2-8]))?(:(?P<cpus>\d+(\.\d+)?):(?P<mem_gb>\d+(\.\d+)?))?"
     r"(@(?P<rack>\d+)(/(?P<pod>\d+))?)?(=(?P<model>[^,=]+))?"

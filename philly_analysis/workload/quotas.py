@@ -34,11 +34,11 @@ def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
     if len(workload.virtual_clusters):
         table = workload.virtual_clusters.pl()
         return dict(zip(table["vc"], table["gpus"], strict=True)), "Quotas are the workload's own."
-    found = workload.answer("vc_quotas").filter(pl.col("method") == ESTIMATE).sort("vc")
+    estimates = workload.answer("vc_quotas").filter(pl.col("method") == ESTIMATE).sort("vc")
     own = int(workload.machines.pl()["gpus"].sum())
     factor = capacity / own if own else 1.0
     return (
-        {vc: max(1, int(gpus * factor)) for _, vc, gpus in found.iter_rows()},
+        {vc: max(1, int(gpus * factor)) for _, vc, gpus in estimates.iter_rows()},
         "Quotas are estimates: the GPUs that each virtual cluster's use did not exceed 99 % of the "
         "time, and its largest gang at least"
         + ("." if factor == 1 else f"; scaled to the cluster at hand by {factor:.3g}."),

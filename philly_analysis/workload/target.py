@@ -4,15 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.demand import Demand
-from philly_analysis.workload.machines import SERVER, Machine, default_servers
-from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.machines import SERVER, Machine, default_servers, machines_of
+from philly_analysis.workload.protocol import JobTables
+
+ASSUMED_CLUSTER = (
+    "The jobs have no cluster: one is assumed that holds the largest gang and is offered a load of "
+    "at most 1 as they were submitted."
+)
+"""Note of a workload or what-if on an assumed cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The machines that jobs are exported for.
+    """Machines to run jobs on.
 
     Attributes
     ----------
@@ -46,30 +51,29 @@ class Cluster:
 
 
 def target_cluster(
-    workload: Workload,
+    workload: JobTables,
     demand: Demand,
-    *,
-    gpus: int | None = None,
-    machines: Sequence[Machine] | None = None,
+    cluster: int | str | Sequence[Machine] | None = None,
 ) -> Cluster:
     """Return the target cluster: the requested one, else the workload's own, else an assumed one.
 
     The assumed cluster has servers of 8 GPUs, enough for the largest gang and for an offered
     load of at most 1.
 
+    Parameters
+    ----------
+    cluster
+        The requested cluster, as in :func:`~philly_analysis.workload.machines.machines_of`.
+
     Raises
     ------
     WorkloadError
-        The requested cluster has no GPUs.
+        The requested cluster has no GPUs, or its text cannot be read.
     """
-    if machines is not None:
-        return Cluster(tuple(machines), assumed=False)
-    if gpus is not None:
-        if gpus < 1:
-            raise WorkloadError(f"a cluster needs at least 1 GPU, but {gpus} were requested.")
-        return Cluster(default_servers(gpus), assumed=False)
-    if own := tuple(m for m in workload.servers() if m.gpus):
-        return Cluster(own, assumed=False)
+    if cluster is not None:
+        return Cluster(machines_of(cluster), assumed=False)
+    if servers := tuple(m for m in workload.servers() if m.gpus):
+        return Cluster(servers, assumed=False)
     busy = demand.gpu_s / demand.span_s if demand.span_s else 0.0
     largest = int(demand.jobs["gpus"].max() or 1)  # type: ignore[arg-type]
     enough = max(largest, busy)

@@ -1,7 +1,7 @@
 """Workload: the jobs to run and the machines to run them on, read from or written to a trace."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -28,8 +28,12 @@ from philly_analysis.trace import (
     evaluate,
     write_trace,
 )
+from philly_analysis.workload.changes import Changeable, Changes
+from philly_analysis.workload.demand import demand_of
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
-from philly_analysis.workload.machines import RECORDED, Machine
+from philly_analysis.workload.load import rescale_arrivals, rescaling_factor
+from philly_analysis.workload.machines import RECORDED, Machine, machine_rows
+from philly_analysis.workload.target import ASSUMED_CLUSTER, target_cluster
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +75,7 @@ def _interned(word: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Changeable):
     """Jobs, their attempts, and machines, with the columns of the schema's tables.
 
     A sampled workload is the trace of an infinite cluster without waits: each attempt starts when
@@ -88,7 +92,9 @@ class Workload:
     notes
         Assumptions, seeds and sources.
     trace
-        Folder of the trace that it was read from, for its samples.
+        Folder of the trace that the workload was read from, for its samples.
+    changes
+        Changes of the jobs that a simulation applies.
 
     Raises
     ------
@@ -105,6 +111,7 @@ class Workload:
     synthetic: bool = True
     notes: tuple[str, ...] = ()
     trace: Path | None = None
+    changes: Changes = field(default_factory=Changes)
     frames: dict[str, pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -125,7 +132,7 @@ class Workload:
             object.__setattr__(self, table.name, duckdb.from_arrow(rows))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        others = {"synthetic": self.synthetic, "notes": self.notes, "trace": self.trace}
+        others = {name: getattr(self, name) for name in ("synthetic", "notes", "trace", "changes")}
         return _unpickled, (self.name, self.frames, others, self._answers)
 
     @classmethod
@@ -134,7 +141,7 @@ class Workload:
         if not isinstance(trace, Trace):
             with Trace(trace) as opened:
                 return cls.from_trace(opened)
-        frames = {
+        frames: dict[str, Any] = {
             t.name: trace.answer(t.name).pl() if t.name in trace.tables else _empty(t)
             for t in _TABLES
         }
@@ -153,11 +160,53 @@ class Workload:
         ------
         TraceError
             A row violates a rule of its table, or the folder cannot be written.
+        WorkloadError
+            The jobs have changes that only a simulation applies.
         """
+        self.require_unchanged("a trace")
         manifest = Manifest(
             name=self.name, source=source, synthetic=self.synthetic, notes=self.notes
         )
         return write_trace(out, self.frames_with_rows, manifest, force=force)
+
+    def require_unchanged(self, output: str) -> None:
+        """Raise WorkloadError if the jobs have changes that only a simulation applies."""
+        if names := self.changes.names():
+            raise WorkloadError(
+                f"{output} cannot hold the changes by {', '.join(names)}, which only a simulation "
+                "applies. Give the workload without them."
+            )
+
+    def with_load(
+        self, load: float, cluster: int | str | Sequence[Machine] | None = None
+    ) -> "Workload":
+        """Return the workload with the times between submissions scaled to an offered load.
+
+        Recorded placements and samples no longer match the submissions, and are dropped. A
+        workload without machines gets those of the assumed cluster.
+
+        Parameters
+        ----------
+        load
+            Offered load (see :func:`~philly_analysis.workload.load.offered_load`).
+        cluster
+            Cluster that the load refers to: a number of GPUs in servers of 8, a text like
+            ``240x8,288x2``, or machines. By default the workload's own machines.
+
+        Raises
+        ------
+        WorkloadError
+            The load is not above 0, the jobs offer none, or the cluster has no GPUs.
+        """
+        demand = demand_of(self)
+        target = target_cluster(self, demand, cluster)
+        runnable = demand.within(target.gpus)
+        factor = rescaling_factor(load, runnable.gpu_s, runnable.span_s, target.gpus)
+        rescaled = rescale_arrivals(self, factor)
+        if not target.assumed:
+            return rescaled
+        notes = (*self.notes, ASSUMED_CLUSTER)
+        return replace(rescaled, machines=machine_rows(target.machines), notes=notes)
 
     def df(self) -> "pd.DataFrame":
         """Return one row per job, as :meth:`philly_analysis.Trace.df` does."""
@@ -202,10 +251,11 @@ class Workload:
     def __repr__(self) -> str:
         cluster = f"{self.gpus:,} GPUs" if self.gpus else "no machines"
         submitted = self.frames["jobs"]["submitted_at"]
+        changes = "".join(f", {name}" for name in self.changes.names())
         return (
             f"Workload({self.name!r}: {len(self):,} jobs submitted from {submitted.min()!s} to "
             f"{submitted.max()!s}, "
-            f"{cluster}{', synthetic' if self.synthetic else ''})"
+            f"{cluster}{', synthetic' if self.synthetic else ''}{changes})"
         )
 
     def _repr_html_(self) -> str:

@@ -14,8 +14,8 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.analyses import clock_offset, host_clock_offset
-from philly_analysis.analyses.clock_offset import SURE_Z, periods
 from philly_analysis.analyses.shared.clock_steps import clock_steps
+from philly_analysis.analyses.shared.offset_periods import SURE_Z, Period, periods
 from philly_analysis.results import Result, figures
 from philly_analysis.trace.trace import Trace
 from tests.analyses.samples import MINUTE, Tables, by_attempt, minutes_of, resampled
@@ -97,7 +97,8 @@ def agreeing(workload: Tables, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.mark.parametrize(("minutes", "words"), [(2, "agrees"), (-2, "agrees"), (3, "is 3 minutes")])
 def test_clocks_two_minutes_apart_agree(minutes: int, words: str) -> None:
-    assert clock_offset._difference(minutes).startswith(words)
+    period = Period(at(0), at(1), minutes, -20.0, 9.0, 1.0, 100)
+    assert clock_offset._difference(period).startswith(words)
 
 
 @pytest.mark.parametrize(("seconds", "limits"), [(120, False), (121, True)])
@@ -275,7 +276,7 @@ def test_the_soonest_job_after_a_start_of_the_manager_counts() -> None:
     trace: Any = SimpleNamespace(answer=lambda _: duckdb.sql("select unnest([40.0, 5, 90]) lag_s"))
     facts, sentence = clock_offset._manager_starts(trace)
     assert [fact.value for fact in facts] == [3, 5.0]
-    assert "the first follows after 5" in sentence and "the job log is in UTC" in sentence
+    assert "the first job follows after 5" in sentence and "the job log is in UTC" in sentence
 
 
 @pytest.fixture(scope="module")

@@ -105,7 +105,7 @@ def concentration(table: pd.DataFrame) -> list[list[Panel]]:
 
 
 def offsets(table: pd.DataFrame) -> list[list[Panel]]:
-    known = table[table["events"] >= clock_offset._FEWEST_EVENTS]
+    known = table[table["events"] >= clock_offset.FEWEST_EVENTS]
     ours = [points(r["offset_min"] / 60, r["step_pct"]) for _, r in known.groupby("event")]
     return [[(lines, sorted([*ours, [(0, 0), (1, 0)]]))]]
 

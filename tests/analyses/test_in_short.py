@@ -167,8 +167,8 @@ def test_use_is_that_of_the_samples(cluster: MakeTrace) -> None:
         "",  # one user has no variation between users
         "1.00 of 4.00 sampled GPU hours were idle (0 % utilisation).",
         "Not known: the sampled attempts span 1 day; two weeks are needed.",
-        "Ask 1 user of 1 what their idle jobs wait for: they have 1.00 of the idle GPU hours "
-        "(100 %).",
+        "Ask 1 user of 1 what their idle jobs wait for. This user has 1.00 of the idle GPU "
+        "hours (100 %).",
     )
 
 
@@ -216,8 +216,8 @@ def test_use_without_readings_is_what_jobs_hold(cluster: MakeTrace) -> None:
     total_h = 8 * 200 / 60
     assert str(verdict(result)) == f"Allocated: {100 * held_h / total_h:.0f} % of GPU time"
     assert verdict(result).cost == (
-        f"{total_h - held_h:.2f} GPU hours were not allocated, {beside_h:.2f} of them on partly "
-        "used servers."
+        f"{total_h - held_h:.2f} GPU hours were not allocated. {beside_h:.2f} of the unallocated "
+        "GPU hours were on partly used servers."
     )
     assert f"the {held_h:.1f} allocated GPU hours" in verdict(result).advice
     assert how_used.plot(result).axes
@@ -253,7 +253,7 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(cluster: Make
     assert str(verdict(told)) == "Import error: 100 % of failed attempts"
     assert verdict(told).cost == f"4.00 of {part}."
     assert verdict(told).advice == (
-        "Prevent “Import error” first: 4.00 GPU hours, 100 % of those lost to failures."
+        "Prevent “Import error” first: 4.00 GPU hours, 100 % of the GPU hours lost to failures."
     )
     assert list(told.table["reason"]) == ["Import error"]
     assert str(verdict(untold)) == "Unsuccessful: 14 % of jobs"
@@ -275,7 +275,9 @@ def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
     assert number(users, "failed_gpu_h") == pytest.approx(lost_h)
     part = f"4.00 of {lost_h:.2f} GPU hours lost to failures"
     assert verdict(result).cost.startswith(part)
-    assert verdict(result).advice.endswith(f"{100 * 4 / lost_h:.1f} % of those lost to failures.")
+    assert verdict(result).advice.endswith(
+        f"{100 * 4 / lost_h:.1f} % of the GPU hours lost to failures."
+    )
     drawn = why_failures.plot(result).axes[0].patches
     assert max(bar.get_width() for bar in drawn if isinstance(bar, Rectangle)) == pytest.approx(
         100 * 4 / lost_h
@@ -310,7 +312,7 @@ def test_a_pre_run_is_advised_only_if_it_saves_gpu_hours(
         ((1.0, 3.0), "Find out the unknown reasons first: 3.00 GPU hours, 75.0 % of"),
         (
             (3.0, 1.0),
-            "Prevent “Core dump” first: 3.00 GPU hours, 75.0 % of those lost to failures.",
+            "Prevent “Core dump” first: 3.00 GPU hours, 75.0 % of the GPU hours lost to failures.",
         ),
         ((0.0, 0.0), ""),
     ],

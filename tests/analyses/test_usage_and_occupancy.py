@@ -62,7 +62,8 @@ def test_accounts_of_wide_gangs_are_compared_from_two_on(
     rows = [(f"a{i}", "v", 3, n, 40.0, 10.0 * n) for i, n in enumerate(wide)]
     columns = ["account", "vc", "attempts", "wide", "gpu_h", "wide_gpu_h"]
     sentence = wide_gangs._top_owners(pd.DataFrame(rows, columns=columns))
-    assert sentence == (listed and f"The accounts of most of those GPU hours: {listed}")
+    owners = "The accounts with most GPU hours on more servers than needed"
+    assert sentence == (listed and f"{owners}: {listed}")
 
 
 def test_a_mean_is_weighted_by_gpu_hours() -> None:

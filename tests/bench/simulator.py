@@ -22,8 +22,7 @@ import numpy as np
 
 from philly_analysis.models.library import load_model
 from philly_analysis.simulator import POLICIES, policy_named, run
-from philly_analysis.simulator.jobs.job import SCHEDULER_ENDS
-from philly_analysis.workload import JobSpec, Machine, fleet
+from philly_analysis.workload import SCHEDULER_ENDS, JobSpec, Machine, fleet
 from philly_analysis.workload.load import at_load
 from philly_analysis.workload.quotas import quotas_of
 from tests.bench.steps import peak_mb, reset_peak

@@ -132,7 +132,7 @@ def sweep(_raw: Path, _trace: Path, _name: str) -> None:
     from philly_analysis import sweep as run
 
     policies = ["fifo", "easy", "srtf"]
-    run("philly", policies, loads=[0.8], seeds=8, jobs=3_000, gpus=256, executor=cores())
+    run("philly", policies, loads=[0.8], seeds=range(8), jobs=3_000, cluster=256, executor=cores())
 
 
 def atlas(_raw: Path, _trace: Path, folder: str) -> None:

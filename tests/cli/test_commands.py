@@ -27,6 +27,7 @@ import philly_analysis as library
 from philly_analysis.cli import app
 from philly_analysis.cli.commands import COMMAND_DEFAULTS
 from philly_analysis.cli.completion import COMPLETIONS
+from philly_analysis.cli.what_ifs import COMMANDS
 from philly_analysis.distributions import EMPIRICAL, FAMILIES
 from philly_analysis.distributions.distribution import EMPIRICAL_PARAMETERS
 from philly_analysis.experiments import ACROSS, EXPERIMENTS
@@ -41,7 +42,7 @@ from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
 from tests.support.small_traces import paper_trace
 
-PYTHON_ONLY = {"report": {"also"}, "simulate": {"executor"}}
+PYTHON_ONLY = {"report": {"also"}}
 """Parameters whose values a shell cannot give."""
 
 ONE_ARGUMENT = {"processes": "executor", "scheduler": "executor"}
@@ -66,12 +67,14 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     [line] = [x for x in run("--help").splitlines() if x.split()[:1] == [verb.replace("_", "-")]]
     assert line.endswith(summary)
     declared = {p.name: p for p in commands()[verb].params}
-    parameters = inspect.signature(getattr(library, verb)).parameters
+    function = COMMANDS.get(verb, getattr(library, verb))
+    parameters = inspect.signature(function).parameters
     given = {ONE_ARGUMENT.get(name, name) for name in declared}
     assert given - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
-        default = parameters[name].default if name in parameters else False
+        absent = None if name in ONE_ARGUMENT else False
+        default = parameters[name].default if name in parameters else absent
         default = COMMAND_DEFAULTS.get(f"{verb}.{name}", default)
         if default in (None, (), inspect.Parameter.empty):
             assert parameter.default is None
@@ -99,8 +102,8 @@ def test_a_verb_has_the_defaults_of_its_implementation(verb: str) -> None:
     package, _, name = IMPLEMENTED[verb].partition(".")
     inner = inspect.signature(getattr(import_module(f"philly_analysis.{package}"), name)).parameters
     parameters = inspect.signature(getattr(library, verb)).parameters
-    assert inner.keys() - parameters.keys() <= {"retries"}
-    assert parameters.keys() - inner.keys() <= {"jobs", "days"}, "of models, which are drawn first"
+    assert inner.keys() - parameters.keys() <= {"retries", "workload"}
+    assert parameters.keys() - inner.keys() <= {"work", "executor"}, "work may be an ensemble"
     optional = inner.keys() & parameters.keys() - {"raw", "out"}  # made in the session
     assert {n: parameters[n].default for n in optional} == {n: inner[n].default for n in optional}
 
@@ -210,6 +213,8 @@ def as_typed(call: Call) -> list[str]:
 def called(call: Call) -> Any:
     """Return the result of a call in Python."""
     (verb, *arguments), options = call
+    if verb == "simulate":
+        options = {"cluster" if k == "machines" else k: v for k, v in options.items()}
     return getattr(library, verb)(*arguments, **options)
 
 

@@ -422,7 +422,7 @@ def trace_of(jobs: list[JobSpec], folder: Path, policy: str = "fifo") -> Trace:
         + pl.duration(microseconds=(pl.col("run_s") * 1e6).cast(pl.Int64)),
     )
     workload = Workload("convoys", rows.drop("submit_s", "run_s"), attempts)
-    return simulate(workload, policy, folder / "trace", machines="4x4")
+    return simulate(workload, policy, folder / "trace", cluster="4x4")
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ import pytest
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.lever import Assumptions, Change
 from philly_analysis.experiments.advice.scenario import Known, recorded_scenario
-from philly_analysis.simulator import Estimates
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Qssf
 from philly_analysis.trace import Trace
-from philly_analysis.workload import AttemptSpec
+from philly_analysis.workload import AttemptSpec, Estimates
 from tests.experiments.test_advice import GIVEN, LEVER, H, applied, job, scenario
 from tests.support.clusters import trace_of
 

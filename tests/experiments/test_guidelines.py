@@ -1,6 +1,5 @@
 """Check the mechanisms of the study's guidelines on schedules computed by hand."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +9,14 @@ import pytest
 from hypothesis import given
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator import Schedule, run, simulate
-from philly_analysis.simulator.engine.prerun import Prerun
+from philly_analysis.simulator import run, run_first, simulate
 from philly_analysis.simulator.jobs.run_failures import reason_shares, without_retries
 from philly_analysis.simulator.policies import Policy
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.trace.trace import Trace
-from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Workload
+from philly_analysis.workload import AttemptSpec, JobSpec, Machine, Prerun, Workload
 from tests.simulator.drawn import assert_work_done, done, gantt, held, job, machines
 from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, specs_of, workloads
 from tests.simulator.test_simulation import workload
@@ -98,10 +96,8 @@ def test_early_failures_occur_in_the_prerun_pool() -> None:
     ]
     prerun = Prerun(servers=1, limit_s=50.0)
 
-    def cluster(some: Sequence[JobSpec], there: Sequence[Machine]) -> Schedule:
-        return run(some, there, Fifo())
-
-    schedule = prerun.run(specs, machines(4, 1), cluster)
+    first = run_first(prerun, specs, machines(4, 1))
+    schedule = first.joined(run(first.remaining, first.machines, Fifo()))
     assert gantt(schedule) == {
         "g": [
             (0, 20, "failed"), (20, 70, "failed"), (70, 120, "preempted"), (120, 220, "completed"),
@@ -134,10 +130,8 @@ def test_reasons_come_by_demand_and_run_time() -> None:
 def test_notes_describe_the_guidelines_of_a_what_if(tmp_path: Path) -> None:
     load = workload(150)
     specs = list(load.specs())
-    out = simulate(
-        load, "philly", tmp_path / "out", machines="4x8", prerun_servers=1, prerun_s=120,
-        retry_by_reason=True, dedicated=True,
-    )  # fmt: skip
+    changed = load.with_prerun(1, 120).without_user_retries().dedicated()
+    out = simulate(changed, "philly", tmp_path / "out", cluster="4x8")
     with Trace(out) as trace:
         said = " ".join(trace.manifest.notes)
         [(cut,)] = trace.sql("select count(*) from jobs where status = 'Failed'").fetchall()
@@ -149,4 +143,4 @@ def test_notes_describe_the_guidelines_of_a_what_if(tmp_path: Path) -> None:
     again = {s.job_id: s.run_s for s in Workload.from_trace(out).specs()}
     assert all(again[s.job_id] <= s.run_s + 1e-3 for s in specs)
     with pytest.raises(SimulationError, match="dedicated has no effect"):
-        simulate(load, "recorded", tmp_path / "no", machines="4x8", dedicated=True)
+        simulate(load.dedicated(), "recorded", tmp_path / "no", cluster="4x8")

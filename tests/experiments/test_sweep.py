@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,18 @@ import pandas as pd
 import pytest
 
 from philly_analysis import load_model, simulate, sweep
-from philly_analysis.errors import MissingTableError, PhillyError
+from philly_analysis.errors import MissingTableError, ModelError, PhillyError, SimulationError
 from philly_analysis.experiments import runs, sweeps
 from philly_analysis.experiments.effects import ARM
-from philly_analysis.experiments.runs import Assumed, Run, outcome_of, plan_runs
+from philly_analysis.experiments.runs import Run, RunOptions, outcome_of, plan_runs
 from philly_analysis.parallel import open_executor
+from philly_analysis.simulator import Decision, Job, Policy, View
 from philly_analysis.simulator.engine.outages import Failures
-from philly_analysis.study.terms import RunPolicy
+from philly_analysis.simulator.policies.priority import Fifo, start_in_order
 from philly_analysis.workload.outcomes import measures
 from tests.experiments.test_increments import interval
 
-OPTIONS: dict[str, Any] = {"loads": (1.1,), "seeds": 3, "jobs": 60, "gpus": 64}
+OPTIONS: dict[str, Any] = {"loads": (1.1,), "seeds": range(3), "jobs": 60, "cluster": 64}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_a_run_equals_a_single_what_if(swept: Path, tmp_path: Path) -> None:
     table = pd.read_csv(swept / "sweep.csv")
     assert len(table) == 3 * 2 and not table.duplicated(["load", "arm", "seed"]).any()
     drawn = load_model("literature").sample(jobs=60, gpus=64, seed=2)
-    with simulate(drawn, "las", tmp_path / "t", load=1.1, gpus=64, seed=2) as trace:
+    with simulate(drawn.with_load(1.1, 64), "las", tmp_path / "t", cluster=64, seed=2) as trace:
         alone = measures(trace)
     row = table.set_index(["load", "arm", "seed"]).to_dict("index")[1.1, "las", 2]
     assert row["jobs"] == 60
@@ -163,7 +164,7 @@ def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
 
 
 def test_knobs_apply_to_policies_that_have_them() -> None:
-    knobs = [("restart_s", "0"), ("restart_s", "60"), ("las.round_s", "300")]
+    knobs = {"restart_s": [0, 60], "las.round_s": 300}
     planned = plan_runs(["literature"], ["fifo", "las"], knobs=knobs)
     assert [run.arm for run in planned] == [
         "fifo (restart_s=0)",
@@ -176,13 +177,13 @@ def test_knobs_apply_to_policies_that_have_them() -> None:
 def test_invalid_sweeps_raise(tmp_path: Path) -> None:
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
     wrong: list[tuple[list[Path | str], list[str], dict[str, Any], str]] = [
-        (["literature"], ["fifo"], {"knobs": [("queues", "[1]")]}, "no knob named 'queues'"),
+        (["literature"], ["fifo"], {"knobs": {"queues": 1}}, "no knob named 'queues'"),
         (["literature"], ["fifo", "last"], {}, "no policy named"),
-        ([tmp_path / "none"], ["fifo"], {}, "no workload model named"),
-        (["literature"], ["fifo"], {"seeds": 0}, "one workload, one policy and one seed"),
+        ([tmp_path / "none"], ["fifo"], {}, "is not a trace"),
+        (["literature"], ["fifo"], {"seeds": ()}, "one workload, one policy and one seed"),
         ([], ["fifo"], {}, "one workload, one policy and one seed"),
         (["philly"], [], {}, "one workload, one policy and one seed"),
-        ([tmp_path / "t"], ["fifo"], {"seeds": 2}, "is a recorded trace"),
+        ([tmp_path / "t"], ["fifo"], {"seeds": (1, 2)}, "is a recorded trace"),
     ]
     for sources, policies, options, why in wrong:
         with pytest.raises(PhillyError, match=why):
@@ -191,13 +192,13 @@ def test_invalid_sweeps_raise(tmp_path: Path) -> None:
 
 def test_the_command_line_names_a_model_as_a_path() -> None:
     [run] = plan_runs([Path("literature")], ["fifo"])
-    assert run.workload == "literature"
+    assert run.jobs.name == "literature"
 
 
 def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
-    planned = plan_runs([tmp_path / "mine"], ["fifo", "srtf"], assumed=Assumed(gpus=64))
+    planned = plan_runs([tmp_path / "mine"], ["fifo", "srtf"], cluster=64)
     with open_executor() as executor:
         result = sweeps.sweep(planned, tmp_path / "runs", executor)
     assert list(result.table["setting"]) == ["mine", "mine"]
@@ -207,38 +208,79 @@ def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
         assert set(json.loads(file.read_text())) <= set(sweeps.MEASURES)
 
 
-VARIED = {"workload", "policy", "out", "knobs", "load", "seed", "samples", "force", "executor"} | {
-    *("jobs", "days"),
-}
+VARIED = {"work", "policy", "out", "cluster", "knobs", "seed", "samples", "force", "executor"}
 """Parameters of a what-if that a sweep varies, or sets itself."""
 
 
 def test_a_sweep_has_the_options_of_a_what_if_with_the_same_defaults() -> None:
-    assumed = {field.name: field.default for field in fields(Assumed)}
+    options = {field.name: field.default for field in fields(RunOptions)}
     for verb in (simulate, sweep):
         parameters = inspect.signature(verb).parameters
-        assert {name: parameters[name].default for name in assumed} == assumed
-    assert set(inspect.signature(simulate).parameters) - VARIED == assumed.keys()
+        assert {name: parameters[name].default for name in options} == options
+        assert len(parameters) <= 12
+    assert set(inspect.signature(simulate).parameters) - VARIED == options.keys() - {"cluster"}
+
+
+@dataclass(frozen=True)
+class Aged(Policy):
+    """Last come, first served: a policy that no list has."""
+
+    name = "aged"
+    SOURCE = "this test"
+
+    sign: float = -1.0
+
+    def key(self, job: Job, now_s: float) -> float:
+        return self.sign * job.spec.submit_s
+
+    def decide(self, view: View) -> Decision:
+        return start_in_order(view, consolidate=False, first_fit=False)
+
+
+def test_a_sweep_runs_policies_that_are_objects() -> None:
+    drawn = load_model("literature").sample(60, gpus=64, seed=1).with_load(20, 64)
+    table = sweep(drawn, [Fifo(backfill=True), Aged(), Aged(sign=1.0)], cluster=64).table.set_index(
+        "arm"
+    )
+    assert list(table.index) == ["fifo (backfill=True)", "aged", "aged (sign=1.0)"]
+    times = table["mean_jct_s"]
+    assert times["fifo (backfill=True)"] == times["aged (sign=1.0)"] != times["aged"]
+    [alone] = plan_runs([drawn], [Aged()], knobs={"sign": 1.0})
+    assert alone.arm == "aged (sign=1.0)"
+
+
+def test_months_of_an_ensemble_stay_apart() -> None:
+    months = load_model("literature").sample(20, gpus=64, seeds=(5, 2))
+    apart = sweep(list(months), ["fifo"], cluster=64).table
+    assert list(apart["setting"]) == [months.name + "-sample", months.name + "-sample (2)"]
+    together = sweep(months, ["fifo"], cluster=64).table
+    assert list(together["seed"]) == [5, 2] and set(together["setting"]) == {months.name}
+    for seed, row in zip((5, 2), together.to_dict("records"), strict=True):
+        with simulate(months.of_seed(seed), "fifo", cluster=64, seed=seed) as trace:
+            assert row["mean_jct_s"] == pytest.approx(measures(trace)["mean_jct_s"])
+    with pytest.raises(SimulationError, match="its own seeds"):
+        sweep(months, ["fifo"], cluster=64, seeds=(1,))
+
+
+def test_a_model_has_no_jobs_to_simulate() -> None:
+    with pytest.raises(ModelError, match=r"sample\(\"philly\", jobs=1000\)"):
+        simulate("philly", "fifo")
 
 
 @pytest.mark.slow
 def test_options_reach_each_run(tmp_path: Path) -> None:
-    assumed = Assumed(
-        gpus=64,
-        run_policy=RunPolicy.SUM,
-        speed="locality",
-        checkpoint_s=600.0,
-        outages="machine:2e5:3600",
-        dedicated=True,
-        prerun_servers=1,
-        prerun_s=60.0,
-        retry_by_reason=True,
-        estimates="noisy:0.5",
+    options = RunOptions(speed="locality", outages="machine:2e5:3600", checkpoint_s=600.0)
+    months = load_model("literature").sample(12, gpus=64, seeds=(0,))
+    changed = (
+        months.as_runs("sum")
+        .dedicated()
+        .with_prerun(1, 60.0)
+        .without_user_retries()
+        .with_estimates("noisy:0.5")
     )
-    [planned] = plan_runs(["literature"], ["srtf"], jobs=12, assumed=assumed)
-    drawn = load_model("literature").sample(jobs=12, gpus=64, seed=0)
-    given = {f.name: getattr(assumed, f.name) for f in fields(assumed)}
-    with simulate(drawn, "srtf", tmp_path / "all", **given) as trace:
+    [planned] = plan_runs([changed], ["srtf"], cluster=64, options=options)
+    given = {f.name: getattr(planned.options, f.name) for f in fields(options)}
+    with simulate(changed[0], "srtf", tmp_path / "all", **given) as trace:
         notes = " ".join(trace.manifest.notes)
         assert outcome_of(planned) == pytest.approx(measures(trace), nan_ok=True)
     words = ("Tables 4", "every 600 s", "to themselves", "within 60 s", "believed", "errors")
@@ -246,16 +288,21 @@ def test_options_reach_each_run(tmp_path: Path) -> None:
 
 
 def test_keys_depend_on_every_option(tmp_path: Path) -> None:
-    [run] = plan_runs(["literature"], ["fifo"])
+    months = load_model("literature").sample(12, gpus=64, seeds=(0,))
+    [run] = plan_runs([months], ["fifo"])
     table = tmp_path / "outages.csv"
     keys = {run.key()}
-    for field in fields(Assumed):
-        changed: Any = {bool: True, int: 1, float: 7.0}.get(type(field.default), "x")
-        keys.add(replace(run, assumed=replace(run.assumed, **{field.name: changed})).key())
+    for field in fields(RunOptions):
+        changed: Any = 7.0 if isinstance(field.default, float) else "x"
+        keys.add(replace(run, options=replace(run.options, **{field.name: changed})).key())
+    for other in (months.as_runs("last"), months.dedicated(), months.with_load(0.5, 64)):
+        keys.add(replace(run, jobs=replace(run.jobs, ensemble=other)).key())
     for row in ("m0,,2020-01-01,2020-01-02", "m1,,2020-01-01,2020-01-02"):
         table.write_text(f"machine_id,gpu,started_at,ended_at\n{row}\n")
-        keys.add(replace(run, assumed=Assumed(outages=str(table))).key())
-    assert len(keys) == 1 + len(fields(Assumed)) + 2
+        keys.add(replace(run, options=RunOptions(outages=str(table))).key())
+    keys |= {replace(run, policy=policy).key() for policy in (Aged(), Aged(sign=2.0))}
+    assert len(keys) == 1 + len(fields(RunOptions)) + 3 + 2 + 2
+    assert run.key() == plan_runs([months], ["fifo"])[0].key()
 
 
 def test_recorded_outages_have_the_rate_of_the_trace(
@@ -273,4 +320,4 @@ def test_recorded_outages_have_the_rate_of_the_trace(
 
     monkeypatch.setattr(sweeps, "outcome_of", outcome)
     sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
-    assert [run.assumed.outages for run in met] == [Failures(machine_s=12345.0)]
+    assert [run.options.outages for run in met] == [Failures(machine_s=12345.0)]

@@ -383,7 +383,7 @@ def test_every_assumption_is_among_the_settings() -> None:
     settings = antman.SETTINGS.values()
     moved = varied(*(s.policy for s in settings)) | varied(*(s.speed for s in settings))
     arms = {"together", "upgrade"}  # whether guests share, and come to hold, is the question
-    not_assumed = {"round_s", "restart_s", "looks_at"}
+    not_assumed = {"round_s", "restart_s"}
     assert moved | arms | not_assumed >= known(AntMan, Sharing)
     elastic = amoeba.SETTINGS.values()
     varied_there = varied(*(s.policy for s in elastic)) | varied(*(s.speed for s in elastic))

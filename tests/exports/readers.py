@@ -267,7 +267,7 @@ def cluster_log(path: Path, fields: Fields, vcs: set[str]) -> int:
     rows = [dict(zip(fields, row, strict=True)) for row in table(path, fields)]
     assert {row["vc"] for row in rows} <= vcs
     jobs = jobs_table(path, fields, next(iter(fields)))
-    return jobs - (rows[0][next(iter(fields))] == "counted-from")
+    return jobs - int(rows[0][next(iter(fields))] == "counted-from")
 
 
 def estimates(out: Path, key: str = "job_id") -> None:
@@ -332,7 +332,7 @@ def opendc(out: Path, _: Path | None) -> int:
         assert fragment["duration"] > 0
         lasted[fragment["id"]] += fragment["duration"]
     assert lasted == tasks
-    return pq.read_metadata(out / "tasks.parquet").num_rows
+    return int(pq.read_metadata(out / "tasks.parquet").num_rows)
 
 
 def philly(out: Path, _: Path | None) -> int:

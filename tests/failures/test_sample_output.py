@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from data.sample.generator import failure_output as made
+from data.sample.generator import failure_texts
 from philly_analysis.failures import classify_text
 from philly_analysis.study.failures import table_7
 from tests.support.repository import SAMPLE
-from tests.support.scripts import failure_output as made
-from tests.support.scripts import failure_texts
 
 
 def test_every_text_is_classified_as_the_reason_it_was_composed_for() -> None:
@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_bundled_output_belongs_to_the_bundled_sample(tmp_path: Path) -> None:
     made.write(SAMPLE, tmp_path / "again.gz", made.SEED)
-    bundled = (SAMPLE.with_name("sample-output") / "failures.jsonl.gz").read_bytes()
+    bundled = (SAMPLE / "failed-output" / "failures.jsonl.gz").read_bytes()
     again = (tmp_path / "again.gz").read_bytes()
     assert gzip.decompress(again) == gzip.decompress(bundled), "run `make sample`"
 

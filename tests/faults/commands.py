@@ -244,8 +244,9 @@ def prepare(once: Path) -> None:
     scratch = once / "tmp"
     scratch.mkdir(parents=True)
     (once / _ADDRESS).write_text(serve(once / "published"))
-    made = [sys.executable, "data/generate.py", str(once / "raw"), "--days", "2", "--jobs", "150"]
-    subprocess.run([*made, "--machines", "8"], cwd=ROOT, check=True, capture_output=True)
+    made = [sys.executable, "-m", "data.sample.generator.archive", str(once / "raw")]
+    made += ["--days", "2", "--jobs", "150", "--machines", "8"]
+    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
     lines = ["JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList"] + [
         f"{n}|COMPLETED|2026-01-0{1 + n // 400}T00:{n % 60:02}:00|2026-01-0{1 + n // 400}T01:00:00"
         f"|2026-01-0{1 + n // 400}T02:00:00|gres/gpu=1|n{n % 5}"

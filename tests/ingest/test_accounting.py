@@ -60,7 +60,9 @@ def test_a_fortnight_gives_the_schedule_back(kind: str, tmp_path: Path, ingested
         )
         for run in sorted(runs, key=lambda run: (run.submitted, run.started))
     ]
-    known = [(when(r.started), r.user, h, n) for r in runs for h, n in r.held if n]
+    known: list[tuple[datetime, str, str, int | None]] = [
+        (when(r.started), r.user, h, n) for r in runs for h, n in r.held if n
+    ]
     if source == "gridengine":  # the lines of a gang do not say how its GPUs divide
         held = [(*row[:3], None) for row in held]
         known = [(*row[:3], None) for row in known]

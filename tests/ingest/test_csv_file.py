@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest import csv_file
+from philly_analysis.ingest import csv_file, line_block
 from philly_analysis.ingest.csv_file import CsvFile
 
 TEXTS = ("time", "machine")
@@ -51,7 +51,10 @@ def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
         path = Path(folder) / ("raw.gz" if packed else "raw")
         path.write_bytes(gzip.compress(text) if packed else text)
         file = CsvFile(path, ("header",), shapes, TEXTS, ("NA", ""))
-        with patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _INDEX_BYTES=9, _FEW=few):
+        with (
+            patch.multiple(csv_file, _BLOCK_BYTES=block_bytes, _FEW=few),
+            patch.object(line_block, "_INDEX_BYTES", 9),
+        ):
             blocks = list(file.blocks())
             firsts = list(accumulate((block.lines for block in blocks), initial=2))
             found = list(zip(firsts, map(file.parse, blocks), strict=False))

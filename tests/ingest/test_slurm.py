@@ -323,11 +323,11 @@ def test_gpus_of_running_jobs_are_those_of_scontrol(tmp_path: Path, ingested: In
     indexed = got.rows("select job_id, machine_id, gpu from placements where gpu is not null")
     assert set(indexed) == expected
     assert len(indexed) == len(expected)
-    rows = gzip.decompress(files["sacct.txt.gz"]).decode("utf-8", "replace")
-    listed = set(re.findall(r"\n(\d+)\x1f(\d+)[^\x1f]*\x1f(\w+)\x1f", rows))
-    ids = {(cluster, number) for *numbers, cluster in listed for number in numbers}
+    accounting = gzip.decompress(files["sacct.txt.gz"]).decode("utf-8", "replace")
+    printed_ids = set(re.findall(r"\n(\d+)\x1f(\d+)[^\x1f]*\x1f(\w+)\x1f", accounting))
+    known_ids = {(cluster, number) for *numbers, cluster in printed_ids for number in numbers}
     # jobs that never became eligible are in prints of the queue only
-    lacking = [job for cluster, *job in printed if not any((cluster, n) in ids for n in job)]
+    lacking = [job for cluster, *job in printed if not any((cluster, n) in known_ids for n in job)]
     assert got.manifest.rows["attempts"] == 665 + len(lacking)
     assert len(lacking) == 7
     held = got.rows(

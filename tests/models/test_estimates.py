@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from data.models.between_period import lists as job_lists
+from data.models.between_period import reweighted, turnover
 from philly_analysis.distributions.distribution import EMPIRICAL
 from philly_analysis.models.between_period import ESTIMATED, Variation
 from philly_analysis.models.validation.coverage import STATISTICS, Window, model_draws, statistics
 from tests.models.jobs import DATA, Floats
-from tests.support.scripts import coverage, reweighted, turnover
 
 LOG = """\
 ; Computer: an example
@@ -29,7 +30,7 @@ LOG = """\
 def test_jobs_with_a_run_time_are_read_by_submission(tmp_path: Path) -> None:
     path = tmp_path / "log.swf.gz"
     path.write_bytes(gzip.compress(LOG.encode()))
-    jobs = coverage.standard("log", path).jobs
+    jobs = job_lists.standard("log", path).jobs
     assert jobs["submitted_s"].tolist() == [100, 500, 500]
     assert jobs["run_s"].tolist() == [30, 60, 90]
     assert jobs["gpus"].tolist() == [1, 4, 16]
@@ -38,8 +39,8 @@ def test_jobs_with_a_run_time_are_read_by_submission(tmp_path: Path) -> None:
 
 
 def test_no_two_lists_share_seeds() -> None:
-    assert len(set(map(coverage.first_seed, coverage.ALL))) == len(coverage.ALL)
-    assert set(coverage.SITE) == set(coverage.ALL)
+    assert len(set(map(job_lists.first_seed, job_lists.ALL))) == len(job_lists.ALL)
+    assert set(job_lists.SITE) == set(job_lists.ALL)
 
 
 TRUTH = {

@@ -144,7 +144,7 @@ def test_sentences_of_comparisons_read_well(parts: dict[str, Tables], tmp_path: 
         "none and many": {"none": parts["none"], "many": hundreds},
         "other jobs": {"one": parts["one passed"], "other": parts["one failed"]},
         "a part": {"all": hundreds, "twelve": parts["twelve"]},
-        "policies": {p: simulate(queued, p, gpus=64) for p in ("fifo", "srtf", "philly")},
+        "policies": {p: simulate(queued, p, cluster=64) for p in ("fifo", "srtf", "philly")},
     }
     said: Said = {}
     for label, named in pairs.items():
@@ -155,17 +155,21 @@ def test_sentences_of_comparisons_read_well(parts: dict[str, Tables], tmp_path: 
 @pytest.mark.slow
 def test_sentences_of_sweeps_read_well(parts: dict[str, Tables], tmp_path: Path) -> None:
     two, three = ["fifo", "srtf"], ["fifo", "srtf", "las"]
-    few: Any = {"gpus": 16, "jobs": 60}
+    few: Any = {"cluster": 16, "jobs": 60}
     sweeps: dict[str, Callable[..., object]] = {
         "no job": partial(sweep, parts["none"], two),
         "one job, one policy": partial(sweep, "literature", two[:1], jobs=1),
         "one job": partial(sweep, "literature", two, jobs=1),
         "one seed": partial(sweep, "literature", three, loads=(0.5, 1.5), **few),
-        "two seeds": partial(sweep, "literature", two, loads=1.5, seeds=2, **few),
-        "seeds": partial(sweep, ["literature", "philly"], three, loads=1.5, seeds=4, **few),
-        "the best first": partial(sweep, "literature", three[::-1], loads=1.5, seeds=4, **few),
-        "no queue": partial(sweep, "literature", three, loads=0.1, seeds=3, **few),
-        "recorded": partial(sweep, [parts["twelve"]], two, machines="4x8"),
+        "two seeds": partial(sweep, "literature", two, loads=[1.5], seeds=range(2), **few),
+        "seeds": partial(
+            sweep, ["literature", "philly"], three, loads=[1.5], seeds=range(4), **few
+        ),
+        "the best first": partial(
+            sweep, "literature", three[::-1], loads=[1.5], seeds=range(4), **few
+        ),
+        "no queue": partial(sweep, "literature", three, loads=[0.1], seeds=range(3), **few),
+        "recorded": partial(sweep, [parts["twelve"]], two, cluster="4x8"),
     }
     said: Said = {}
     for label, write in sweeps.items():

@@ -318,7 +318,6 @@ class Opportunistic(Policy):
 
     patience_s: float
     below: float = 0.8
-    looks_at: int = 256
 
     def serve(self, world: World) -> None:
         waiting = sorted(world.waiting, key=submitted)
@@ -328,7 +327,7 @@ class Opportunistic(Policy):
                 break
             job.place, job.guest = place, False
             job.slots = [s for m, n in place.items() for s in free_slots(world, m, but=job)[:n]]
-        for job in waiting[: self.looks_at]:
+        for job in waiting[:256]:
             if not job.running and job.queued_s + self.patience_s <= world.now_s + 1e-6:
                 self._place_guest(world, job)
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator import POLICIES, Policy, policy_named, run, simulate
-from philly_analysis.simulator.jobs.estimates import Estimates, estimates_of
 from philly_analysis.trace.manifest import Manifest
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import Estimates, JobSpec, estimates_of
 from tests.simulator import reference as slow
 from tests.simulator.drawn import (
     assert_same_bars,
@@ -138,8 +137,8 @@ def test_estimates_that_make_no_sense_are_refused(text: str) -> None:
 def test_what_is_believed_changes_a_what_if_only_where_somebody_looks(tmp_path: Path) -> None:
     def ends(policy: str, estimates: str) -> pl.Series:
         out = simulate(
-            workload(120), policy, tmp_path / f"{policy}{estimates}", machines=MACHINES,
-            estimates=estimates,
+            workload(120).with_estimates(estimates), policy, tmp_path / f"{policy}{estimates}",
+            cluster=MACHINES,
         )  # fmt: skip
         assert ("believed" in " ".join(Manifest.read(out).notes)) == (estimates != "exact")
         return pl.read_parquet(out / "attempts.parquet")["ended_at"]

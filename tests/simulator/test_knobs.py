@@ -110,7 +110,7 @@ def test_anything_set_is_taken_or_refused(name: str, data: st.DataObject) -> Non
         ("fifo", "restart_s", nan, "may be 0 to 86400"),
         ("srtf", "restart_s", inf, "may be 0 to 86400"),
         ("las", "thresholds_gpu_s", "[0]", "may be each 1 to"),
-        ("antman", "looks_at", "1.5", "must be a whole number"),
+        ("amoeba", "pending_above", "1.5", "must be a whole number"),
         ("amoeba", "order", "lifo", "no order of amoeba named 'lifo'"),
     ],
 )

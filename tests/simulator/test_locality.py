@@ -143,7 +143,7 @@ def test_a_what_if_is_given_back_by_its_own_placements(policy: str, tmp_path: Pa
 
     def what_if(load: Workload | Path, by: str) -> Path:
         return simulate(
-            load, by, tmp_path / by, machines=MACHINES, speed="locality",
+            load, by, tmp_path / by, cluster=MACHINES, speed="locality",
             checkpoint_s=120, knobs={"restart_s": 30},
         )  # fmt: skip
 
@@ -178,12 +178,12 @@ def test_a_recorded_spread_slows_a_job_once(tmp_path: Path) -> None:
 
 
 def test_recorded_placements_need_their_machines(tmp_path: Path) -> None:
-    out = simulate(workload(20), "fifo", tmp_path / "one", machines=MACHINES)
+    out = simulate(workload(20), "fifo", tmp_path / "one", cluster=MACHINES)
     with pytest.raises(SimulationError, match="on the trace's own machines"):
-        simulate(out, "recorded", tmp_path / "two", machines=[Machine("other", 24)])
+        simulate(out, "recorded", tmp_path / "two", cluster=[Machine("other", 24)])
 
 
 def test_every_speed_says_what_it_is() -> None:
     assert all(law().note for law in SPEEDS.values())
     with pytest.raises(UnknownNameError, match="no speed named 'local'"):
-        simulate(workload(5), "fifo", "nowhere", machines=fleet("3x8"), speed="local")
+        simulate(workload(5), "fifo", "nowhere", cluster=fleet("3x8"), speed="local")

@@ -116,8 +116,10 @@ def test_failures_come_at_their_rates() -> None:
 @pytest.mark.slow
 def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
     load = workload(150)
-    first = simulate(load, "fifo", tmp_path / "a", gpus=16, outages="machine:4e4:6e3,gpu:2e5:9e3")
-    again = simulate(load, "fifo", tmp_path / "b", gpus=16, outages=first / "outages.parquet")
+    first = simulate(
+        load, "fifo", tmp_path / "a", cluster=16, outages="machine:4e4:6e3,gpu:2e5:9e3"
+    )
+    again = simulate(load, "fifo", tmp_path / "b", cluster=16, outages=first / "outages.parquet")
     one, other = (pl.read_parquet(t / "attempts.parquet") for t in (first, again))
     assert one["end_reason"].equals(other["end_reason"])
     apart = (one["ended_at"] - other["ended_at"]).abs()
@@ -127,7 +129,9 @@ def test_outages_of_a_what_if_can_be_met_again(tmp_path: Path) -> None:
 
 def test_work_lost_to_outages_is_noted(tmp_path: Path) -> None:
     outages = "machine:1e4:6e3,gpu:8e4:6e3"
-    out = simulate(workload(80), "fifo", tmp_path / "t", gpus=16, outages=outages, checkpoint_s=900)
+    out = simulate(
+        workload(80), "fifo", tmp_path / "t", cluster=16, outages=outages, checkpoint_s=900
+    )
     attempts = pl.read_parquet(out / "attempts.parquet")
     hit = attempts.filter(pl.col("end_reason") == "node_failure")
     assert hit["gpus"].n_unique() > 1
@@ -142,7 +146,7 @@ def test_work_lost_to_outages_is_noted(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_server_failures_has_no_rate(tmp_path: Path) -> None:
-    out = simulate(workload(30), "fifo", tmp_path / "t", gpus=16)
+    out = simulate(workload(30), "fifo", tmp_path / "t", cluster=16)
     with pytest.raises(InputError, match="records no server failure"):
         recorded_outages(out)
 
@@ -150,7 +154,7 @@ def test_a_trace_without_server_failures_has_no_rate(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_rates_measured_of_a_what_if_are_those_it_was_given(tmp_path: Path) -> None:
     out = simulate(
-        workload(400), "fifo", tmp_path / "out", machines=MACHINES_24, outages="machine:5e4:3e3"
+        workload(400), "fifo", tmp_path / "out", cluster=MACHINES_24, outages="machine:5e4:3e3"
     )
     with Trace(out) as trace:
         found = node_failures.compute(trace)

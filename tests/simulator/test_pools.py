@@ -161,8 +161,8 @@ def test_a_queue_waits_for_its_own_pool_and_a_job_that_names_none_goes_where_it_
     assert "2 pools" in notes and "1 job excluded" in notes
     typed = replace(load, jobs=load.jobs.pl().head(3))
     with pytest.raises(SimulationError, match="None of 3 jobs fits in an eligible pool"):
-        simulate(typed, "fifo", tmp_path / "none", machines=fleet("2x8=tpu"))
-    simulate(load, "fifo", tmp_path / "any", machines=fleet("2x8"))  # machines that say nothing
+        simulate(typed, "fifo", tmp_path / "none", cluster=fleet("2x8=tpu"))
+    simulate(load, "fifo", tmp_path / "any", cluster=fleet("2x8"))  # machines that say nothing
 
 
 def test_no_pool_mixes_models_of_gpus_though_no_job_names_one() -> None:

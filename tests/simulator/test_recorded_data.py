@@ -75,7 +75,7 @@ def test_recorded_cpus_and_memory_are_kept_without_a_job_type(tmp_path: Path) ->
     asked = load.jobs.pl().with_columns(
         cpus=pl.when(some).then(2.0 * pl.col("gpus")), mem_gb=pl.when(some).then(30.0)
     )
-    out = simulate(replace(load, jobs=asked), "synergy", tmp_path / "out", machines=MACHINES)
+    out = simulate(replace(load, jobs=asked), "synergy", tmp_path / "out", cluster=MACHINES)
     with Trace(out) as trace:
         said = trace.answer("jobs").pl().join(asked, on="job_id", suffix="_asked")
         notes = trace.manifest.notes
@@ -119,7 +119,7 @@ def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Pa
         ),
         policy,
         tmp_path / "out",
-        machines=servers,
+        cluster=servers,
         samples=Steady(busy_pct),
         speed=Sharing(util_quantiles=(0.3, 0.3)) if policy == "antman" else None,
     )
@@ -146,7 +146,7 @@ def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Pa
 
 def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
     """A what-if of a sampled trace knows its jobs' utilisation, as a plain walk finds it."""
-    out = simulate(workload(50), "fifo", tmp_path / "log", machines=MACHINES, samples=Steady())
+    out = simulate(workload(50), "fifo", tmp_path / "log", cluster=MACHINES, samples=Steady())
     with Trace(out) as trace:
         held = trace.sql(
             "select job_id, machine_id, gpu, started_at, ended_at from placements "
@@ -170,7 +170,7 @@ def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
     long = {j: v for j, v in means.items() if len(v) > 120}
     for job_id, values in long.items():  # the first and last minute weigh little
         assert 100 * (known[job_id] or 0) == pytest.approx(np.mean(values), rel=0.03)
-    again = simulate(load, "antman", tmp_path / "again", machines=MACHINES)
+    again = simulate(load, "antman", tmp_path / "again", cluster=MACHINES)
     [said] = [n for n in Manifest.read(again).notes if n.startswith("GPU utilisation")] or [""]
     drawn = 50 - sum(u is not None for u in known.values())
     assert said == (
@@ -210,7 +210,7 @@ def test_a_wait_ends_with_the_first_start() -> None:
 @pytest.mark.slow
 def test_a_what_if_is_compared_with_the_recorded_waits(tmp_path: Path) -> None:
     """Its note says what a plain sum over both traces says; the log run again waits as the log."""
-    log = simulate(workload(200), "fifo", tmp_path / "log", machines=MACHINES)
+    log = simulate(workload(200), "fifo", tmp_path / "log", cluster=MACHINES)
 
     def waits_s(trace: Path) -> dict[str, float]:
         with Trace(trace) as opened:
@@ -222,7 +222,7 @@ def test_a_what_if_is_compared_with_the_recorded_waits(tmp_path: Path) -> None:
 
     recorded = waits_s(log)
     for policy in ("recorded", "srtf"):
-        out = simulate(log, policy, tmp_path / policy, machines=MACHINES)
+        out = simulate(log, policy, tmp_path / policy, cluster=MACHINES)
         here = waits_s(out)
         both = sum(min(recorded[j], here[j]) for j in recorded) / sum(recorded.values())
         [said] = [n for n in Manifest.read(out).notes if n.startswith("First waits")]
@@ -236,7 +236,7 @@ def test_a_what_if_is_compared_with_the_recorded_waits(tmp_path: Path) -> None:
 )
 def test_lost_work_is_noted_and_not_part_of_the_jobs(policy: str, tmp_path: Path) -> None:
     load, knobs = workload(120), {"restart_s": 20}
-    out = simulate(load, policy, tmp_path / "out", machines=MACHINES, checkpoint_s=300, knobs=knobs)
+    out = simulate(load, policy, tmp_path / "out", cluster=MACHINES, checkpoint_s=300, knobs=knobs)
     asked = {s.job_id: s.run_s for s in load.specs()}
     again = {s.job_id: s.run_s for s in Workload.from_trace(out).specs()}
     assert again == pytest.approx(asked, abs=1e-3)
@@ -262,7 +262,7 @@ def test_what_a_what_if_lost_is_compared(tmp_path: Path) -> None:
     )
     told = {}
     for policy in ("srtf", "philly"):
-        out = simulate(load, policy, tmp_path / policy, machines=MACHINES, checkpoint_s=600)
+        out = simulate(load, policy, tmp_path / policy, cluster=MACHINES, checkpoint_s=600)
         with Trace(out) as trace:
             told[policy] = measures(trace)
     held = pl.read_parquet(tmp_path / "philly" / "holds.parquet")

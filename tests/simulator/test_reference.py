@@ -161,8 +161,8 @@ ON_SERVERS: dict[str, tuple[dict[str, object], Callable[[], slow.Policy]]] = {
     "synergy": ({}, on_servers.Tuned),
     "synergy greedy": ({"allocation": "greedy"}, on_servers.Greedy),
     "antman": (
-        {"convert_after_s": 15, "looks_at": 4},
-        lambda: on_servers.Opportunistic(15, looks_at=4),
+        {"convert_after_s": 15},
+        lambda: on_servers.Opportunistic(15),
     ),
     "amoeba": (
         {"order": "srtf", "round_s": 20, "pending_above": 1, "restart_s": 3.3},

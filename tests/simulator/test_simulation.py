@@ -77,7 +77,7 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
     policy: str, tmp_path: Path
 ) -> None:
     load = workload(120)
-    simulate(load, policy, tmp_path / "out", machines=MACHINES)  # the writer validates
+    simulate(load, policy, tmp_path / "out", cluster=MACHINES)  # the writer validates
     with Trace(tmp_path / "out") as trace:
         assert trace.manifest.source == "simulate" and trace.manifest.synthetic
         assert trace.manifest.rows["jobs"] == 120
@@ -103,7 +103,7 @@ def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> Non
     kinds = set()
     for seed in range(2):
         load = replace(workload(400, seed=seed), virtual_clusters=quotas)
-        out = simulate(load, policy, tmp_path / str(seed), machines=MACHINES)
+        out = simulate(load, policy, tmp_path / str(seed), cluster=MACHINES)
         own = simulated_causes(out)
         with Trace(out) as trace:
             seen = trace.answer("wait_causes").pl()
@@ -143,7 +143,7 @@ def test_the_published_means_come_back_from_the_samples() -> None:
 def test_the_same_seed_writes_the_same_samples(tmp_path: Path) -> None:
     load = workload(40)
     one, two = (
-        simulate(load, "fifo", tmp_path / n, machines=MACHINES, samples=True, seed=3)
+        simulate(load, "fifo", tmp_path / n, cluster=MACHINES, samples=True, seed=3)
         for n in ("one", "two")
     )
     read = [pl.read_parquet(p / "gpu_samples") for p in (one, two)]
@@ -154,20 +154,21 @@ def test_the_same_seed_writes_the_same_samples(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
     given = workload(60)
-    out = simulate(given, "fifo", tmp_path / "out", machines=MACHINES, run_policy=run_policy)
+    single = given.as_runs(run_policy)
+    out = simulate(single, "fifo", tmp_path / "out", cluster=MACHINES)
     with Trace(out) as trace:
         found = trace.sql("select job_id, epoch(ended_at - started_at) from attempts").fetchall()
     asked = demand_of(given, run_policy).jobs
     assert dict(found) == dict(asked.select("job_id", "run_s").iter_rows())
     assert len(found) == asked.height == 60
     with pytest.raises(SimulationError, match="recorded replays attempts as they were recorded"):
-        simulate(given, "recorded", tmp_path / "no", machines=MACHINES, run_policy="sum")
+        simulate(single, "recorded", tmp_path / "no", cluster=MACHINES)
 
 
 def test_jobs_without_a_duration_are_left_out_and_counted(tmp_path: Path) -> None:
     load = workload(30)
     attempts = load.attempts.pl().filter(pl.col("job_id") != "j7")
-    out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", machines=MACHINES)
+    out = simulate(replace(load, attempts=attempts), "fifo", tmp_path / "o", cluster=MACHINES)
     manifest = json.loads((out / "manifest.json").read_text())
     assert any(note.startswith("The workload is 29 of 30 jobs") for note in manifest["notes"])
     assert "1 job excluded (0 GPU hours): no attempt." in manifest["notes"]
@@ -181,18 +182,18 @@ def test_what_cannot_be_simulated_is_refused_with_what_there_is(tmp_path: Path) 
         (load, "fifi", {}, UnknownNameError, r"no policy named 'fifi'.*'fifo'.*srtf"),
         (load, "philly", {"knobs": {"hold": 3}}, UnknownNameError, r"named 'hold'.*hold_s"),
         (load, "philly", {"knobs": {"hold_s": "soon"}}, SimulationError, "must be a number"),
-        (load, "fifo", {"machines": ()}, SimulationError, "0 machines"),
-        (load, "fifo", {"machines": "1x8"}, SimulationError, r"than the 8 GPUs of 1 .* for 16"),
+        (load, "fifo", {"cluster": ()}, SimulationError, "0 machines"),
+        (load, "fifo", {"cluster": "1x8"}, SimulationError, r"than the 8 GPUs of 1 .* for 16"),
         (empty, "fifo", {}, SimulationError, "workload with durations"),
-        (load, "fifo", {"machines": "many"}, WorkloadError, "COUNTxGPUS"),
+        (load, "fifo", {"cluster": "many"}, WorkloadError, "COUNTxGPUS"),
     ]
     for jobs, policy, options, error, why in refused:
         with pytest.raises(error, match=why):
-            simulate(jobs, policy, out, **{"machines": MACHINES, **options})
+            simulate(jobs, policy, out, **{"cluster": MACHINES, **options})
     assert not out.exists()
     out.mkdir()
     with pytest.raises(TraceError, match="exists"):
-        simulate(load, "fifo", out, machines=MACHINES)
+        simulate(load, "fifo", out, cluster=MACHINES)
 
 
 def test_only_jobs_that_wait_or_run_are_kept_in_memory() -> None:
@@ -229,9 +230,9 @@ def test_only_the_last_attempt_of_a_job_last_seen_running_has_an_unknown_end(
         schema=["job_id", "attempt", "started_at", "ended_at", "gpus"],
         orient="row",
     )
-    jobs = load.jobs.with_columns(status=pl.lit(None, pl.String), gpus=pl.lit(1))
+    jobs = load.frames["jobs"].with_columns(status=pl.lit(None, pl.String), gpus=pl.lit(1))
     load = replace(load, jobs=jobs, attempts=attempts)
-    simulate(load, "fifo", tmp_path / "out", machines=MACHINES)
+    simulate(load, "fifo", tmp_path / "out", cluster=MACHINES)
     with Trace(tmp_path / "out") as trace:
         ends = trace.sql("select end_reason is null from attempts order by all").fetchall()
         assert ends == [(False,), (False,), (True,)]

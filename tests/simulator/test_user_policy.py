@@ -56,7 +56,7 @@ def test_a_policy_of_ones_own_is_like_any_other(guide: str, tmp_path: Path) -> N
     with pytest.raises(SimulationError, match="may be 0 to 1e"):
         policy_named(guide, {"patience_s": -1})
     assert "largest (" in " ".join(
-        Manifest.read(simulate(workload(40), guide, tmp_path / "out", machines=MACHINES)).notes
+        Manifest.read(simulate(workload(40), guide, tmp_path / "out", cluster=MACHINES)).notes
     )
 
 

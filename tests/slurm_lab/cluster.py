@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
@@ -41,10 +41,11 @@ def missing() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running Slurm: its folder, and the environment of its commands."""
+    """A running Slurm: its folder, the environment of its commands, its daemons."""
 
     folder: Path
     env: dict[str, str]
+    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def command(self, *arguments: str, user: str | None = None) -> str:
         """Return what a command prints; as root, or as a user of the machine.
@@ -54,7 +55,7 @@ class Cluster:
         RuntimeError
             The command failed.
         """
-        done = subprocess.run(
+        process = subprocess.run(
             arguments,
             env=self.env,
             cwd="/",
@@ -65,9 +66,9 @@ class Cluster:
             text=True,
             timeout=60,
         )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(arguments)}: {process.stderr.strip()}")
+        return process.stdout
 
 
 @contextmanager
@@ -80,12 +81,12 @@ def running_cluster() -> Iterator[Cluster]:
     env = {"PATH": PATH, "TZ": "UTC", "LC_ALL": "C", "SLURM_CONF": str(folder / "slurm.conf")}
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.callback(_end_processes, folder)
+        cluster = Cluster(folder, env)
+        stack.callback(_end_processes, cluster)
         for number in (signal.SIGTERM, signal.SIGALRM):
             stack.callback(signal.signal, number, signal.signal(number, _interrupt))
         stack.callback(signal.alarm, 0)
         signal.alarm(LIFE_S - 10)
-        cluster = Cluster(folder, env)
         _start(cluster)
         yield cluster
 
@@ -190,7 +191,7 @@ def _start_mariadb(cluster: Cluster, values: dict[str, str]) -> None:
 def _start_daemon(cluster: Cluster, *command: str) -> None:
     log = cluster.folder / "log" / f"{command[0]}.out"
     with log.open("a") as output:
-        subprocess.Popen(
+        daemon = subprocess.Popen(
             ["timeout", "--kill-after=5", str(LIFE_S), *command],
             env=cluster.env,
             cwd=cluster.folder,
@@ -199,6 +200,7 @@ def _start_daemon(cluster: Cluster, *command: str) -> None:
             stderr=output,
             start_new_session=True,
         )
+    cluster.daemons.append(daemon)
 
 
 def _wait(condition: Callable[[], object], limit_s: float = 60) -> None:
@@ -228,26 +230,29 @@ def _free_ports(number: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def _end_processes(folder: Path) -> None:
+def _end_processes(cluster: Cluster) -> None:
     """End the processes whose environment names the folder: daemons, and what jobs run."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
-        for process in _processes(folder):
+        for process in processes(cluster.folder):
             try:
                 os.kill(process, sent)
             except ProcessLookupError:
                 continue
         limit = time.monotonic() + 8
-        while _processes(folder) and time.monotonic() < limit:
+        while processes(cluster.folder) and time.monotonic() < limit:
             time.sleep(0.2)
+    for daemon in cluster.daemons:
+        daemon.wait(timeout=5)
 
 
-def _processes(folder: Path) -> list[int]:
+def processes(folder: Path) -> list[int]:
+    """Return the processes of a cluster: daemons, and what its jobs run."""
     marker = f"SLURM_CONF={folder}/".encode()
-    found = []
+    numbers = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdecimal() and marker in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
+                numbers.append(int(entry.name))
+        except OSError:  # the process has ended
             continue
-    return [process for process in found if process != os.getpid()]
+    return [process for process in numbers if process != os.getpid()]

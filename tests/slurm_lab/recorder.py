@@ -1,4 +1,4 @@
-"""Run the scenario on a cluster and record what Slurm and the jobs say."""
+"""Run the scenario on a cluster and record the output of Slurm and of the jobs."""
 
 import json
 import re

@@ -112,7 +112,6 @@ GANGS = (
     (5, one_server(8)),
     (4, servers(2, 4)),
     (2, servers(2, 8)),
-    (2, servers(3, 8)),
     (2, servers(3, 4)),
 )
 """Weights and options of random jobs in the partition train."""
@@ -130,13 +129,14 @@ def _random_jobs(steps: Steps) -> None:
     draw = steps.random
     weights, gangs = zip(*GANGS, strict=True)
     accounts = list(USERS)
-    for at_s in _arrivals(draw, 68):
+    for at_s in _arrivals(draw, 52):
         account = draw.choices(accounts, (10, 60, 30))[0]
         gang = draw.choices(gangs, weights)[0]
         if account == "prod":  # its limit is 8 GPUs
             gang = one_server(draw.choice((1, 1, 2, 4)))
         steps.submit(at_s, *gang, _time_limit(draw), run_s=_run_s(draw), account=account)
-    for at_s in _arrivals(draw, 70):
+    steps.submit(205, *servers(3, 8), run_s=8)
+    for at_s in _arrivals(draw, 54):
         gpus, kind = draw.choice((1, 1, 1, 2, 2, 4)), draw.choice(("", "v100"))
         account = draw.choices(accounts, (10, 50, 40))[0]
         options = ("--partition=batch", _time_limit(draw), *one_server(gpus, kind))
@@ -163,8 +163,8 @@ def _time_limit(draw: random.Random) -> str:
 def _limits(steps: Steps) -> None:
     """Submit more than limits of QOS, users, licences and partitions allow."""
     for burst_s in (12, 92, 172):
-        for number in range(10):
-            gang = one_server(steps.random.choice((2, 4)))
+        for number in range(17):
+            gang = one_server(steps.random.choice((2, 4, 4)))
             steps.submit(burst_s + 0.7 * number, *gang, run_s=9, account="prod")
     for number in range(11):
         steps.submit(10 + number, "--qos=capped", *one_server(2), run_s=8)
@@ -188,7 +188,8 @@ def _held(steps: Steps) -> None:
         held = steps.submit(15 + 30 * number, "--hold", *one_server(1), user="proxy")
         steps.do(40 + 30 * number, "scontrol", "release", f"{{{held}}}", user="proxy")
     for number in range(2):
-        held = steps.submit(20 + 50 * number, *servers(2, 4), user="backup", run_s=5)
+        gang = ("--begin=now+3", *servers(2, 4))  # does not start before the hold
+        held = steps.submit(20 + 50 * number, *gang, user="backup", run_s=5)
         steps.do(20.2 + 50 * number, "scontrol", "hold", f"{{{held}}}")
         steps.do(50 + 50 * number, "scontrol", "release", f"{{{held}}}")
     never = steps.submit(60, "--hold", *one_server(2), user="games")
@@ -246,7 +247,7 @@ def _servers(steps: Steps) -> None:
 
 def _preempted(steps: Steps) -> None:
     """Fill a partition with jobs of a low QOS, then preempt them by a high one."""
-    for number in range(10):
+    for number in range(8):
         options = ("--partition=batch", "--qos=low", *one_server(1))
         steps.submit(110 + 0.5 * number, *options, run_s=45)
     for number in range(5):
@@ -276,8 +277,8 @@ def _ended(steps: Steps) -> None:
         job = steps.submit(47 + 40 * number, "--nice=5000", *servers(3, 8), run_s=10)
         steps.do(65 + 40 * number, "scancel", f"{{{job}}}")
     for number in range(3):
-        options = ("--time=1", "--qos=high", *one_server(1))
-        steps.submit(26 + 50 * number, *options, run_s=200)
+        options = ("--time=1", "--qos=high", "--partition=batch", *one_server(1))
+        steps.submit(6 + 50 * number, *options, run_s=200)
     steps.submit(240, "--hold", *one_server(1), user="man")
     steps.submit(290, *one_server(1), run_s=100)
 

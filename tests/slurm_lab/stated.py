@@ -110,5 +110,5 @@ def cause_of(reason: str) -> str:
 
 def gpus(gres: str) -> int:
     """Return the GPUs in a request such as ``gres:gpu:v100:2``; no number is one."""
-    found = re.search(r"gpu(?::[a-z]\w*)?(?::(\d+))?", gres)
-    return int(found[1] or 1) if found else 0
+    count = re.search(r"gpu(?::[a-z]\w*)?(?::(\d+))?", gres)
+    return int(count[1] or 1) if count else 0

@@ -7,6 +7,8 @@ import csv
 import os
 import re
 import shutil
+import signal
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,11 +17,13 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from matplotlib.patches import Rectangle
 
+from docs import measured
 from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
 from tests.slurm_lab import truth
-from tests.slurm_lab.cluster import missing, running_cluster
+from tests.slurm_lab.cluster import missing, processes, running_cluster
 from tests.slurm_lab.recorder import record
 from tests.slurm_lab.recording import SHIPPED, unpack
 from tests.slurm_lab.stated import CAUSES, cause_of, stated_causes, stated_reasons, stated_spans
@@ -94,7 +98,7 @@ def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(trace: Trace, sql: str) -> list[dict[str, Any]]:
-    return trace.sql(sql).pl().to_dicts()
+    return list(trace.sql(sql).pl().to_dicts())
 
 
 def seconds(moment: datetime) -> float:
@@ -231,10 +235,39 @@ def test_stated_spans_are_halfway_between_snapshots(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
+def test_an_interrupted_cluster_leaves_nothing() -> None:
+    if reason := missing():
+        pytest.skip(reason)
+    folders = []
+
+    def interrupt() -> None:
+        with running_cluster() as cluster:
+            folders.append(cluster.folder)
+            cluster.command("sbatch", "--output=/dev/null", "--wrap=sleep 60")
+            time.sleep(5)
+            assert len(processes(cluster.folder)) > 12
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(InterruptedError):
+        interrupt()
+    [folder] = folders
+    assert not folder.exists()
+    assert not processes(folder)
+
+
 def test_the_documented_shares_are_those_of_the_shipped_recording(tmp_path: Path) -> None:
     unpack(SHIPPED, tmp_path)
     with TABLE.open() as file:
         assert [tuple(row) for row in csv.reader(file)] == [HEADER, *shares(tmp_path)]
+
+
+def test_the_picture_has_the_documented_shares() -> None:
+    [ax] = measured.stated_reasons().axes
+    drawn = sorted(bar.get_width() for bar in ax.patches if isinstance(bar, Rectangle))
+    with TABLE.open() as file:
+        listed = sorted(float(row["% of waiting time"]) for row in csv.DictReader(file))
+    assert drawn == [share for share in listed if share >= 0.5]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ told["model"] = {
     "cells": sorted({c.gang for c in saved.duration.cells}),
     "endings": sorted({c.gang for c in saved.status.cells}),
     "weights": sorted({len(r.weights) for r in saved.failures.reasons}),
-    "sampled": saved.sample(jobs=500).jobs.height,
+    "sampled": saved.sample(jobs=500).jobs.shape[0],
     "refused": refused,
 }
 json.dump(told, sys.stdout)

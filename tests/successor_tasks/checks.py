@@ -35,7 +35,7 @@ def analysis(folder: Path) -> None:
 
 def policy(folder: Path) -> None:
     workload = Workload.from_trace(paper_trace(folder / "t"))
-    simulate(workload, "smallest", folder / "what-if", machines="1x8")
+    simulate(workload, "smallest", folder / "what-if", cluster="1x8")
     with Trace(folder / "what-if") as trace:
         starts = trace.sql("select job_id from attempts order by started_at").fetchall()
     assert starts == [("a",), ("b",), ("b",), ("c",)]
@@ -97,7 +97,7 @@ def option_of_a_verb(folder: Path) -> None:
     shown = CliRunner().invoke(app, ["published", "--unit", "%", "--csv"])
     assert shown.exit_code == 0, shown.output
     assert set(pd.read_csv(StringIO(shown.stdout))["unit"]) == {"%"}
-    assert "Only numbers in this unit" in CliRunner().invoke(app, ["published", "--help"]).output
+    assert "Unit of the numbers to list" in CliRunner().invoke(app, ["published", "--help"]).output
 
 
 def lock(folder: Path) -> None:

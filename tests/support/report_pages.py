@@ -94,9 +94,9 @@ class Pages:
             ["fifo", "srtf", "tiresias"],
             out / kind,
             loads=(0.7, 1.0),
-            seeds=3,
+            seeds=range(3),
             jobs=100,
-            gpus=64,
+            cluster=64,
         )
         return out / kind / "page" / "report.html"
 
@@ -106,7 +106,7 @@ class Pages:
         if trace.exists():
             return trace
         if kind == "sample":
-            output, quotas = SAMPLE.with_name("sample-output"), SAMPLE / "quotas.csv"
+            output, quotas = SAMPLE / "failed-output", SAMPLE / "quotas.csv"
             ingest("philly", SAMPLE, trace, failures=output, quotas=quotas)
         else:
             ingest("slurm", PRINTED / "wide_D.txt.gz", trace)

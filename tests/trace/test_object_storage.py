@@ -270,7 +270,7 @@ def test_raw_files_are_read_from_the_storage(store: Store, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_ifs_and_exports_read_and_write_the_storage(store: Store, tmp_path: Path) -> None:
     put(ADDRESS)
-    simulate(ADDRESS, "fifo", "memory://lake/traces/fifo", gpus=64)
+    simulate(ADDRESS, "fifo", "memory://lake/traces/fifo", cluster=64)
     assert set(verify("memory://lake/traces/fifo")["state"]) == {"intact"}
     export(ADDRESS, "swf", tmp_path / "jobs.swf", gpus=64, partial=True)
     run("export", ADDRESS, "swf", tmp_path / "again.swf", "--gpus", 64, "--partial")

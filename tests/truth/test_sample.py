@@ -13,14 +13,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from data.checks import cause_accuracy
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
-from tests.support.repository import DOCS, SAMPLE
-from tests.support.scripts import cause_accuracy
+from tests.support.repository import DOCS, ROOT, SAMPLE
 from tests.truth import reference
 from tests.truth.conftest import Case
 
-GENERATOR = SAMPLE.parent / "generate.py"
 FILES = {
     "SYNTHETIC.md",
     "cluster_job_log.gz",
@@ -34,7 +33,15 @@ FILES = {
 
 
 def generate(out: Path, *options: str) -> dict[str, bytes]:
-    subprocess.run([sys.executable, "-B", GENERATOR, out, *options], check=True)
+    words: list[str | Path] = [
+        sys.executable,
+        "-B",
+        "-m",
+        "data.sample.generator.archive",
+        out,
+        *options,
+    ]
+    subprocess.run(words, check=True, cwd=ROOT)
     return {file.name: file.read_bytes() for file in out.iterdir()}
 
 
@@ -51,7 +58,7 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_sample_is_what_the_generator_writes(tmp_path: Path) -> None:
     again = generate(tmp_path / "again", "--gzip")
-    bundled = {file.name: file.read_bytes() for file in SAMPLE.iterdir()}
+    bundled = {file.name: file.read_bytes() for file in map(SAMPLE.joinpath, FILES)}
     truths = [pl.read_parquet(files.pop("truth.parquet")) for files in (again, bundled)]
     assert again == bundled
     assert truths[0].equals(truths[1])  # the bytes depend on the version of polars

@@ -92,12 +92,12 @@ def test_conflicting_or_undefined_loads_raise() -> None:
 @pytest.mark.slow
 def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
     months = load_model("literature").sample(jobs=60, gpus=16, offered=1.1, seeds=(5, 2, 8))
-    found = simulate(months, "fifo", tmp_path / "all", gpus=16)
+    found = simulate(months, "fifo", tmp_path / "all", cluster=16)
     mean_s = []
     for seed in months.seeds:
         with Trace(tmp_path / "all" / f"seed-{seed}") as trace:
             mean_s.append(measures(trace)["mean_wait_s"])
-    alone = simulate(months[1], "fifo", tmp_path / "alone", gpus=16, seed=2)
+    alone = simulate(months[1], "fifo", tmp_path / "alone", cluster=16, seed=2)
     for table in ("jobs", "attempts", "placements"):
         one, other = (
             pl.read_parquet(f / f"{table}.parquet") for f in (alone.path, tmp_path / "all/seed-2")
@@ -115,9 +115,9 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_processes_give_the_same_draws(tmp_path: Path) -> None:
     months = MODEL.sample(jobs=60, gpus=64, offered=0.9, seeds=(1, 2, 3))
-    here = simulate(months, "las", tmp_path / "here", gpus=64)
+    here = simulate(months, "las", tmp_path / "here", cluster=64)
     with open_executor(2) as executor:
-        there = simulate(months, "las", tmp_path / "there", gpus=64, executor=executor)
+        there = simulate(months, "las", tmp_path / "there", cluster=64, executor=executor)
     assert there.table.equals(here.table)
     files = sorted(p.relative_to(tmp_path / "here") for p in tmp_path.glob("here/*/*.parquet"))
     assert files

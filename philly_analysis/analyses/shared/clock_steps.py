@@ -53,14 +53,14 @@ def clock_steps(trace: Trace, name: str) -> pd.DataFrame:
     of_row = group.astype(np.min_scalar_type(len(names)))[event - 1]
     ends = np.cumsum(np.bincount(of_row, minlength=len(names)))
     rows = np.split(np.argsort(of_row, kind="stable"), ends)[:-1]
-    found = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
-    for (week, kind), own, drawn in zip(names, rows, np.bincount(group), strict=True):
-        if not len(own):  # jobs may run for months after the last sample
+    summaries = [_summary(np.empty((0, _OFFSETS))).assign(week=events["week"][:0], event="")]
+    for (week, kind), readings, drawn in zip(names, rows, np.bincount(group), strict=True):
+        if not len(readings):  # jobs may run for months after the last sample
             continue
-        cell = place[event[own] - 1] * _MINUTES + minute[own]
-        steps = _steps(cell, util[own], drawn)
-        found.append(_summary(steps).assign(week=week, event=kind))
-    return pd.concat(found, ignore_index=True)
+        cell = place[event[readings] - 1] * _MINUTES + minute[readings]
+        steps = _steps(cell, util[readings], drawn)
+        summaries.append(_summary(steps).assign(week=week, event=kind))
+    return pd.concat(summaries, ignore_index=True)
 
 
 def _steps(cell: IntArray, util: FloatArray, events: int) -> FloatArray:
@@ -77,7 +77,7 @@ def _steps(cell: IntArray, util: FloatArray, events: int) -> FloatArray:
 
 
 def _tens(values: NDArray[np.generic]) -> FloatArray:
-    """Return rolling sums of ten minutes, by the first of them."""
+    """Return rolling sums of ten minutes, by the first minute."""
     sums = np.cumsum(values, axis=1, dtype=float)
     sums[:, WINDOW_MIN:] -= sums[:, :-WINDOW_MIN].copy()
     tens: FloatArray = sums[:, WINDOW_MIN - 1 :]

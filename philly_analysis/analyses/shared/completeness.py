@@ -1,6 +1,6 @@
 """Detect traces that lack jobs of their cluster, whose causes of waits cannot be determined.
 
-GPUs of missing jobs look free, so waits for these GPUs have no cause, or a wrong one.
+GPUs of missing jobs look free, so that waits for GPUs have no cause, or a wrong cause.
 """
 
 from collections.abc import Iterable
@@ -49,5 +49,5 @@ def missing_jobs(trace: Trace) -> str:
 
 def preferred(methods: Iterable[str]) -> str:
     """Return the best of the methods by which quotas are known."""
-    known = set(methods)
-    return next((m for m in _PREFERRED if m in known), "none")
+    available = set(methods)
+    return next((m for m in _PREFERRED if m in available), "none")

@@ -13,7 +13,7 @@ _KINDS = {"vc": "virtual cluster", "week": "week", "user": "user"}
 _FEWEST = 100
 """Fewest rows of a group that a sentence names."""
 _SHOWN = 16
-"""Groups drawn per kind: those of most rows, and all weeks."""
+"""Most users and virtual clusters that are drawn, chosen by their rows; all weeks are drawn."""
 
 
 @dataclass(frozen=True, slots=True)

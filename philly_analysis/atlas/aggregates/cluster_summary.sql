@@ -1,12 +1,12 @@
--- What does a publisher's summary of clusters, a row for each, answer?
+-- Which claims does a publisher's summary of clusters answer?
 -- One row per (claim, cluster).
---   claim    claim
---   cluster  cluster
+--   claim    name of the claim
+--   cluster  name of the cluster
 --   value    effect in the unit of the claim
---   low      lower limit of it; null: none is implied
---   high     upper limit of it; null: none is implied
+--   low      lower limit of the effect; null: the data imply none
+--   high     upper limit of the effect; null: the data imply none
 --   n        jobs on GPUs
-with named as (
+with named_clusters as (
   select
     *,
     case
@@ -27,12 +27,12 @@ with named as (
 
 select
   answers.claim,
-  named.cluster,
+  named_clusters.cluster,
   answers.value,
   answers.low,
   answers.high,
   answers.n
-from named, lateral (
+from named_clusters, lateral (
   values
   ('jobs_are_short', med_run_time_gpu::double, null::double, null::double, gpu_job_num),
   ('most_jobs_wait_little', med_que_time_gpu, null, null, gpu_job_num),

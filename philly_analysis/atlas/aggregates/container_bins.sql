@@ -1,8 +1,8 @@
--- How are the readings of GPUs that containers hold distributed?
+-- How are the utilisation readings of containers' GPUs distributed?
 -- One row per (container, bin).
---   user     the container
+--   user     identifier of the container
 --   bin      utilisation rounded up to whole percent
---   minutes  readings: each stands for about a minute
+--   minutes  readings, each of which covers about a minute
 select
   container_ip as "user",
   ceil(value) as bin,

@@ -1,10 +1,10 @@
--- How busy are the GPUs that containers hold?
+-- How busy are the GPUs of containers?
 -- One row per container.
---   user      the container
+--   user      identifier of the container
 --   gang      gang-size bucket: a container has one GPU
 --   attempts  readings
---   minutes   the same: a reading stands for about a minute
---   sum_pct   sum of the readings, %
+--   minutes   readings, each of which covers about a minute
+--   sum_pct   sum of the utilisation readings, %
 select
   container_ip as "user",
   '1' as gang,

@@ -1,11 +1,11 @@
 -- How much GPU time is in gangs of more than eight GPUs?
--- One row. A minute has the GPUs and the number of gangs of at least eight: GPUs beyond eight for
--- each are of larger gangs, of at least one and at most as many as there are.
---   claim    claim
---   cluster  null: the caller's
---   value    middle of the limits, %
---   low      share in allocated GPU time if the larger gangs are as few as they can be
---   high     the same if they are as many as they can be
+-- One row. Each minute has the GPUs and the number of gangs of at least eight GPUs. The GPUs beyond
+-- eight per gang belong to between one and all of these gangs.
+--   claim    name of the claim
+--   cluster  always null: the caller names the cluster
+--   value    middle of the lower and the upper limit, %
+--   low      share of allocated GPU time if there are as few of the larger gangs as possible
+--   high     share of allocated GPU time if there are as many of the larger gangs as possible
 --   n        minutes of virtual clusters
 with minutes as (
   select

@@ -1,10 +1,10 @@
 -- Do servers fail more often in the second half of the record?
 -- One row per (server, late).
---   user       the server
+--   user       identifier of the server
 --   late       true for the second 174 days
 --   attempts   servers
---   gpu_years  years of its eight GPUs in that half
---   failures   faults of hardware that begin in it
+--   gpu_years  GPU years of the server's eight GPUs in the half
+--   failures   hardware faults that begin in the half
 with halves as (
   select unnest([false, true]) as late
 ),

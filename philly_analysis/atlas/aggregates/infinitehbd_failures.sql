@@ -1,9 +1,9 @@
 -- How often do the GPUs of a server fail?
--- One row per server of the 400, with eight GPUs each; those without a fault have no name.
---   user       the server
+-- One row per server of the 400, with eight GPUs each; servers without a fault have no name.
+--   user       identifier of the server
 --   gang       gang-size bucket: a server is one observation
 --   attempts   servers
---   gpu_years  years of its GPUs in the 348 days
+--   gpu_years  GPU years of the server's GPUs in the 348 days
 --   failures   faults of the class GPU
 with faults as (
   select

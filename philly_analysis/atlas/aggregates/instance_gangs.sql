@@ -1,9 +1,9 @@
 -- How many instances of services have one GPU?
--- One row per (application, gang), of instances on GPUs.
---   user   the application
+-- One row per (application, gang), over instances on GPUs.
+--   user   name of the application
 --   gang   gang-size bucket
 --   jobs   instances
---   gpu_h  null: many run for longer than the trace
+--   gpu_h  always null: many instances run for longer than the trace
 select
   app_name as "user",
   case

@@ -1,7 +1,7 @@
 -- How many instances of services have no GPU?
 -- One row per (application, kind).
---   user  the application
---   kind  none, part (of one GPU), or whole
+--   user  name of the application
+--   kind  GPUs of the job: none, part (less than one GPU), or whole
 --   jobs  instances
 select
   app_name as "user",

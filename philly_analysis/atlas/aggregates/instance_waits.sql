@@ -1,7 +1,7 @@
 -- How long does each instance of a service on GPUs wait for its server?
 -- One row per instance that is created and placed within the trace.
 --   day     day of the trace, from an arbitrary Monday
---   wait_s  seconds from its creation to its placement
+--   wait_s  seconds from the instance's creation to its placement
 select
   date '2024-01-01' + (creation_time // 86400)::integer as day,
   scheduled_time - creation_time as wait_s

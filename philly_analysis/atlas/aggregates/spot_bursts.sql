@@ -1,10 +1,10 @@
 -- How much does the number of submissions change from one hour to the next?
--- One row per (day, level) of the hours after the first day.
+-- One row per (day, level), over the hours after the first day.
 --   day      day of the trace, from an arbitrary Monday
 --   level    jobs submitted in an hour: 0, 1-3, 4-15, >15
---   hours    hours of that level
---   jobs     jobs submitted in them
---   squared  sum of the squares of their changes against the hour before
+--   hours    hours with so many submissions
+--   jobs     jobs submitted in the hours of the level
+--   squared  sum of squared changes in submissions from one hour to the next
 with spans as (
   select unnest(range(24, max(submit_hour) + 1)) as submit_hour
   from published

@@ -1,10 +1,10 @@
 -- What is the median run time of the jobs?
 -- One row.
---   claim    claim
---   cluster  null: the caller's
+--   claim    name of the claim
+--   cluster  always null: the caller names the cluster
 --   value    median run time, s
---   low      null: none is implied
---   high     null: none is implied
+--   low      always null: the data imply no limit
+--   high     always null: the data imply no limit
 --   n        jobs of the trace
 select
   'jobs_are_short' as claim,

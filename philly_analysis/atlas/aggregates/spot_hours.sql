@@ -1,5 +1,6 @@
 -- When are jobs submitted?
--- One row per hour in which one was, after the first day, which has all jobs that ran already.
+-- One row per hour with a submission after the first day, which holds all jobs that were already
+-- running.
 --   day   day of the trace, from an arbitrary Monday
 --   hour  hour of the day, 0 to 23
 --   jobs  jobs

@@ -1,6 +1,6 @@
--- What does each organisation cost?
+-- How many GPU hours does each organisation use?
 -- One row per organisation.
---   user   the organisation
+--   user   name of the organisation
 --   jobs   jobs
 --   gpu_h  GPU hours
 select

@@ -1,9 +1,9 @@
 -- Do GPUs fail more often from their third year on?
--- One row per (cabinet, late): where the GPU was last.
---   user       the cabinet
+-- One row per (cabinet, late), by the last cabinet of each GPU.
+--   user       identifier of the cabinet
 --   late       true for the time from the third year on
 --   attempts   GPUs
---   gpu_years  years in service
+--   gpu_years  GPU years in service
 --   failures   GPUs taken out after a double-bit error or off the bus
 with parts as (
   select

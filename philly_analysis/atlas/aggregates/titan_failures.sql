@@ -1,9 +1,9 @@
 -- How often do GPUs fail?
--- One row per cabinet, where its GPUs were last.
---   user       the cabinet
+-- One row per cabinet, by the last cabinet of each GPU.
+--   user       identifier of the cabinet
 --   gang       gang-size bucket: lives are of single GPUs
 --   attempts   GPUs
---   gpu_years  years in service
+--   gpu_years  GPU years in service
 --   failures   double-bit errors and GPUs off the bus
 select
   col || '-' || row as "user",

@@ -1,10 +1,11 @@
--- What does a cluster's curve of GPU utilisation answer?
--- One row per claim. The curve is of all readings: idle GPUs read 0 %, and so do some that are
--- allocated. The allocated ones are between all readings and those above 0 %.
---   claim    claim
---   cluster  null: the caller's
+-- Which claims does a cluster's curve of GPU utilisation answer?
+-- One row per claim. The curve is of all readings, and unallocated GPUs read 0 %, as some allocated
+-- GPUs do. The curve of allocated GPUs is between the curves of all readings and of readings above
+-- 0 %.
+--   claim    name of the claim
+--   cluster  always null: the caller names the cluster
 --   value    effect over all readings, %
---   low      the same
+--   low      effect over all readings, %
 --   high     effect over readings above 0 %
 --   n        null: the number of readings is not published
 with points as (

@@ -1,10 +1,13 @@
 """Advise a cluster: replay its own jobs, and price what could be changed."""
 
 from philly_analysis.experiments.advice.advice import Advice, advise
+from philly_analysis.experiments.advice.baseline import CANDIDATES, fit_baseline
 from philly_analysis.experiments.advice.charts import waits_figure
+from philly_analysis.experiments.advice.gains import Monthly
 from philly_analysis.experiments.advice.lever import Assumptions
 from philly_analysis.experiments.advice.levers import LEVERS
-from philly_analysis.experiments.advice.pricing import Priced
+from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
+from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome
 from philly_analysis.experiments.advice.wording import (
     QUESTION,
     baseline_result,

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from philly_analysis.simulator import Estimates
 from philly_analysis.simulator.policies import (
     Conservative,
     Drf,
@@ -15,6 +14,7 @@ from philly_analysis.simulator.policies import (
     Qssf,
     Sjf,
 )
+from philly_analysis.workload import Estimates
 
 
 class Candidate(NamedTuple):

@@ -8,10 +8,10 @@ from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
 from philly_analysis.experiments.advice.scenario import Known, Scenario
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import count, duration
-from philly_analysis.simulator import Estimates, fails, is_user_error, until_user_error
+from philly_analysis.simulator import fails, is_user_error, until_user_error
 from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly, Qssf
 from philly_analysis.study import PASS
-from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload import AttemptSpec, Estimates, JobSpec
 
 _H = 3600.0
 

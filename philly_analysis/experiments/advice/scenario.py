@@ -13,7 +13,6 @@ import polars as pl
 from philly_analysis.distributions import Floats
 from philly_analysis.parallel import map_ordered
 from philly_analysis.simulator import (
-    Estimates,
     Pool,
     Schedule,
     assign_to_pools,
@@ -21,15 +20,16 @@ from philly_analysis.simulator import (
     is_user_error,
     merge_schedules,
     run,
-    runs_of,
 )
 from philly_analysis.simulator.policies import Fifo, Policy
 from philly_analysis.trace import Trace, load_table, store_table, text_digest
 from philly_analysis.workload import (
+    Estimates,
     JobSpec,
     Machine,
     Workload,
     quotas_of,
+    runs_of,
     with_failure_reasons,
     with_gpu_use,
 )

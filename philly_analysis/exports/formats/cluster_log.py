@@ -26,9 +26,10 @@ class Mode:
     Attributes
     ----------
     counts_from
-        It accepts no submission before, and counts from the first line that it accepts.
+        Time before which the simulator accepts no submission. The simulator counts time from the
+        first line that it accepts.
     opens, closes
-        It accepts jobs submitted as long after that line as these are after `counts_from`.
+        Window of accepted submissions, whose offsets from `counts_from` apply to the first line.
     vc
         Name of the one virtual cluster that has all nodes; empty: each has its own.
     """
@@ -100,11 +101,11 @@ class Mode:
         if self.vc:
             return {self.vc: total}
         quotas, _ = request.quotas()
-        known = pl.DataFrame({"vc": list(quotas), "quota": list(quotas.values())}, _QUOTAS)
+        quota_table = pl.DataFrame({"vc": list(quotas), "quota": list(quotas.values())}, _QUOTAS)
         vcs = (
             request.jobs.group_by("vc", "vc_id")
             .agg(least=(pl.col("gpus").max() / SERVER.gpus).ceil().cast(pl.Int64))
-            .join(known, on="vc", how="left")
+            .join(quota_table, on="vc", how="left")
             .sort("vc")
         )
         if (need := int(vcs["least"].sum())) > total:

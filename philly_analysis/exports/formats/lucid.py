@@ -1,4 +1,4 @@
-"""Inputs of Lucid's simulator (ASPLOS'23): its Philly mode and that of its Venus log."""
+"""Inputs of Lucid's simulator (ASPLOS'23): the Philly mode and the mode of the Venus log."""
 
 from datetime import datetime
 from functools import partial

@@ -70,19 +70,19 @@ def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
     with Trace(request.workload.trace) as trace:
         if not (trace.has("gpu_samples") and trace.has("placements")):
             return
-        rest: list[pl.DataFrame] = []
+        pending: list[pl.DataFrame] = []
         for batch in trace.sql(UTILISATION).to_arrow_reader(_BATCH):
-            rows = pl.concat([*rest, pl.DataFrame(batch)])
+            rows = pl.concat([*pending, pl.DataFrame(batch)])
             # the last task of a batch may go on in the next one
             unfinished = rows["job_id"] == rows["job_id"].last()
             yield rows.filter(~unfinished).join(ids, on="job_id", maintain_order="left")
-            rest = [rows.filter(unfinished)]
-        for rows in rest:
+            pending = [rows.filter(unfinished)]
+        for rows in pending:
             yield rows.join(ids, on="job_id", maintain_order="left")
 
 
 def _fragments(tasks: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
-    """Spread the samples of each task evenly over its run time; the last takes the remainder."""
+    """Spread the samples of a task evenly over its run time, the remainder on the final one."""
     count, index = pl.len().over("id"), pl.int_range(pl.len()).over("id")
     fragment_ms = pl.col("duration") // count
     return (

@@ -103,7 +103,7 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
 
 
 def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines of the machine list: those of the archive's list, if the trace has it."""
+    """Return the lines of the machine list, from the archive's own list if the trace has it."""
     machines = workload.frames["machines"]
     if machines["gpus_listed"].is_not_null().any():
         machines = machines.filter(pl.col("gpus_listed").is_not_null())
@@ -126,7 +126,7 @@ def _machine_list(workload: Workload, invented: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_free(workload: Workload) -> int:
-    """Return a number above that of every machine called m<number>."""
+    """Return a number above the number of every machine called m<number>."""
     names = pl.concat(
         [workload.frames["machines"]["machine_id"], workload.frames["placements"]["machine_id"]]
     )

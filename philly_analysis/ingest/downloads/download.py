@@ -1,4 +1,4 @@
-"""Download several files into a folder that appears when all of them are complete."""
+"""Download several files into a folder that appears when all files are complete."""
 
 import hashlib
 import shutil
@@ -118,7 +118,7 @@ def _is_complete(
     Raises
     ------
     InputError
-        Another file has the name of one of them, or an archive is damaged.
+        Another file has the name of an expected file, or an archive is damaged.
     """
     return (
         all(is_downloaded(file, folder) for file in files)

@@ -250,7 +250,7 @@ def _stored(size: int) -> str:
 
 
 def _refusal(file: RemoteFile, error: HTTPError, size: int) -> Exception:
-    """Return the error for an HTTP status: that of a broken connection if it may pass."""
+    """Return the error for an HTTP status: a broken connection where another try may succeed."""
     if error.code >= 500:
         return _BrokenConnectionError(f"the server answers {error.code} {error.reason}")
     later = error.headers.get("Retry-After", "")

@@ -86,7 +86,7 @@ def _opened(archive: Path) -> Iterator[dict[str, _Member]]:
 
 
 def _by_path(archive: Path, packed: Iterable[_Member]) -> dict[str, _Member]:
-    """Return files by the path that each is unpacked to, without those of macOS's own data."""
+    """Return files by the path that each is unpacked to, without macOS's ``._`` files."""
     paths = {PurePosixPath(member.name.lstrip("/")): member for member in packed}
     paths = {path: member for path, member in paths.items() if not path.name.startswith("._")}
     if outside := [path for path in paths if ".." in path.parts]:

@@ -14,7 +14,7 @@ COLUMNS = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-
 
 
 def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
-    """Open the folder of the tables; those of sensors and machines may be missing.
+    """Open the folder of the tables; the tables of sensors and machines may be missing.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 -- Functions of the PAI source.
 
--- UTC of seconds whose hour and weekday are those of UTC+8.
+-- UTC of seconds whose hour and weekday are given in UTC+8.
 create or replace macro pai_time(text) as
 case when try_cast(text as double) between 0 and 1e10
   then timestamp '1970-01-01' - interval 8 hour

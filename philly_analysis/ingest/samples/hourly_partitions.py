@@ -89,7 +89,7 @@ class HourlyPartitions:
         self.con.execute("drop table written")
 
     def _complete(self, until: float) -> Iterator[list[int]]:
-        """Yield complete hours for a file: those of a day, or one if a day has too many rows."""
+        """Yield complete hours for a file: a day's hours, or one hour of a day with many rows."""
         hours = sorted({h for part in self.parts for h in part.rows if h not in self._planned})
         for day, those in groupby(hours, lambda hour: hour // _DAY):
             complete = [hour for hour in those if hour < until]

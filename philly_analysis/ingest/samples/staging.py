@@ -89,7 +89,7 @@ class RowStaging:
             self._disk.close()
 
     def finish(self, hours: Iterable[int]) -> None:
-        """Mark hours as finished: no more rows of them may be added."""
+        """Mark hours as finished: no row of a finished hour may be added."""
         self._finished.update(hours)
         self.waiting -= sum(self.rows[hour] for hour in hours)
 

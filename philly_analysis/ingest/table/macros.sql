@@ -24,7 +24,7 @@ if(text is not null and value is null, field || ' is not a ' || kind, null);
 create or replace macro figures(text, pattern) as
 try_cast(if(pattern is null, [text], regexp_extract_all(text, pattern, 1)) as double[]);
 
--- The sum of numbers; null where one of them is null.
+-- The sum of numbers; null where a number is null.
 create or replace macro total(numbers, otherwise) as
 case
   when len(numbers) = 0 then otherwise

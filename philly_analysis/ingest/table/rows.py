@@ -38,7 +38,7 @@ def store(
     Returns
     -------
     int
-        Number of rows in the files, and of those kept from earlier ingests.
+        Number of rows in the files and of rows kept from earlier ingests.
 
     Raises
     ------

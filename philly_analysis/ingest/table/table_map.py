@@ -49,7 +49,7 @@ class Field:
         One of the three: a raw column, a constant, or a pattern whose group in the file's name
         is the value.
     nulls
-        Texts for a missing value, beside those of the table.
+        Texts for a missing value, beside the null texts of the table.
     rule
         How the text is converted: keys of `KEYS` for its kind.
     """
@@ -72,7 +72,7 @@ class Layout:
     delimiter
         One character, or `WHITESPACE`.
     comment
-        Prefix of comment lines; empty: there are none.
+        Prefix of comment lines; empty: the file has no comments.
     header
         Names of the columns, for files without a header.
     nulls

@@ -28,7 +28,7 @@ class Telemetry:
     files
         The files, in the order in which they are read.
     top
-        The given folder, or that of the file.
+        The given folder, or the folder of the given file.
     zone
         Time zone of files without one.
     """

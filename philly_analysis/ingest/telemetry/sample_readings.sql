@@ -1,6 +1,6 @@
 -- Which sample of its machine does each reading belong to?
 -- One row per valid reading.
---   row_us    time of the sample, microseconds since 1970: that of its first reading
+--   row_us    time of the sample, microseconds since 1970: time of the sample's first reading
 --   step_us   usual time from one sample to the next
 --   previous  measures of earlier readings of the same device and sample
 --   complete  true where the sample has the utilisation of the device

@@ -88,8 +88,8 @@ class Arrivals:
         at_s
             Shape (n,): submissions, Unix seconds in UTC.
         windows
-            Shape (k, 2): start and end of the observed times, Unix seconds, whole hours. The
-            hours from the first submission to the last when absent.
+            Shape (k, 2): start and end of the observed times, Unix seconds, whole hours. None:
+            from the hour of the earliest submission to the hour of the latest.
 
         Raises
         ------

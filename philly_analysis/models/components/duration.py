@@ -54,8 +54,8 @@ class Conditions(TypedDict, total=False):
 class Duration(FittedDistribution):
     """Distributions of run time, in seconds.
 
-    The methods are those of the distribution over all jobs: ``duration.ppf(0.9)``. A call returns
-    the distribution of some jobs: ``duration(gpus=8)``.
+    Its methods describe the run times of all jobs: ``duration.ppf(0.9)``. A call returns the
+    distribution of some jobs: ``duration(gpus=8)``.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class Duration(FittedDistribution):
     def leaf_of(self, gpus: Ints, vc: NDArray[np.str_], status: NDArray[np.str_]) -> Ints:
         """Return the index of each job's distribution among leaves and cells (shape (n,)).
 
-        A gang class too rare for a distribution has that of the nearest one.
+        A gang class too rare for a distribution has the distribution of the nearest class.
         """
         leaves = {(c.gang, c.vc, c.status): i for i, c in enumerate(self.leaves)}
         pooled = {

@@ -56,12 +56,12 @@ class Failures:
         Failures or None
             None without failures.
         """
-        known = failures[failures["gpus"] >= 1]
-        if known.empty:
+        of_known_gang = failures[failures["gpus"] >= 1]
+        if of_known_gang.empty:
             return None
-        gang = pd.Series(gang_class(known["gpus"]), index=known.index)
+        gang = pd.Series(gang_class(of_known_gang["gpus"]), index=of_known_gang.index)
         reasons = []
-        for reason, part in known.groupby("reason"):
+        for reason, part in of_known_gang.groupby("reason"):
             weights = np.bincount(gang[part.index], minlength=len(GANGS))
             run_s = part["run_s"].dropna().to_numpy(float)
             time_to_failure = None
@@ -91,11 +91,11 @@ class Failures:
         ModelError
             Fewer than `MIN_FAILURES` failures.
         """
-        known = {r.reason: r for r in self.reasons}
-        if reason not in known:
-            raise UnknownNameError("failure reason", reason, known)
-        if (distribution := known[reason].time_to_failure) is None:
-            raise ModelError(f"{reason}: {known[reason].n:g} failures are too few to fit to")
+        by_reason = {r.reason: r for r in self.reasons}
+        if reason not in by_reason:
+            raise UnknownNameError("failure reason", reason, by_reason)
+        if (distribution := by_reason[reason].time_to_failure) is None:
+            raise ModelError(f"{reason}: {by_reason[reason].n:g} failures are too few to fit to")
         return distribution
 
     def sample(self, gpus: Ints, rng: np.random.Generator) -> pd.DataFrame:

@@ -201,10 +201,10 @@ class GangSize(DiscreteDistribution):
         """
         if vc is None:
             return self.overall
-        known = {entry.vc: entry.gangs for entry in self.by_vc}
-        if vc not in known:
-            raise UnknownNameError("virtual cluster", vc, known)
-        return known[vc]
+        by_name = {entry.vc: entry.gangs for entry in self.by_vc}
+        if vc not in by_name:
+            raise UnknownNameError("virtual cluster", vc, by_name)
+        return by_name[vc]
 
     def __repr__(self) -> str:
         return f"GangSize({self.overall!r}, by_vc of {len(self.by_vc)} virtual clusters)"

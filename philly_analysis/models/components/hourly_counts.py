@@ -45,9 +45,9 @@ class HourlyCounts:
         else:
             spans = (np.asarray(windows, float).reshape(-1, 2) // HOUR_S).astype(int)
             hour = np.unique(np.concatenate([np.arange(a, b) for a, b in spans]))
-        own = (at // HOUR_S).astype(int)
-        inside = np.isin(own, hour)
-        index = np.searchsorted(hour, own[inside])
+        hour_of = (at // HOUR_S).astype(int)
+        inside = np.isin(hour_of, hour)
+        index = np.searchsorted(hour, hour_of[inside])
         return cls(at[inside], hour, np.bincount(index, minlength=hour.size))
 
     @property
@@ -92,16 +92,16 @@ class HourlyCounts:
         variance = max(products[0] / pairs[0], 1e-12)
         value = products / np.maximum(pairs, 1) / variance
         # interpolate lags with too few pairs of observed hours
-        known = pairs >= 0.25 * pairs[0]
+        frequent = pairs >= 0.25 * pairs[0]
         lag = np.arange(lags + 1)
-        return np.asarray(np.interp(lag, lag[known], value[known])[1:])
+        return np.asarray(np.interp(lag, lag[frequent], value[frequent])[1:])
 
     def gaps_s(self) -> Floats:
         """Return the seconds between successive submissions without an unobserved hour between."""
         gap = np.diff(self.at_s)
-        own = (self.at_s // HOUR_S).astype(int)
-        index = np.searchsorted(self.hour, own)
-        joined = np.diff(index) == np.diff(own)
+        hour = (self.at_s // HOUR_S).astype(int)
+        index = np.searchsorted(self.hour, hour)
+        joined = np.diff(index) == np.diff(hour)
         return np.asarray(gap[joined])
 
 

@@ -48,9 +48,9 @@ def fit_intrahour_gaps(at_s: Floats) -> tuple[tuple[IntrahourGaps, ...], float]:
     hour = (at_s // HOUR_S).astype(int)
     _, first, n = np.unique(hour, return_index=True, return_counts=True)
     offset = at_s - hour * HOUR_S
-    own = np.repeat(np.arange(n.size), n)
-    inside = own[1:] == own[:-1]
-    inner, inner_hour = np.diff(offset)[inside], own[1:][inside]
+    hour_of = np.repeat(np.arange(n.size), n)
+    inside = hour_of[1:] == hour_of[:-1]
+    inner, inner_hour = np.diff(offset)[inside], hour_of[1:][inside]
     outer = np.concatenate((offset[first], HOUR_S - offset[first + n - 1]))
     outer_n = np.tile(n, 2)
     made: list[IntrahourGaps] = []
@@ -91,7 +91,7 @@ def place_arrivals(
     gaps, correlation
         The result of :func:`fit_intrahour_gaps`.
     last_s
-        Length of the last hour, s.
+        Length of the final hour, s.
 
     Returns
     -------

@@ -31,8 +31,8 @@ def load_correlation(at_s: Floats, score: Floats) -> float:
         Spearman's correlation, over hours with jobs, of their number and mean score; 0 with less
         than a day of such hours.
     """
-    known = np.isfinite(score)
-    _, jobs, mean = _hourly(at_s[known], score[known])
+    finite = np.isfinite(score)
+    _, jobs, mean = _hourly(at_s[finite], score[finite])
     if jobs.size < MIN_HOURS or np.ptp(jobs) == 0 or np.ptp(mean) == 0:
         return 0.0
     return round(float(scipy.stats.spearmanr(jobs, mean)[0]), 4)

@@ -68,15 +68,15 @@ class Status:
         Status or None
             None if no job's status is known.
         """
-        known = jobs[jobs["status"].notna()]
-        if known.empty:
+        ended = jobs[jobs["status"].notna()]
+        if ended.empty:
             return None
         frame = pd.DataFrame(
             {
-                "gang": gang_names(known["gpus"]),
-                "vc": known["vc"].to_numpy(str),
-                "status": known["status"].to_numpy(str),
-                "attempts": np.clip(known["attempts"].to_numpy(int), 1, MAX_ATTEMPTS),
+                "gang": gang_names(ended["gpus"]),
+                "vc": ended["vc"].to_numpy(str),
+                "status": ended["status"].to_numpy(str),
+                "attempts": np.clip(ended["attempts"].to_numpy(int), 1, MAX_ATTEMPTS),
             }
         )
         size = frame.groupby(["gang", "vc"])["status"].transform("size")
@@ -94,7 +94,7 @@ class Status:
             )
             for (gang, status), part in frame.groupby(["gang", "status"])
         )
-        last = known.loc[known["attempts"] > 1, "last_share"].mean()
+        last = ended.loc[ended["attempts"] > 1, "last_share"].mean()
         return cls(cells, attempts, float(last) if np.isfinite(last) else 0.5)
 
     def shares(self, gpus: int | None = None) -> dict[str, float]:

@@ -9,8 +9,8 @@ from philly_analysis.study import gang_class
 def impute_status(jobs: pd.DataFrame) -> pd.DataFrame:
     """Draw a status for running jobs from longer, finished jobs of the same gang class.
 
-    Each finished job has its Kaplan-Meier probability (Efron 1967). Without imputation, run times
-    given a status would be those of finished jobs, which are the short ones.
+    Each finished job has its Kaplan-Meier probability (Efron 1967). Without imputation, only
+    finished jobs would have run times given a status, and finished jobs are the short ones.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ class Effect:
     name
         The user as named in samples, or the hour of the day in UTC.
     shift
-        Mean normal score of its run times, in standard deviations.
+        Mean normal score of the user's or hour's run times, in standard deviations.
     n, effective_n
-        Its jobs, and their effective sample size.
+        Number of jobs, and their effective sample size.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Effects:
         Variance of the true shifts, of a total variance of 1. Observed shifts are shrunk to 0 by
         empirical Bayes (Robbins 1956; Efron and Morris 1973).
     effects
-        Those of at least `MIN_JOBS` jobs.
+        Effects of users or hours with at least `MIN_JOBS` jobs.
     """
 
     effects_variance: float
@@ -50,7 +50,7 @@ class Effects:
 
     @classmethod
     def fit(cls, score: Floats, name: NDArray[np.str_], cluster: Ints, correlation: float) -> Self:
-        """Fit to jobs; all arguments but the last have shape (n,).
+        """Fit to jobs; all arguments but `correlation` have shape (n,).
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Effects:
         name
             User or hour; 0 for an unknown one.
         condition
-            The same in words.
+            User or hour in words, e.g. ``user ann``.
         """
         unknown = Effect(name, 0.0, 0, 0.0)
         effect = next((e for e in self.effects if e.name == name), unknown)

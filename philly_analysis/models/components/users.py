@@ -23,7 +23,7 @@ class VirtualCluster:
     Attributes
     ----------
     vc
-        Its name.
+        Name of the virtual cluster.
     user_shares
         Share of all jobs that each user submits to this virtual cluster, descending.
     users

@@ -102,16 +102,16 @@ class Utilisation:
         Utilisation or None
             None without samples.
         """
-        known = use[use["bin"].notna()]
-        if known.empty:
+        recorded = use[use["bin"].notna()]
+        if recorded.empty:
             return None
         frame = pd.DataFrame(
             {
-                "gpus": known["gpus"].to_numpy(int),
-                "servers": np.asarray(SPREADS)[spread_class(known["servers"])],
-                "status": known["status"].fillna(ANY).to_numpy(str),
-                "bin": known["bin"].to_numpy(int),
-                "minutes": known["minutes"].to_numpy(float),
+                "gpus": recorded["gpus"].to_numpy(int),
+                "servers": np.asarray(SPREADS)[spread_class(recorded["servers"])],
+                "status": recorded["status"].fillna(ANY).to_numpy(str),
+                "bin": recorded["bin"].to_numpy(int),
+                "minutes": recorded["minutes"].to_numpy(float),
             }
         )
         cells = {}
@@ -150,7 +150,7 @@ class Utilisation:
         """
         if gpus is not None and gpus < 1:
             raise ModelError(f"a gang has at least one GPU, not {gpus}")
-        known = {(c.gpus, c.servers, c.status): c.distribution for c in self.cells}
+        cells = {(c.gpus, c.servers, c.status): c.distribution for c in self.cells}
         spread = ANY if servers is None else SPREADS[int(spread_class(servers))]
         sizes = sorted({c.gpus for c in self.cells if c.gpus})
         near = 0
@@ -163,4 +163,4 @@ class Utilisation:
             (near, ANY, ANY),
             (0, ANY, ANY),
         )
-        return next((known[key] for key in keys if key in known), self.cells[0].distribution)
+        return next((cells[key] for key in keys if key in cells), self.cells[0].distribution)

@@ -22,7 +22,7 @@ LIMITS = {
     "hourly dispersion": 0.2,
     "hourly autocorrelation": 0.2,
 }
-"""Largest acceptable distance, by quantity; that of resampled jobs replaces a smaller one."""
+"""Largest acceptable distance, by quantity, or the distance of resampled jobs if that is larger."""
 
 
 @dataclass(frozen=True, slots=True)

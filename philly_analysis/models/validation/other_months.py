@@ -1,6 +1,6 @@
 """Coverage of predictive intervals on other lists of jobs, from the shipped CALIBRATION.md.
 
-``data/coverage.py`` and ``data/waits.py`` wrote the file;
+``data/checks/coverage.py`` and ``data/checks/waits.py`` wrote the file;
 :mod:`philly_analysis.models.validation.coverage` defines its columns.
 """
 

@@ -48,7 +48,7 @@ class Split:
 
 
 def _span(data: Observations) -> tuple[float, float]:
-    """Return the whole hours from the first submission to the last."""
+    """Return the whole hours from the earliest submission to the latest."""
     at = data.jobs["submitted_s"].to_numpy(float)
     return at.min() // HOUR_S * HOUR_S, at.max() // HOUR_S * HOUR_S + HOUR_S
 

@@ -36,7 +36,7 @@ def time_axis(
     Parameters
     ----------
     lo_s, hi_s
-        Its ends; None: the first tick beyond all data on this axis and on those that share it.
+        Ends of the axis; None: the first tick beyond all data on this axis and on shared axes.
     """
     the_axis = ax.xaxis if axis == "x" else ax.yaxis
     if hi_s is None:

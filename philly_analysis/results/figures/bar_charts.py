@@ -97,14 +97,14 @@ def stacked_shares(
     """
     y = np.arange(len(groups))[::-1]
     sums = np.sum([np.asarray(values, float) for values in parts.values()], axis=0)
-    left = np.zeros(len(groups))
+    start = np.zeros(len(groups))
     for name, values in parts.items():
         width = 100 * np.asarray(values, float) / np.where(sums > 0, sums, 1)
-        drawn = ax.barh(y, width, 0.7, left=left, color=colors[name], label=name)
+        drawn = ax.barh(y, width, 0.7, left=start, color=colors[name], label=name)
         texts = [f"{w:.0f} %" if w >= 9 else "" for w in width]
         color = contrasting(colors[name])
         ax.bar_label(drawn, texts, label_type="center", fontsize=8, color=color)
-        left += width
+        start += width
     ax.set_yticks(y, list(groups))
     ax.set_xlim(0, 100)
     ax.xaxis.set_major_locator(NullLocator())
@@ -124,14 +124,14 @@ def job_shares(ax: Axes, table: pd.DataFrame, colors: Mapping[str, str], gpu_tim
     gpu_time
         Label of the bar of GPU time.
     """
-    left = np.zeros(2)
+    start = np.zeros(2)
     for part, row in table.iterrows():
         color = colors[str(part)]
         width = row[["gpu_h_pct", "jobs_pct"]].fillna(0).to_numpy(float)
-        drawn = ax.barh([gpu_time, "jobs"], width, left=left, height=0.6, label=part, color=color)
+        drawn = ax.barh([gpu_time, "jobs"], width, left=start, height=0.6, label=part, color=color)
         texts = [f"{w:.1f} %" if w >= 6 else "" for w in width]
         ax.bar_label(drawn, texts, label_type="center", color=contrasting(color), fontsize=8.5)
-        left += width
+        start += width
     percent_axis(ax, "share", axis="x")
     ax.grid(visible=False, axis="y")
     legend(ax, beneath=True)

@@ -28,7 +28,7 @@ def cdf(
     table
         Long table with the columns `by`, `percentile` (0-100) and `value`.
     colors
-        Colour by group, in the order of the curves. Other groups follow in further colours.
+        Colour by group, in the order of the curves. Further groups have further colours.
     counts
         Number of observations by group, or its column; added to the group's label.
     label

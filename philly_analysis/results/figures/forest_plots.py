@@ -40,12 +40,12 @@ def forest(ax: Axes, rows: Sequence[Row], *, values: bool = False) -> None:
     values
         Write the effects and intervals beside the panel.
     """
-    for at, (_, found, color) in enumerate(reversed(rows)):
-        error = [[found.effect - found.low], [found.high - found.effect]]
-        ax.errorbar(found.effect, at, xerr=error, fmt="o", ms=3.5, color=color, elinewidth=1.2)
+    for at, (_, paired, color) in enumerate(reversed(rows)):
+        error = [[paired.effect - paired.low], [paired.high - paired.effect]]
+        ax.errorbar(paired.effect, at, xerr=error, fmt="o", ms=3.5, color=color, elinewidth=1.2)
         if values:
             across = ax.get_yaxis_transform()
-            ax.text(1.02, at, change_text(found), transform=across, va="center", fontsize=8)
+            ax.text(1.02, at, change_text(paired), transform=across, va="center", fontsize=8)
     ax.axvline(0, color=MUTED, lw=0.8)
     ax.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
     ax.tick_params(axis="y", length=0)
@@ -94,10 +94,10 @@ def forest_panels(panels: Sequence[Panel], label: str) -> Figure:
             fontweight="bold",
             va="bottom",
         ).set_in_layout(False)
-    left, right = axes[-1].get_xlim()
+    low, right = axes[-1].get_xlim()
     beyond = 0.1 * (max(ends) - min(ends))
     axes[-1].set_xlim(
-        max(min(left, min(ends) - beyond), min(-100 - beyond, min(ends) - beyond)),
+        max(min(low, min(ends) - beyond), min(-100 - beyond, min(ends) - beyond)),
         min(max(right, max(ends) + beyond), max(_WIDEST, max(ends) + beyond)),
     )
     axes[-1].set_xlabel(label)

@@ -63,30 +63,30 @@ def _axes_data(ax: Axes, fig: Figure) -> dict[str, Any] | None:
 
 
 def _axis_data(axis: Axis, limits: tuple[float, float], start: float, end: float) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "at": [round(start, 1), round(end, 1)],
         "lim": [_rounded(limit) for limit in limits],
     }
     formatter, locator = axis.get_major_formatter(), axis.get_major_locator()
     if axis.get_scale() == "log":
-        found["log"] = 1
+        description["log"] = 1
     if label := axis.get_label_text():
-        found["label"] = label
+        description["label"] = label
     if type(axis.get_converter()).__name__.endswith("DateConverter"):
-        found["lim"] = [86_400 * float(limit) for limit in limits]
-        found["unit"] = DAYS
+        description["lim"] = [86_400 * float(limit) for limit in limits]
+        description["unit"] = DAYS
     elif gid := axis.get_gid():
-        found["unit"] = gid
+        description["unit"] = gid
     elif isinstance(formatter, NullFormatter) or isinstance(locator, NullLocator):
-        found["unit"] = "none"
+        description["unit"] = "none"
     elif isinstance(formatter, FixedFormatter | StrCategoryFormatter) or isinstance(
         locator, FixedLocator
     ):
         names = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
         ticks = [[_rounded(at), name.get_text().replace("\n", ", ")] for at, name in names]
         if ticks:
-            found["ticks"] = ticks
-    return found
+            description["ticks"] = ticks
+    return description
 
 
 def _rounded(value: float) -> float:

@@ -120,7 +120,8 @@ def _columns(shown: Legend, width: float, renderer: RendererBase) -> int:
     """Return how many columns of the entries of a legend fit a width in pixels."""
     entry = max(text.get_window_extent(renderer).width for text in shown.get_texts())
     size = float(shown.get_texts()[0].get_fontsize())
-    return max(1, int(width / (entry + 4.5 * size * renderer.points_to_pixels(1))))
+    dpi = cast("Figure", shown.get_figure(root=True)).dpi
+    return max(1, int(width / (entry + 4.5 * size * dpi / 72)))
 
 
 def _covers_marks(shown: Legend, ax: Axes, renderer: RendererBase) -> bool:

@@ -17,7 +17,7 @@ from philly_analysis.errors import UnknownNameError
 from philly_analysis.results.figures.style import INK, luminance
 
 Style = Literal["page", "column", "text"]
-"""Widths of a figure: that of the report's page, one column, or both columns of a paper."""
+"""Widths of a figure: the report's page, one column, or both columns of a paper."""
 
 _WIDTHS = {"column": 3.35, "text": 7.0}
 """Inches, as in ACM's and USENIX' styles of two columns."""
@@ -40,7 +40,7 @@ def restyle(fig: Figure, style: Style, *, grey: bool = False) -> Figure:
     style
         ``page`` leaves the size. ``column`` stacks the panels.
     grey
-        Whether to replace colours by shades of grey, and those of lines by dashes as well.
+        Whether to replace colours by shades of grey; lines get dashes as well.
     """
     if style not in get_args(Style):
         raise UnknownNameError("style", style, get_args(Style))

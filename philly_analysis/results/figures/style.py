@@ -20,7 +20,7 @@ _LAST = "#d9822b"
 
 
 def ramp(names: Sequence[str]) -> dict[str, str]:
-    """Return a colour per name, in order: blues from light to dark, and orange for the last."""
+    """Return a colour per name, in order: blues from light to dark, orange for the final name."""
     *inner, last = names
     at = np.arange(len(inner)) / max(len(inner) - 1, 2)
     blues = np.column_stack([np.interp(at, [0, 0.5, 1], channel) for channel in _BLUES.T])
@@ -38,7 +38,7 @@ CYCLE = ("#1b3f73", "#d9822b", "#3a9a78", "#8e5ea2", "#c4473f", "#4fa3c7", "#d3b
 
 
 def gang_size_colors(sizes: Iterable[int]) -> dict[str, str]:
-    """Return a colour per gang size: that of its bucket, lighter for smaller sizes."""
+    """Return a colour per gang size: the colour of its bucket, lighter for smaller sizes."""
     of: dict[int, list[int]] = {}
     for size in sorted(set(sizes)):
         of.setdefault(int(gang_class(size)), []).append(size)
@@ -172,6 +172,6 @@ def mark_synthetic(fig: Figure, *, synthetic: bool) -> Figure:
 
 
 def ordered(present: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Return the names present: those of `order` in its order, then the others sorted."""
+    """Return the names present: names of `order` in this order, then the other names sorted."""
     names = set(present)
     return [n for n in order if n in names] + sorted(names - set(order))

@@ -45,8 +45,8 @@ def svg(fig: Figure) -> str:
     # matplotlib's ids depend on the last digits of sums; two figures of a page may have the same
     numbers: dict[str, str] = {}
     plain = _MARK.sub(lambda m: m[1] + numbers.setdefault(m[2], f"m{len(numbers)}"), text)
-    own = hashlib.sha256(plain.encode()).hexdigest()[:8]
-    return _MARK.sub(lambda m: f"{m[1]}{own}-{numbers[m[2]]}", text)
+    digest = hashlib.sha256(plain.encode()).hexdigest()[:8]
+    return _MARK.sub(lambda m: f"{m[1]}{digest}-{numbers[m[2]]}", text)
 
 
 def _attributes(style: str) -> str:

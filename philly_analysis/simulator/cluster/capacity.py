@@ -33,12 +33,12 @@ def fit(cluster: Cluster, size: int, cpus: float, mem_gb: float) -> Allocation |
     capacity = _capacity(cluster, cpus, mem_gb)
     gpus = size // GPU_UNITS
     if size < GPU_UNITS:
-        found = allocate(cluster, size, among=capacity.having[1])
+        allocation = allocate(cluster, size, among=capacity.having[1])
     elif gpus <= cluster.largest_server:
-        found = best_fit(cluster, gpus, capacity.having[gpus])
+        allocation = best_fit(cluster, gpus, capacity.having[gpus])
     else:
-        found = _spread(cluster, gpus, capacity)
-    return found and found._replace(cpus=cpus, mem_gb=mem_gb)
+        allocation = _spread(cluster, gpus, capacity)
+    return allocation and allocation._replace(cpus=cpus, mem_gb=mem_gb)
 
 
 def _spread(cluster: Cluster, gpus: int, capacity: "HostCapacity") -> Allocation | None:

@@ -26,8 +26,8 @@ def allocate(cluster: Cluster, size: int, *, among: int = -1) -> Allocation | No
         return pack(cluster, size // GPU_UNITS, among=among)
     if (gpu := cluster.shared.best(size, among)) is not None:
         return Allocation((gpu,), 1, units=size)
-    found = pack(cluster, 1, among=among)
-    return found and found._replace(units=size)
+    allocation = pack(cluster, 1, among=among)
+    return allocation and allocation._replace(units=size)
 
 
 def pack(
@@ -58,8 +58,8 @@ def best_fit(cluster: Cluster, gpus: int, among: int) -> Allocation | None:
     """Place a gang on the fullest server, of those in `among`, with enough free GPUs."""
     by_free = cluster.by_free
     for free in range(gpus, len(by_free)):
-        if found := by_free[free] & among:
-            machine = (found & -found).bit_length() - 1
+        if machines := by_free[free] & among:
+            machine = (machines & -machines).bit_length() - 1
             return Allocation(((machine, lowest_bits(cluster.free_gpus[machine], gpus)),), gpus)
     return None
 
@@ -67,10 +67,10 @@ def best_fit(cluster: Cluster, gpus: int, among: int) -> Allocation | None:
 def emptiest(cluster: Cluster, among: int) -> Iterator[tuple[int, int]]:
     """Yield the free GPUs and the index of the machines, emptiest first, then by index."""
     for free in range(cluster.largest_server, 0, -1):
-        found = cluster.by_free[free] & among
-        while found:
-            yield free, (found & -found).bit_length() - 1
-            found &= found - 1
+        machines = cluster.by_free[free] & among
+        while machines:
+            yield free, (machines & -machines).bit_length() - 1
+            machines &= machines - 1
 
 
 def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Allocation | None:
@@ -145,9 +145,9 @@ def pack_within(
         return pack(cluster, gpus, servers=servers)
     best: Allocation | None = None
     for domain in sorted(domains, key=lambda domain: -_free_gpus_in(cluster, domain)):
-        found = pack(cluster, gpus, servers=servers, among=domain)
-        if found and (best is None or len(found.shares) < len(best.shares)):
-            best = found
+        allocation = pack(cluster, gpus, servers=servers, among=domain)
+        if allocation and (best is None or len(allocation.shares) < len(best.shares)):
+            best = allocation
             if len(best.shares) == 1:
                 break
     return best
@@ -158,8 +158,8 @@ def pack_nearest(cluster: Cluster, gpus: int, *, beyond: int = SERVER) -> Alloca
     if gpus > cluster.free:
         return None
     for level in range(beyond + 1, cluster.topology.top):
-        if found := pack_within(cluster, gpus, level):
-            return found
+        if allocation := pack_within(cluster, gpus, level):
+            return allocation
     return pack(cluster, gpus)
 
 

@@ -1,6 +1,6 @@
 """Run a simulation: advance from event to event, and carry out the policy's decisions."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from operator import attrgetter
 from typing import TypedDict, Unpack
@@ -28,7 +28,6 @@ class Options(TypedDict, total=False):
     checkpoint_s: float
     outages: Iterable[Outage]
     dedicated: bool
-    until_done: Collection[str]
 
 
 def run(
@@ -105,9 +104,6 @@ class Simulation:
         their work since the last checkpoint, and wait again.
     dedicated
         Whether gangs have their servers to themselves.
-    until_done
-        Stop when these jobs have ended; empty: when all have. Attempts running then are not in
-        the schedule.
 
     Attributes
     ----------
@@ -133,7 +129,6 @@ class Simulation:
         checkpoint_s: float = 0.0,
         outages: Iterable[Outage] = (),
         dedicated: bool = False,
-        until_done: Collection[str] = (),
     ) -> None:
         slices = machines[0].slices if policy.fractional and machines else 1
         allocated = (as_allocated(spec, slices) for spec in specs)
@@ -151,8 +146,7 @@ class Simulation:
         self.view = self._execution.view
         self._outages = ActiveOutages(outages, self._cluster)
         self._arrived = self._events = 0
-        self._until_done = frozenset(until_done)
-        self._to_do = len(self._until_done) or len(ordered)
+        self._to_do = len(ordered)
         self._round_at_s = self._wake_at_s = FOREVER
         self._woken = False
 
@@ -186,8 +180,7 @@ class Simulation:
                     execution.review(event.job, now_s)
                 elif execution.end(event.job, now_s):
                     self._done[event.job.index] = True
-                    if not self._until_done or event.job.spec.job_id in self._until_done:
-                        self._to_do -= 1
+                    self._to_do -= 1
             if outage_s <= now_s:
                 for change in outages.due(now_s):
                     self._events += 1
@@ -206,7 +199,7 @@ class Simulation:
                 execution.charge_event_cost(now_s)
             if (view.freed or view.changed or self._woken) and self._is_time(now_s):
                 return True
-        if self._to_do and not self._until_done:
+        if self._to_do:
             self._raise_stalled()
         return False
 
@@ -252,11 +245,11 @@ class Simulation:
         return [spec for spec, done in zip(self._specs, self._done, strict=True) if not done]
 
     def _check_capacity(self, now_s: float) -> None:
-        left = sum(m.gpus for m in self._cluster.machines) - self._outages.permanently_lost
-        if large := [spec for spec in self._not_done() if spec.gpus > left]:
+        gpus = sum(m.gpus for m in self._cluster.machines) - self._outages.permanently_lost
+        if large := [spec for spec in self._not_done() if spec.gpus > gpus]:
             raise SimulationError(
                 f"{len(large):,} of {len(self._specs):,} jobs, e.g. {large[0].job_id} for "
-                f"{large[0].gpus:,} GPUs, do not fit on the {left:,} GPUs that remain after the "
+                f"{large[0].gpus:,} GPUs, do not fit on the {gpus:,} GPUs that remain after the "
                 f"permanent outages up to {now_s:,.0f} s. Give these outages an end, or a workload "
                 "without these jobs."
             )

@@ -47,18 +47,18 @@ def assign_to_pools(
     if not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
     there = replace(workload, machines=machine_rows(machines))
-    found = there.answers(["machine_pools", "pool_machines", "job_pools"])
+    relations = there.answers(["machine_pools", "pool_machines", "job_pools"])
     of_machine = _separated(
-        dict(found["machine_pools"].select("machine_id", "pool").iter_rows()), machines
+        dict(relations["machine_pools"].select("machine_id", "pool").iter_rows()), machines
     )
     pools = {
         name: Pool(name, tuple(m for m in machines if of_machine[m.machine_id] == name), ())
         for name in sorted(set(of_machine.values()))
     }
     serving: dict[str, dict[str, Pool]] = {}
-    for wanted, machine_id in found["pool_machines"].select("pool", "machine_id").iter_rows():
+    for wanted, machine_id in relations["pool_machines"].select("pool", "machine_id").iter_rows():
         serving.setdefault(wanted, {})[of_machine[machine_id]] = pools[of_machine[machine_id]]
-    requests = dict(found["job_pools"].select("job_id", "pool").iter_rows())
+    requests = dict(relations["job_pools"].select("job_id", "pool").iter_rows())
     assigned: dict[str, list[JobSpec]] = {name: [] for name in pools}
     load_s = dict.fromkeys(pools, 0.0)
     excluded: list[JobSpec] = []

@@ -9,9 +9,8 @@ import numpy as np
 
 from philly_analysis.failures import tiers_of
 from philly_analysis.results import count
-from philly_analysis.simulator.jobs.job import runs_of
 from philly_analysis.study import DEMAND_BUCKETS, FAILED, PASS, table_7
-from philly_analysis.workload import AttemptSpec, JobSpec
+from philly_analysis.workload import AttemptSpec, JobSpec, runs_of
 
 _FAILURE_ENDS = ("failed", "out_of_memory")
 

@@ -1,7 +1,7 @@
 """Scheduling policies by name: each decides which job holds which GPUs."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pandas as pd
@@ -79,14 +79,14 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
     )
 
 
-def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
+def policy_named(policy: str | Policy, knobs: Mapping[str, Any]) -> Policy:
     """Return a policy with some of its knobs set.
 
     Parameters
     ----------
-    name
-        A key of :data:`POLICIES` in any case, or a user's policy, as ``file.py:Class`` (see
-        :mod:`philly_analysis.simulator.policies.user_policy`).
+    policy
+        A key of :data:`POLICIES`, a user's policy as ``file.py:Class`` (see
+        :mod:`philly_analysis.simulator.policies.user_policy`), or a policy.
     knobs
         Values by knob. Text, as on a command line, is parsed as JSON unless the knob is a word
         (``true``, ``0.5``, ``[3600, 7200]``).
@@ -98,8 +98,10 @@ def policy_named(name: str, knobs: Mapping[str, Any]) -> Policy:
     SimulationError
         A value has the wrong type, or is outside its bounds.
     """
-    policy = _class_of(name)
-    return policy(**parse(policy, knobs, name))
+    if isinstance(policy, Policy):
+        return replace(policy, **parse(policy, knobs, policy.name))
+    kind = _class_of(policy)
+    return kind(**parse(kind, knobs, policy))
 
 
 def _class_of(name: str) -> type[Policy]:

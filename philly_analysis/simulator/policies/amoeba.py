@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from philly_analysis.simulator.cluster.placement import pack, resize
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import LONG_S, ROUND, SERVICE, STALL, Bounds, knob
-from philly_analysis.simulator.policies.policy import OrderedPolicy, Policy
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Sjf
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.policies.view import Decision, View
@@ -19,7 +19,7 @@ from philly_analysis.simulator.speed.speed import Speed
 
 
 @dataclass(frozen=True)
-class Amoeba(OrderedPolicy):
+class Amoeba(Policy):
     """Elastic Tiresias: the order decides which jobs run, marginal gain on how many GPUs.
 
     Jobs in order get the GPUs that they request. When more than ``pending_above`` are left waiting,
@@ -64,6 +64,22 @@ class Amoeba(OrderedPolicy):
         if self.order == "srtf":  # remaining work is that on the requested GPUs
             return Sjf()
         return Las(thresholds_gpu_s=self.thresholds_gpu_s)
+
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the level of a job in the order."""
+        return self._order.level(job, now_s)
+
+    def key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order."""
+        return self._order.key(job, now_s)
+
+    def running_key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order for running jobs."""
+        return self._order.running_key(job, now_s)
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when the order changes."""
+        return self._order.review_s(job, now_s)
 
     def speed(self) -> Speed:
         """Return speeds by the number of GPUs."""

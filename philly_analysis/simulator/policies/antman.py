@@ -16,8 +16,11 @@ from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.sharing import Sharing
 from philly_analysis.simulator.speed.speed import Speed
 
+CONSIDERED = 256
+"""First waiting jobs that may become guests in one decision, which bounds its cost. A choice."""
+
 _ROUNDING = 1e-12
-"""Of sums of shares of memory."""
+"""Rounding of sums of shares of memory."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,6 @@ class AntMan(Policy):
     )
     tenants: bool = knob(False, "limit virtual clusters to their quotas, in queues of their own")
     upgrade: bool = knob(False, "let guests become holders of GPUs without one")
-    looks_at: int = knob(
-        256, "waiting jobs that are considered as guests at a time", within=Bounds(1, 100_000)
-    )
 
     @property
     def quotas(self) -> bool:  # type: ignore[override]
@@ -79,16 +79,18 @@ class AntMan(Policy):
         plan = view.plan()
         if self.upgrade:
             self._upgrade(plan)
-        plan.offer(lambda job: self._may_hold(plan, job) and self._start(plan, job))
+        for job in plan.offers():
+            if self._may_hold(plan, job):
+                self._start(plan, job)
         capacity.refresh(plan, self.util_below_frac)
         for job in self._opportunistic(plan):
             plan.assign(job, capacity.fit(job))
         return plan.decision
 
-    def _start(self, plan: Plan, job: Job) -> bool:
+    def _start(self, plan: Plan, job: Job) -> None:
         """Plan the start of a gang on the fewest servers possible in an empty cluster."""
         servers = plan.cluster.fewest_servers(job.gpus)
-        return plan.assign(job, pack(plan.cluster, job.gpus, servers=servers))
+        plan.assign(job, pack(plan.cluster, job.gpus, servers=servers))
 
     def _may_hold(self, plan: Plan, job: Job) -> bool:
         """Whether a job's tenant may hold its GPUs; one gang alone may exceed the quota."""
@@ -112,7 +114,7 @@ class AntMan(Policy):
     def _opportunistic(self, plan: Plan) -> list[Job]:
         """Return the opportunistic jobs among the first waiting ones."""
         groups = [jobs.entries() for jobs in plan.view.queue.groups.values()]
-        waiting = [entry.job for entry in islice(merge(*groups), self.looks_at)]
+        waiting = [entry.job for entry in islice(merge(*groups), CONSIDERED)]
         due_s, starting = plan.view.now_s - self.convert_after_s + 1e-6, plan.decision
         return [job for job in waiting if job.queued_s <= due_s and job not in starting]
 

@@ -10,15 +10,21 @@ from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.jobs.ordering import SortedJobs
-from philly_analysis.simulator.policies.easy import Easy
+from philly_analysis.simulator.policies.easy import (
+    ESTIMATE,
+    ESTIMATES,
+    estimated_end_s,
+    estimated_run_s,
+)
 from philly_analysis.simulator.policies.knobs import Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 
 _EPS_S = 1e-6
 
 
 @dataclass(frozen=True)
-class Conservative(Easy):
+class Conservative(Policy):
     """First come, first served, with backfilling and a reservation for every waiting job.
 
     When a job begins to wait, it reserves the earliest interval in which its gang fits for its
@@ -33,7 +39,9 @@ class Conservative(Easy):
 
     name = "conservative"
     SOURCE = "Mu'alem and Feitelson, TPDS'01, section 2: conservative backfilling"
+    fractional = True
 
+    estimate: float = knob(1.0, ESTIMATE, within=ESTIMATES)
     depth: int = knob(
         100, "waiting jobs, first come, that have a reservation", within=Bounds(1, 1_000_000)
     )
@@ -43,8 +51,12 @@ class Conservative(Easy):
         return 0
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return since when it waits: a retry goes to the end."""
+        """Return since when the job waits: a retry goes to the end."""
         return job.queued_s
+
+    def running_key(self, job: Job, now_s: float) -> float:
+        """Return the estimated end of the job's run."""
+        return estimated_end_s(job, self.estimate, now_s)
 
     def decide(self, view: View) -> Decision:
         """Make reservations for new jobs, and start the jobs whose reservation begins."""
@@ -64,7 +76,7 @@ class Conservative(Easy):
             table = view.state["table"] = _Timetable(view)
         table.forget_before(now_s)
         for job in self._unreserved(view.queue.groups[0], table.starts_s):
-            table.reserve(job, self._takes_s(job, now_s))
+            table.reserve(job, estimated_run_s(job, self.estimate, now_s))
         due = table.due(now_s + _EPS_S)
         if not due:
             return {}
@@ -74,7 +86,7 @@ class Conservative(Easy):
         return plan.decision
 
     def _unreserved(self, jobs: SortedJobs, reserved: Mapping[Job, float]) -> list[Job]:
-        """Return the jobs to reserve now, in order; if all may, they are the last ones."""
+        """Return the jobs to reserve now, in order: the last ones, if every job has one."""
         more = min(len(jobs), self.depth) - len(reserved)
         if more <= 0:
             return []
@@ -85,7 +97,8 @@ class Conservative(Easy):
     def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
         if plan.assign(job, allocate(plan.cluster, job.size)):
             del table.starts_s[job]
-            table.ends_s[job] = plan.view.now_s + self._takes_s(job, plan.view.now_s)
+            now_s = plan.view.now_s
+            table.ends_s[job] = now_s + estimated_run_s(job, self.estimate, now_s)
         else:  # a run exceeds its estimate
             plan.view.state.pop("table", None)
 
@@ -138,10 +151,10 @@ class _Timetable:
 
     def due(self, by_s: float) -> list[Job]:
         """Return, once, the jobs whose reservation has begun, in the order of reservation."""
-        found = []
+        begun = []
         while self._to_start and self._to_start[0][0] <= by_s:
-            found.append(heappop(self._to_start)[1:])
-        return [job for _, job in sorted(found)]
+            begun.append(heappop(self._to_start)[1:])
+        return [job for _, job in sorted(begun)]
 
     def reserve(self, job: Job, takes_s: float) -> None:
         """Reserve the earliest interval in which a gang fits for so long."""
@@ -162,7 +175,7 @@ class _Timetable:
         heappush(self._to_start, (starts_s, self._reserved, job))
         if starts_s < starts_s + takes_s:
             begin, end = self._cut(starts_s), self._cut(starts_s + takes_s)
-            free[begin:end] = [left - size for left in free[begin:end]]
+            free[begin:end] = [units - size for units in free[begin:end]]
 
     def _cut(self, at_s: float) -> int:
         """Return the index of the step that begins at a time."""

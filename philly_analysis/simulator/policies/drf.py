@@ -94,10 +94,10 @@ class Drf(Policy):
             group = min(groups, key=heads.__getitem__)
             job = heads[group].job
             request = Request(job.size, *within_reach(view, job))
-            found = fit(plan.cluster, *request)
-            if found is not None:
-                plan.assign(job, found)
-                holders[job] = Resources.of(found)
+            allocation = fit(plan.cluster, *request)
+            if allocation is not None:
+                plan.assign(job, allocation)
+                holders[job] = Resources.of(allocation)
                 used[name] = used[name].plus(holders[job])
                 heads.pop(group)
                 if (behind := next(entries[group], None)) is not None:

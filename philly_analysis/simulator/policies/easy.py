@@ -17,6 +17,10 @@ from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.workload import JobSpec
 
 _EPS_S = 1e-6
+ESTIMATE = "estimated run time, in multiples of the true one"
+"""Meaning of the knob of policies that plan by run times."""
+ESTIMATES = Bounds(1, 1000)
+"""Bounds of the knob: users overestimate."""
 _HALF_LIFE_S = 7 * 86_400.0
 """Time in which past use counts half: Slurm's default of PriorityDecayHalfLife."""
 
@@ -44,9 +48,7 @@ class Easy(Policy):
 
     fractional = True
 
-    estimate: float = knob(
-        1.0, "estimated run time, in multiples of the true one", within=Bounds(1, 1000)
-    )
+    estimate: float = knob(1.0, ESTIMATE, within=ESTIMATES)
 
     size_s: float = knob(
         0.0,
@@ -67,55 +69,44 @@ class Easy(Policy):
         return prepared
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return its submission, earlier by the waiting time that its size and share count as."""
+        """Return the submission time, moved earlier by the credit for size and fair share."""
         share = self._unused.get(job.spec.job_id, 0.0)
         return job.spec.submit_s - self.size_s * job.gpus - self.share_s * share
 
     def running_key(self, job: Job, now_s: float) -> float:
-        """Return the estimated end of its run."""
-        if not job.running:
-            return now_s + self._takes_s(job, now_s)
-        return job.started_s + self.estimate * (job.believed_end_s() - job.started_s)
-
-    def _takes_s(self, job: Job, now_s: float = 0.0) -> float:
-        """Return the estimated run time of a waiting job (s)."""
-        return self.estimate * job.believed_left_s(now_s)
+        """Return the estimated end of the job's run."""
+        return estimated_end_s(job, self.estimate, now_s)
 
     def decide(self, view: View) -> Decision:
         """Start jobs in turn, then those behind that do not delay the first waiting one."""
         if view.cluster.full or not view.queue.groups:
             return {}
         plan = view.plan()
-        waiting: list[Job] = []
-
-        def start(job: Job) -> bool | None:
-            if plan.assign(job, allocate(plan.cluster, job.size)):
-                return True
-            waiting.append(job)
-            return None
-
-        plan.offer(start)
-        if waiting and not plan.cluster.full:
-            self._backfill(plan, waiting[0])
+        for job in plan.offers():
+            if not plan.assign(job, allocate(plan.cluster, job.size)):
+                if not plan.cluster.full:
+                    self._backfill(plan, job)
+                break
         return plan.decision
 
     def _backfill(self, plan: Plan, first: Job) -> None:
+        """Start jobs behind the first waiting one, the first that fits of each size in turn."""
         starts_s, then = self._reservation(plan, first)
         now_s, cluster = plan.view.now_s, plan.cluster
         while not cluster.full:
             heads = []
             for size in cast("Iterable[int]", plan.view.queue.groups):
-                if found := allocate(cluster, size):
-                    spare = starts_s == np.inf or then.fits(first.size, beside=found)
+                if allocation := allocate(cluster, size):
+                    spare = starts_s == np.inf or then.fits(first.size, beside=allocation)
                     head = self._next(plan, size, np.inf if spare else starts_s - now_s, first)
                     if head is not None:
-                        heads.append((head, found))
+                        heads.append((head, allocation))
             if not heads:
                 return
-            (_, _, job), found = min(heads)
-            if now_s + self._takes_s(job, now_s) > starts_s + _EPS_S:
-                then.add(found, -1)
-            plan.assign(job, found)
+            (_, _, job), allocation = min(heads)
+            if now_s + estimated_run_s(job, self.estimate, now_s) > starts_s + _EPS_S:
+                then.add(allocation, -1)
+            plan.assign(job, allocation)
 
     def _reservation(self, plan: Plan, first: Job) -> tuple[float, FreedCapacity]:
         """Return the estimated start of a job, and the free capacity then."""
@@ -139,13 +130,31 @@ class Easy(Policy):
 
     def _next(self, plan: Plan, size: int, within_s: float, first: Job) -> Entry | None:
         """Return the first waiting job of a size that ends in time."""
-        arrays = plan.view.arrays(size, lambda job: (self._takes_s(job),))
+        arrays = plan.view.arrays(size, lambda job: (estimated_run_s(job, self.estimate, 0.0),))
         [takes_s] = arrays.columns()
         for at in np.flatnonzero(takes_s <= within_s + _EPS_S):
             entry = arrays.entries[at]
             if entry.job is not first and plan.allocation_of(entry.job) is None:
                 return entry
         return None
+
+
+def estimated_run_s(job: Job, estimate: float, now_s: float) -> float:
+    """Return the estimated run time of a waiting job (s).
+
+    Parameters
+    ----------
+    estimate
+        Estimated run time, in multiples of the believed one.
+    """
+    return estimate * job.believed_left_s(now_s)
+
+
+def estimated_end_s(job: Job, estimate: float, now_s: float) -> float:
+    """Return the estimated end of a job's run (s), as if a waiting job started now."""
+    if not job.running:
+        return now_s + estimated_run_s(job, estimate, now_s)
+    return job.started_s + estimate * (job.believed_end_s() - job.started_s)
 
 
 def fair_share_factors(specs: Sequence[JobSpec]) -> dict[str, float]:
@@ -168,8 +177,8 @@ def fair_share_factors(specs: Sequence[JobSpec]) -> dict[str, float]:
         used, before_s = {vc: use * decay for vc, use in used.items()}, spec.submit_s
         while ends and ends[0][0] <= spec.submit_s:
             end_s, done = heappop(ends)
-            left = 0.5 ** ((spec.submit_s - end_s) / _HALF_LIFE_S)
-            used[specs[done].vc] += specs[done].gpu_s * left
+            decayed = 0.5 ** ((spec.submit_s - end_s) / _HALF_LIFE_S)
+            used[specs[done].vc] += specs[done].gpu_s * decayed
         total = sum(used.values())
         share = used[spec.vc] * len(used) / total if total else 0.0
         factors[spec.job_id] = 2**-share

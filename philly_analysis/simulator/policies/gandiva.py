@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.policies.knobs import PERIOD, knob
-from philly_analysis.simulator.policies.policy import PeriodicPolicy
+from philly_analysis.simulator.policies.knobs import PERIOD, check_at_most, knob
+from philly_analysis.simulator.policies.periods import next_end_s, period_ends
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.sharing import Sharing
 from philly_analysis.simulator.speed.speed import Speed
 
 _ROUNDING = 1e-12
-"""Of sums of shares."""
+"""Rounding of sums of shares."""
 
 
 @dataclass(frozen=True)
-class Gandiva(PeriodicPolicy):
+class Gandiva(Policy):
     """Time slicing: at the end of each slice the waiting jobs replace those that ran longest.
 
     A job starts immediately on idle GPUs. At multiples of ``quantum_s`` the GPUs go to the waiting
@@ -38,17 +39,25 @@ class Gandiva(PeriodicPolicy):
     name = "gandiva"
     SOURCE = "Xiao et al., Gandiva, OSDI'18, sections 3 and 4"
     guests = True
-    period = "quantum_s"
 
     quantum_s: float = knob(600.0, "length of a time slice", within=PERIOD)
     pack: bool = knob(True, "let single GPUs run beside others that leave them room")
 
+    def __post_init__(self) -> None:
+        """Check the bounds of the knobs, and that restarts leave time for work."""
+        super().__post_init__()
+        check_at_most(self, "restart_s", "quantum_s", half=True)
+
+    def wake_s(self, view: View) -> float:
+        """Return the end of the period, if a job waits."""
+        return next_end_s(view, self.quantum_s)
+
     def key(self, job: Job, now_s: float) -> float:
-        """Return since when it waits."""
+        """Return since when the job waits."""
         return job.queued_s
 
     def running_key(self, job: Job, now_s: float) -> float:
-        """Return since when it runs."""
+        """Return since when the job runs."""
         return job.started_s
 
     def speed(self) -> Speed:
@@ -62,10 +71,11 @@ class Gandiva(PeriodicPolicy):
             for guest in view.residents[machine]:
                 self._take_over(plan, guest)
         if view.queue.groups:
-            if self._period_ends(view.now_s):
+            if period_ends(view.now_s, self.quantum_s, self.round_s):
                 self._redistribute(plan)
             else:
-                plan.offer(lambda job: plan.assign(job, pack(plan.cluster, job.gpus)))
+                for job in plan.offers():
+                    plan.assign(job, pack(plan.cluster, job.gpus))
         return plan.decision
 
     def _take_over(self, plan: Plan, guest: Job) -> None:

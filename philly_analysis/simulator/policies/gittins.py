@@ -9,8 +9,17 @@ from typing import Self
 import numpy as np
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import Bounds, knob
-from philly_analysis.simulator.policies.tiresias import Las
+from philly_analysis.simulator.policies.knobs import SERVICE, Bounds, knob
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.preemption import CONSOLIDATE, COUNTED, preempt_for_gpus
+from philly_analysis.simulator.policies.service_queues import (
+    Rank,
+    demotion_s,
+    last_rank_first,
+    queue_of,
+)
+from philly_analysis.simulator.policies.tiresias import DEMOTION, THRESHOLDS_GPU_S
+from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.workload import JobSpec
 
 _EPS_GPU_S = 1e-6
@@ -18,7 +27,7 @@ _SERVICE = Bounds(1e-3, 1e15)
 
 
 @dataclass(frozen=True)
-class Gittins(Las):
+class Gittins(Policy):
     """Two-dimensional Gittins index in Tiresias' queues of GPU-seconds, with preemption.
 
     The index of a job with a GPU-seconds of service is the maximum over d of the probability that
@@ -32,7 +41,13 @@ class Gittins(Las):
 
     name = "gittins"
     SOURCE = "Gu et al., Tiresias, NSDI'19, 2D-Gittins: dlas-gpu-gittins in its simulator"
+    fractional = True
 
+    consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(False, COUNTED)
+    thresholds_gpu_s: tuple[float, ...] = knob(
+        THRESHOLDS_GPU_S, DEMOTION, within=SERVICE, rises=True
+    )
     steps: int = knob(
         10, "equally likely values of the service of the workload's jobs", within=Bounds(1, 1000)
     )
@@ -52,8 +67,12 @@ class Gittins(Las):
         steps = np.unique(values.clip(_SERVICE.low, _SERVICE.high))
         return replace(self, service_gpu_s=tuple(steps.tolist()))
 
-    def key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return its queue, its index, and its submission."""
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the job's queue."""
+        return queue_of(job, self.thresholds_gpu_s, now_s)
+
+    def key(self, job: Job, now_s: float) -> Rank:
+        """Return the job's queue, its index, and its submission."""
         index = self._index[self._reached(job, now_s)]
         return job.level, -index, job.spec.submit_s, job.index
 
@@ -61,18 +80,24 @@ class Gittins(Las):
     def _index(self) -> tuple[float, ...]:
         return _indices(self.service_gpu_s)
 
-    def running_key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return the same key: it changes only when a job reaches another value."""
+    def running_key(self, job: Job, now_s: float) -> Rank:
+        """Return the same key: the key changes only when a job reaches another value."""
         return self.key(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job is demoted, or reaches the next value of service."""
-        demotion_s = super().review_s(job, now_s)
+        demoted_s = demotion_s(job, self.thresholds_gpu_s, now_s)
         reached = self._reached(job, now_s)
         if job.allocation is None or reached == len(self.service_gpu_s):
-            return demotion_s if job.running else FOREVER
+            return demoted_s if job.running else FOREVER
         missing_gpu_s = self.service_gpu_s[reached] - job.served_gpu_s(now_s)
-        return min(demotion_s, job.service_reached_s(missing_gpu_s, now_s))
+        return min(demoted_s, job.service_reached_s(missing_gpu_s, now_s))
+
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the jobs of greatest index in the first queues."""
+        return preempt_for_gpus(
+            view, last_rank_first(view), consolidate=self.consolidate, counted=self.counted
+        )
 
     def _reached(self, job: Job, now_s: float) -> int:
         """Return the number of values that its service has reached."""

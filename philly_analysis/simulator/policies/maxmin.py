@@ -9,8 +9,9 @@ from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry, SortedJobs
-from philly_analysis.simulator.policies.knobs import ROUND, knob
-from philly_analysis.simulator.policies.policy import PeriodicPolicy, owner
+from philly_analysis.simulator.policies.knobs import ROUND, check_at_most, knob
+from philly_analysis.simulator.policies.periods import next_end_s
+from philly_analysis.simulator.policies.policy import Policy, owner
 from philly_analysis.simulator.policies.view import Decision, View
 
 
@@ -26,7 +27,7 @@ _Head = tuple[Entry, Iterator[Entry]]
 
 
 @dataclass(frozen=True)
-class MaxMin(PeriodicPolicy):
+class MaxMin(Policy):
     """Max-min fairness in GPUs over users, or virtual clusters; first come, first served within.
 
     Each round divides all GPUs anew. Each step selects the owner with the fewest GPUs (of several,
@@ -41,12 +42,21 @@ class MaxMin(PeriodicPolicy):
     SOURCE = "Narayanan et al., Gavel, OSDI'20, sections 4.1 and 4.3"
 
     fractional = True
-    period = "round_s"
 
     round_s: float = knob(
         360.0, "divide GPUs only at multiples of so many seconds; 0: at each event", within=ROUND
     )
     of: str = knob("user", "owners between which GPUs are divided", among=("user", "vc"))
+
+    def __post_init__(self) -> None:
+        """Check the bounds of the knobs, and that restarts leave time for work."""
+        super().__post_init__()
+        if self.round_s:
+            check_at_most(self, "restart_s", "round_s", half=True)
+
+    def wake_s(self, view: View) -> float:
+        """Return the end of the period, if a job waits."""
+        return next_end_s(view, self.round_s)
 
     def group(self, job: Job, now_s: float) -> _Group:
         """Return owner and size."""

@@ -2,16 +2,13 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, check_at_most, knob
+from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, knob
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec
-
-_EPS_S = 1e-6
 
 
 @dataclass(frozen=True)
@@ -107,61 +104,6 @@ class Policy:
     def event_cost_s(self) -> float:
         """Return the work that each running job loses at an arrival or end (s)."""
         return 0.0
-
-
-@dataclass(frozen=True)
-class PeriodicPolicy(Policy):
-    """A policy that redistributes GPUs at multiples of a period, which one of its knobs sets."""
-
-    period: ClassVar[str]
-    """Name of the knob with the period (s); restarts may take at most half of it."""
-
-    def __post_init__(self) -> None:
-        """Check the bounds of the knobs, and that restarts leave time for work."""
-        super().__post_init__()
-        if self._period_s:
-            check_at_most(self, "restart_s", self.period, half=True)
-
-    @property
-    def _period_s(self) -> float:
-        period_s: float = getattr(self, self.period)
-        return period_s
-
-    def wake_s(self, view: View) -> float:
-        """Return the end of the period, if a job waits."""
-        if not self._period_s or not view.queue.groups:
-            return FOREVER
-        return (view.now_s // self._period_s + 1) * self._period_s
-
-    def _period_ends(self, now_s: float) -> bool:
-        """Whether a period ends now, or has ended since the last round."""
-        since_s = now_s % self._period_s
-        return since_s < max(self.round_s, _EPS_S) or self._period_s - since_s < _EPS_S
-
-
-@dataclass(frozen=True)
-class OrderedPolicy(Policy):
-    """A policy that serves jobs in the order of another one."""
-
-    @cached_property
-    def _order(self) -> Policy:
-        raise NotImplementedError
-
-    def level(self, job: Job, now_s: float) -> int:
-        """Return the level of a job in the order."""
-        return self._order.level(job, now_s)
-
-    def key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of the order."""
-        return self._order.key(job, now_s)
-
-    def running_key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of the order for running jobs."""
-        return self._order.running_key(job, now_s)
-
-    def review_s(self, job: Job, now_s: float) -> float:
-        """Return when the order changes."""
-        return self._order.review_s(job, now_s)
 
 
 def owner(job: Job, of: str) -> str:

@@ -6,15 +6,44 @@ from heapq import heapify, heappop, heapreplace
 from math import inf
 from typing import Any
 
-from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import first_fit
+from philly_analysis.simulator.cluster.placement import first_fit as first_servers
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry
 from philly_analysis.simulator.policies.knobs import STALL, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.preemption import CONSOLIDATE, PreemptiveOrder, find_gpus
-from philly_analysis.simulator.policies.view import Decision, Plan, View
+from philly_analysis.simulator.policies.preemption import (
+    CONSOLIDATE,
+    COUNTED,
+    by_running_key,
+    find_gpus,
+    preempt_for_gpus,
+)
+from philly_analysis.simulator.policies.view import Decision, View
+
+BACKFILL = "let jobs that fit pass a gang that does not"
+FIRST_FIT = "consolidate, on the first servers as YARN does, not the fullest"
+
+
+def start_in_order(view: View, *, consolidate: bool, first_fit: bool) -> Decision:
+    """Start waiting jobs in the order of their keys, without preemption.
+
+    Parameters
+    ----------
+    consolidate
+        Whether gangs are placed on the fewest servers only.
+    first_fit
+        Whether gangs are placed on the first servers that have room.
+    """
+    if view.cluster.full or not view.queue.groups:
+        return {}
+    plan = view.plan()
+    for job in plan.offers():
+        if first_fit and job.size >= GPU_UNITS:
+            plan.assign(job, first_servers(plan.cluster, job.gpus))
+        else:
+            plan.assign(job, find_gpus(plan, job, consolidate=consolidate))
+    return plan.decision
 
 
 @dataclass(frozen=True)
@@ -29,42 +58,46 @@ class Fifo(Policy):
     SOURCE = "textbook"
     fractional = True
 
-    backfill: bool = knob(False, "let jobs that fit pass a gang that does not")
+    backfill: bool = knob(False, BACKFILL)
     consolidate: bool = knob(False, CONSOLIDATE)
-    first_fit: bool = knob(False, "consolidate, on the first servers as YARN does, not the fullest")
+    first_fit: bool = knob(False, FIRST_FIT)
 
     def group(self, job: Job, now_s: float) -> int:
         """Return one group for all jobs, or one per requested size."""
         return job.size if self.backfill else 0
 
     def decide(self, view: View) -> Decision:
-        """Start waiting jobs in the order of their keys."""
-        if view.cluster.full or not view.queue.groups:
-            return {}
-        plan = view.plan()
-        plan.offer(lambda job: plan.assign(job, self._find(plan, job)))
-        return plan.decision
-
-    def _find(self, plan: Plan, job: Job) -> Allocation | None:
-        if self.first_fit and job.size >= GPU_UNITS:
-            return first_fit(plan.cluster, job.gpus)
-        return find_gpus(plan, job, consolidate=self.consolidate)
+        """Start waiting jobs in the order of submission."""
+        return start_in_order(view, consolidate=self.consolidate, first_fit=self.first_fit)
 
 
 @dataclass(frozen=True)
-class Sjf(Fifo):
+class Sjf(Policy):
     """Shortest job first, without preemption: a job that does not fit blocks all longer ones."""
 
     name = "sjf"
     SOURCE = "textbook; as a baseline in Helios (SC'21) and Lucid (ASPLOS'23)"
+    fractional = True
+
+    backfill: bool = knob(False, BACKFILL)
+    consolidate: bool = knob(False, CONSOLIDATE)
+    first_fit: bool = knob(False, FIRST_FIT)
+
+    def group(self, job: Job, now_s: float) -> int:
+        """Return one group for all jobs, or one per requested size."""
+        return job.size if self.backfill else 0
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the remaining run time (s)."""
         return job.remaining_s(now_s)
 
+    def decide(self, view: View) -> Decision:
+        """Start waiting jobs, the shortest first."""
+        return start_in_order(view, consolidate=self.consolidate, first_fit=self.first_fit)
+
 
 @dataclass(frozen=True)
-class Srtf(PreemptiveOrder):
+class Srtf(Policy):
     """Shortest remaining time first, with preemption, whatever the gang size.
 
     The remaining time is wall-clock time: at the present speed of a running job, and as recorded
@@ -74,7 +107,10 @@ class Srtf(PreemptiveOrder):
 
     name = "srtf"
     SOURCE = "textbook; as a baseline in Tiresias (NSDI'19) and Synergy (OSDI'22)"
+    fractional = True
 
+    consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(False, COUNTED)
     event_s: float = knob(
         0.0,
         "work that all running jobs lose at each arrival or end, as in Muri's simulator",
@@ -86,17 +122,22 @@ class Srtf(PreemptiveOrder):
         return self.event_s
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return the time until its end (s)."""
-        restart_s = self.restart_s if job.interrupted and not job.running else 0.0
-        return job.until_end_s(now_s) + restart_s
+        """Return the time until the job's end (s)."""
+        return remaining_time_s(job, now_s, self.restart_s)
 
     def running_key(self, job: Job, now_s: float) -> Any:
-        """Return when it would end."""
+        """Return when the job would end."""
         return now_s + job.until_end_s(now_s)
+
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the jobs of shortest remaining time."""
+        return preempt_for_gpus(
+            view, by_running_key(view), consolidate=self.consolidate, counted=self.counted
+        )
 
 
 @dataclass(frozen=True)
-class Srsf(Srtf):
+class Srsf(Policy):
     """Shortest remaining service first, with preemption: remaining time times GPUs.
 
     The remaining service of a large gang falls faster than that of a small one, so that the order
@@ -105,29 +146,46 @@ class Srsf(Srtf):
 
     name = "srsf"
     SOURCE = "Gu et al., Tiresias, NSDI'19, section 2: SRSF, shortest-gpu in its simulator"
+    fractional = True
+
+    consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(False, COUNTED)
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return the GPU-seconds until its end."""
-        return job.size / GPU_UNITS * super().key(job, now_s)
+        """Return the GPU-seconds until the job's end."""
+        return job.size / GPU_UNITS * remaining_time_s(job, now_s, self.restart_s)
 
     def running_key(self, job: Job, now_s: float) -> tuple[int, float]:
-        """Return its size, within which the remaining service falls alike, and its end."""
+        """Return the job's size, within which the remaining service falls alike, and its end."""
         return job.size, now_s + job.until_end_s(now_s)
 
-    def worst_first(self, view: View) -> Iterator[tuple[float, Job]]:
-        """Yield the running jobs, greatest remaining service first, by merging the sizes."""
-        now_s, size = view.now_s, inf
-        behind: dict[int, Iterator[Entry]] = {}
-        heap: list[tuple[float, int, Job]] = []
-        while (last := next(entries := view.running.below((size,)), None)) is not None:
-            behind[size := last.job.size] = entries
-            heap.append((-self.key(last.job, now_s), -last.nth, last.job))
-        heapify(heap)
-        while heap:
-            key, _, job = heap[0]
-            yield -key, job
-            entry = next(behind[job.size], None)
-            if entry is not None and entry.job.size == job.size:
-                heapreplace(heap, (-self.key(entry.job, now_s), -entry.nth, entry.job))
-            else:
-                heappop(heap)
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the jobs of shortest remaining service."""
+        return preempt_for_gpus(
+            view, _most_service_first(view), consolidate=self.consolidate, counted=self.counted
+        )
+
+
+def remaining_time_s(job: Job, now_s: float, restart_s: float) -> float:
+    """Return the time until a job's end, with the restart of a preempted job (s)."""
+    restarts = job.interrupted and not job.running
+    return job.until_end_s(now_s) + (restart_s if restarts else 0.0)
+
+
+def _most_service_first(view: View) -> Iterator[tuple[float, Job]]:
+    """Yield the running jobs, greatest remaining service first, by merging the sizes."""
+    now_s, size, key = view.now_s, inf, view.key
+    behind: dict[int, Iterator[Entry]] = {}
+    heap: list[tuple[float, int, Job]] = []
+    while (last := next(entries := view.running.below((size,)), None)) is not None:
+        behind[size := last.job.size] = entries
+        heap.append((-key(last.job, now_s), -last.nth, last.job))
+    heapify(heap)
+    while heap:
+        service, _, job = heap[0]
+        yield -service, job
+        entry = next(behind[job.size], None)
+        if entry is not None and entry.job.size == job.size:
+            heapreplace(heap, (-key(entry.job, now_s), -entry.nth, entry.job))
+        else:
+            heappop(heap)

@@ -7,12 +7,15 @@ from typing import ClassVar, Self
 
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import Bounds, knob
-from philly_analysis.simulator.policies.priority import Sjf
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.preemption import CONSOLIDATE
+from philly_analysis.simulator.policies.priority import BACKFILL, FIRST_FIT, start_in_order
+from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.workload import JobSpec
 
 
 @dataclass(frozen=True)
-class Qssf(Sjf):
+class Qssf(Policy):
     """Quasi-shortest service first: least predicted GPU time first, without preemption.
 
     A job's run time is predicted once, at its submission. The prediction is a rolling mean, in
@@ -27,7 +30,11 @@ class Qssf(Sjf):
 
     name = "qssf"
     SOURCE = "Hu et al., Helios, SC'21, section 4.2: the rolling estimate"
+    fractional = True
 
+    backfill: bool = knob(False, BACKFILL)
+    consolidate: bool = knob(False, CONSOLIDATE)
+    first_fit: bool = knob(False, FIRST_FIT)
     newest: float = knob(
         0.5, "weight of the newest run time in the rolling mean", within=Bounds(0.001, 1)
     )
@@ -40,9 +47,17 @@ class Qssf(Sjf):
         object.__setattr__(prepared, "_predicted", predicted_gpu_s(specs, self.newest))
         return prepared
 
+    def group(self, job: Job, now_s: float) -> int:
+        """Return one group for all jobs, or one per requested size."""
+        return job.size if self.backfill else 0
+
     def key(self, job: Job, now_s: float) -> float:
-        """Return its predicted GPU-seconds."""
+        """Return the job's predicted GPU-seconds."""
         return self._predicted[job.spec.job_id]
+
+    def decide(self, view: View) -> Decision:
+        """Start waiting jobs, the least predicted GPU time first."""
+        return start_in_order(view, consolidate=self.consolidate, first_fit=self.first_fit)
 
 
 def predicted_gpu_s(specs: Sequence[JobSpec], newest: float) -> dict[str, float]:
@@ -64,8 +79,8 @@ def predicted_gpu_s(specs: Sequence[JobSpec], newest: float) -> dict[str, float]
             for group in _groups(done):
                 old = means.get(group, done.run_s)
                 means[group] = newest * done.run_s + (1 - newest) * old
-        known = (means[group] for group in _groups(spec) if group in means)
-        predicted[spec.job_id] = spec.gpus * spec.gpu_frac * next(known, 1.0)
+        rolling = (means[group] for group in _groups(spec) if group in means)
+        predicted[spec.job_id] = spec.gpus * spec.gpu_frac * next(rolling, 1.0)
         heappush(ends, (spec.submit_s + spec.run_s, nth))
     return predicted
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
-from philly_analysis.simulator.jobs.job import FOREVER, SCHEDULER_ENDS, Job
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.recorded import recorded_allocation
+from philly_analysis.workload import SCHEDULER_ENDS
 
 _ROUNDING_S = 1e-5
 """Delay of a run's end by rounding to microseconds, with a margin."""
@@ -85,8 +86,8 @@ class Recorded(Policy):
         stay = job.spec.attempts[job.started].stay
         if stay is None or not stay.shares:
             return _anywhere(cluster, job.gpus)
-        found = recorded_allocation(stay, cluster.index_of)
-        if found is None:
+        allocation = recorded_allocation(stay, cluster.index_of)
+        if allocation is None:
             raise SimulationError(
                 f"{job} ran on {', '.join(machine for machine, *_ in stay.shares)}, which are not "
                 "among the machines. Recorded placements can be replayed on the trace's own "
@@ -94,12 +95,16 @@ class Recorded(Policy):
             )
         free = cluster.free_gpus
         if all(gpus for *_, gpus in stay.shares):
-            return found if found.guest or all(not g & ~free[m] for m, g in found.shares) else None
+            return (
+                allocation
+                if allocation.guest or all(not g & ~free[m] for m, g in allocation.shares)
+                else None
+            )
         counts = [(cluster.index_of[machine], count) for machine, count, _ in stay.shares]
         if all(free[m].bit_count() >= count for m, count in counts):
             shares = tuple((m, lowest_bits(free[m], count)) for m, count in counts)
-            return found._replace(shares=shares)
-        return found._replace(guest=True)
+            return allocation._replace(shares=shares)
+        return allocation._replace(guest=True)
 
 
 def _anywhere(cluster: Cluster, gpus: int) -> Allocation:

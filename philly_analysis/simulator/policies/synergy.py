@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import Any
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
@@ -11,8 +12,13 @@ from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import knob
-from philly_analysis.simulator.policies.policy import OrderedPolicy, Policy
-from philly_analysis.simulator.policies.preemption import Preemptive
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.preemption import (
+    Victims,
+    by_running_key,
+    may_start,
+    serve,
+)
 from philly_analysis.simulator.policies.priority import Fifo, Srtf
 from philly_analysis.simulator.policies.tiresias import Las
 from philly_analysis.simulator.policies.view import Decision, Plan, View
@@ -25,7 +31,7 @@ _EPS = 1e-6
 
 
 @dataclass(frozen=True)
-class Synergy(OrderedPolicy, Preemptive):
+class Synergy(Policy):
     """Sensitivity-aware CPUs and memory: an order of jobs by GPUs, and one of three allocations.
 
     ``proportional`` gives each GPU an equal share of its server. ``greedy`` gives a job its request
@@ -50,6 +56,22 @@ class Synergy(OrderedPolicy, Preemptive):
     def _order(self) -> Policy:
         return _ORDERS[self.order]()
 
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the level of a job in the order."""
+        return self._order.level(job, now_s)
+
+    def key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order."""
+        return self._order.key(job, now_s)
+
+    def running_key(self, job: Job, now_s: float) -> Any:
+        """Return the priority key of the order for running jobs."""
+        return self._order.running_key(job, now_s)
+
+    def review_s(self, job: Job, now_s: float) -> float:
+        """Return when the order changes."""
+        return self._order.review_s(job, now_s)
+
     def group(self, job: Job, now_s: float) -> tuple[int, float, float]:
         """Return gang size and request: jobs alike in these fit, or do not, together."""
         return job.gpus, *host_request(job)
@@ -62,8 +84,9 @@ class Synergy(OrderedPolicy, Preemptive):
                 "e.g. machines='16x8:24:500'."
             )
         plan = view.plan()
-        if self.may_change(view):
-            plan.offer(lambda job: self.take(plan, job))
+        victims = Victims(by_running_key(view))
+        if may_start(view, victims):
+            serve(plan, victims, self._place)
         if self.allocation == "tune":
             for machine in sorted(view.freed | plan.touched):
                 self._allocate_spare(plan, machine)
@@ -73,24 +96,24 @@ class Synergy(OrderedPolicy, Preemptive):
         """Return speeds by CPUs and memory."""
         return HostResources()
 
-    def place(self, plan: Plan, job: Job) -> bool:
+    def _place(self, plan: Plan, job: Job) -> bool:
         """Plan a job's start with its CPUs and memory."""
         cluster = plan.cluster
         if self.allocation == "proportional":
-            found = pack(cluster, job.gpus)
-            return plan.assign(job, found and self._at_most(cluster, found, FULL_SHARE))
+            packed = pack(cluster, job.gpus)
+            return plan.assign(job, packed and self._at_most(cluster, packed, FULL_SHARE))
         if self.allocation == "greedy":
             return plan.assign(job, fit(cluster, job.size, *within_reach(plan.view, job)))
         request = host_request(job)
-        if found := fit(cluster, job.size, *request):
-            return plan.assign(job, found)
-        found = pack(cluster, job.gpus)
-        if found is None:
+        if by_request := fit(cluster, job.size, *request):
+            return plan.assign(job, by_request)
+        packed = pack(cluster, job.gpus)
+        if packed is None:
             return False
-        for machine, _ in found.shares:
+        for machine, _ in packed.shares:
             for other in plan.jobs_on(machine):
                 self._give_up_excess(plan, other)
-        return plan.assign(job, self._at_most(plan.cluster, found, request))
+        return plan.assign(job, self._at_most(plan.cluster, packed, request))
 
     @staticmethod
     def _at_most(cluster: Cluster, old: Allocation, request: tuple[float, float]) -> Allocation:
@@ -145,15 +168,15 @@ def host_request(job: Job) -> tuple[float, float]:
 def within_reach(view: View, job: Job) -> tuple[float, float]:
     """Return what a job requests, or a proportional share if empty servers have less."""
     request = job.size, *host_request(job)
-    found: tuple[float, float] | None = view.state.get(request)
-    if found is None:
+    reachable: tuple[float, float] | None = view.state.get(request)
+    if reachable is None:
         machines = [m for m in view.cluster.machines if m.gpus]
-        found = request[1:]
+        reachable = request[1:]
         if not fit(view.cached("empty", lambda: Cluster(machines)), *request):
             share = job.size / GPU_UNITS / job.gpus
-            found = (
+            reachable = (
                 min((m.cpus or 0.0) / m.gpus for m in machines) * share,
                 min((m.mem_gb or 0.0) / m.gpus for m in machines) * share,
             )
-        view.state[request] = found
-    return found
+        view.state[request] = reachable
+    return reachable

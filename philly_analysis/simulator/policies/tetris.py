@@ -86,7 +86,7 @@ class Tetris(Policy):
         heads = {request: next(own).job for request, own in entries.items()}
         while heads:
             servers.refresh()
-            found = {}
+            allocations = {}
             for group, job in list(heads.items()):
                 request = Request(job.size, *within_reach(view, job))
                 allocation = servers.best(request)
@@ -94,12 +94,12 @@ class Tetris(Policy):
                     refused[group] = request
                     del heads[group]
                 else:
-                    found[group] = allocation
-            if not found:
+                    allocations[group] = allocation
+            if not allocations:
                 break
-            group = self._best(plan, heads, found, servers, total)
-            plan.assign(heads.pop(group), found[group])
-            servers.changed.update(machine for machine, _ in found[group].shares)
+            group = self._best(plan, heads, allocations, servers, total)
+            plan.assign(heads.pop(group), allocations[group])
+            servers.changed.update(machine for machine, _ in allocations[group].shares)
             if (behind := next(entries[group], None)) is not None:
                 heads[group] = behind.job
         return plan.decision
@@ -108,21 +108,22 @@ class Tetris(Policy):
         self,
         plan: Plan,
         heads: dict[Request, Job],
-        found: dict[Request, Allocation],
+        allocations: dict[Request, Allocation],
         servers: "_Servers",
         total: Resources,
     ) -> Request:
         """Return the group whose first job has the best score; of several, submitted first."""
         now_s = plan.view.now_s
-        aligned = {group: servers.alignment_of(new) for group, new in found.items()}
+        aligned = {group: servers.alignment_of(new) for group, new in allocations.items()}
         work = {
             group: heads[group].remaining_s(now_s) * sum(Resources.of(new).shares(total))
-            for group, new in found.items()
+            for group, new in allocations.items()
         }
         total_work = sum(work.values())
         unit = self.shortest * sum(aligned.values()) / total_work if total_work else 0.0
         return min(
-            found, key=lambda g: (-round(aligned[g] - unit * work[g], DECIMALS), heads[g].index)
+            allocations,
+            key=lambda g: (-round(aligned[g] - unit * work[g], DECIMALS), heads[g].index),
         )
 
 
@@ -178,8 +179,8 @@ class _Servers:
         if aligned[machine] == -inf:
             return None
         if not gpus:
-            found = allocate(self._cluster, request.size, among=1 << machine)
-            return found and found._replace(cpus=request.cpus, mem_gb=request.mem_gb)
+            allocation = allocate(self._cluster, request.size, among=1 << machine)
+            return allocation and allocation._replace(cpus=request.cpus, mem_gb=request.mem_gb)
         share = (machine, lowest_bits(self._cluster.free_gpus[machine], gpus))
         return Allocation((share,), gpus, request.cpus, request.mem_gb)
 

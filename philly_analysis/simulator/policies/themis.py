@@ -12,8 +12,9 @@ from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
-from philly_analysis.simulator.policies.knobs import PERIOD, knob
-from philly_analysis.simulator.policies.policy import PeriodicPolicy
+from philly_analysis.simulator.policies.knobs import PERIOD, check_at_most, knob
+from philly_analysis.simulator.policies.periods import next_end_s, period_ends
+from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 
 
@@ -30,7 +31,7 @@ def _rho(arrays: QueueArrays, now_s: float) -> npt.NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Themis(PeriodicPolicy):
+class Themis(Policy):
     """Finish-time fairness: the job slowed most by sharing, relative to running alone, is next.
 
     A job's rho is the time from its submission to its end if it runs from now on, over its run
@@ -45,9 +46,17 @@ class Themis(PeriodicPolicy):
     SOURCE = "Mahajan et al., Themis, NSDI'20"
 
     fractional = True
-    period = "lease_s"
 
     lease_s: float = knob(600.0, "length of a lease of GPUs", within=PERIOD)
+
+    def __post_init__(self) -> None:
+        """Check the bounds of the knobs, and that restarts leave time for work."""
+        super().__post_init__()
+        check_at_most(self, "restart_s", "lease_s", half=True)
+
+    def wake_s(self, view: View) -> float:
+        """Return the end of the period, if a job waits."""
+        return next_end_s(view, self.lease_s)
 
     def decide(self, view: View) -> Decision:
         """Allocate the free GPUs, or all of them when leases end, by rho."""
@@ -56,7 +65,7 @@ class Themis(PeriodicPolicy):
         sizes = cast("Iterable[int]", view.queue.groups)
         plan = view.plan()
         stopped: list[Job] = []
-        if self._period_ends(view.now_s):
+        if period_ends(view.now_s, self.lease_s, self.round_s):
             stopped = self._end_leases(plan, [view.arrays(size, _numbers) for size in sizes])
         self._allocate_free(plan, sizes)
         for job in stopped:  # a fraction of a GPU may fit on none

@@ -1,23 +1,32 @@
 """Least attained service in queues of GPU-seconds, and Tiresias with promotion."""
 
-from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
 
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import SERVICE, Bounds, knob
-from philly_analysis.simulator.policies.preemption import PreemptiveOrder
-from philly_analysis.simulator.policies.view import View
+from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.preemption import CONSOLIDATE, COUNTED, preempt_for_gpus
+from philly_analysis.simulator.policies.service_queues import (
+    EPS,
+    Rank,
+    demotion_s,
+    last_rank_first,
+    queue_of,
+    running_rank,
+    waiting_rank,
+)
+from philly_analysis.simulator.policies.view import Decision, View
 
-_EPS = 1e-6
+THRESHOLDS_GPU_S = (3250.0, 7200.0)
+"""Thresholds of Tiresias' simulator."""
 
-_RUNS, _STOPPED, _CAME = range(3)
+DEMOTION = "service at which a job falls to the next queue"
+"""Meaning of the knob of thresholds."""
 
 
 @dataclass(frozen=True)
-class Las(PreemptiveOrder):
+class Las(Policy):
     """Least attained service, with preemption: discretised two-dimensional LAS of Tiresias.
 
     A job is demoted to the next queue when its service, in GPU-seconds, reaches a threshold. A
@@ -40,67 +49,39 @@ class Las(PreemptiveOrder):
 
     name = "las"
     SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS as its simulator has it"
+    fractional = True
 
+    consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(False, COUNTED)
     thresholds_gpu_s: tuple[float, ...] = knob(
-        (3250.0, 7200.0),
-        "service at which a job falls to the next queue",
-        within=SERVICE,
-        rises=True,
+        THRESHOLDS_GPU_S, DEMOTION, within=SERVICE, rises=True
     )
 
     def level(self, job: Job, now_s: float) -> int:
-        """Return its queue."""
-        return bisect_right(self.thresholds_gpu_s, job.counted_gpu_s(now_s) + _EPS)
+        """Return the job's queue."""
+        return queue_of(job, self.thresholds_gpu_s, now_s)
 
-    def key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return its queue, whether it runs, was preempted or arrived, and its place among such.
+    def key(self, job: Job, now_s: float) -> Rank:
+        """Return the job's queue and its rank in the queue."""
+        return waiting_rank(job, now_s)
 
-        A job demoted just now arrived, even while it runs.
-        """
-        demoted = job.level_s > job.started_s
-        if job.running:
-            if demoted and job.level_s == now_s:
-                return job.level, _CAME, now_s, 2, job.index
-            return self.running_key(job, now_s)
-        if job.interrupted and job.queued_s > job.level_s:
-            return job.level, _STOPPED, -job.queued_s, *self._running_place(job)
-        moved = job.interrupted or job.level_s > job.queued_s
-        kind = 2 if moved else min(job.run, 1)
-        return job.level, _CAME, max(job.level_s, job.queued_s), kind, job.index
-
-    def running_key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return its queue, and since when it runs there."""
-        return job.level, _RUNS, *self._running_place(job)
-
-    def worst_first(self, view: View) -> Iterator[tuple[tuple[float, ...], Job]]:
-        """Yield the running jobs with their keys, the greatest first.
-
-        They are sorted already, except for those demoted at this moment.
-        """
-        now_s = view.now_s
-        for key, _, job in view.running.below((inf,)):
-            yield (key if job.level_s < now_s else self.key(job, now_s)), job
+    def running_key(self, job: Job, now_s: float) -> Rank:
+        """Return the job's queue, and since when the job runs there."""
+        return running_rank(job)
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job is demoted."""
-        if job.allocation is None or job.level == len(self.thresholds_gpu_s):
-            return FOREVER
-        missing_gpu_s = self.thresholds_gpu_s[job.level] - job.counted_gpu_s(now_s)
-        return job.service_reached_s(missing_gpu_s, now_s)
+        return demotion_s(job, self.thresholds_gpu_s, now_s)
 
-    @staticmethod
-    def _running_place(job: Job) -> tuple[float, bool, int]:
-        """Return since when it runs, or ran, in its queue; at equal times by start.
-
-        Jobs demoted at that time come behind those that started, as submitted.
-        """
-        if job.level_s > job.started_s:
-            return job.level_s, True, job.index
-        return job.started_s, False, job.nth_start
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the first jobs of the first queues."""
+        return preempt_for_gpus(
+            view, last_rank_first(view), consolidate=self.consolidate, counted=self.counted
+        )
 
 
 @dataclass(frozen=True)
-class Tiresias(Las):
+class Tiresias(Policy):
     """Least attained service as ``las``, with promotion of starving jobs.
 
     A job that has waited, without interruption, ``promote`` times as long as it has run in all,
@@ -116,7 +97,13 @@ class Tiresias(Las):
 
     name = "tiresias"
     SOURCE = "Gu et al., Tiresias, NSDI'19, sections 3.2 and 3.3, with its simulator's thresholds"
+    fractional = True
 
+    consolidate: bool = knob(False, CONSOLIDATE)
+    counted: bool = knob(False, COUNTED)
+    thresholds_gpu_s: tuple[float, ...] = knob(
+        THRESHOLDS_GPU_S, DEMOTION, within=SERVICE, rises=True
+    )
     promote: float = knob(
         8.0,
         "waits, in multiples of a job's run time, after which it is promoted; 0: never",
@@ -128,29 +115,35 @@ class Tiresias(Las):
         among=("running", "arrival"),
     )
 
-    def key(self, job: Job, now_s: float) -> tuple[float, ...]:
-        """Return its queue and its place in it."""
+    def level(self, job: Job, now_s: float) -> int:
+        """Return the job's queue; the first for a job that has starved."""
+        queue = queue_of(job, self.thresholds_gpu_s, now_s)
+        return 0 if queue and self._promotion_s(job, now_s) <= now_s + EPS else queue
+
+    def key(self, job: Job, now_s: float) -> Rank:
+        """Return the job's queue and its rank in the queue."""
         if self.order == "arrival":
             return job.level, job.spec.submit_s, job.index
-        return super().key(job, now_s)
+        return waiting_rank(job, now_s)
 
-    def running_key(self, job: Job, now_s: float) -> tuple[float, ...]:
+    def running_key(self, job: Job, now_s: float) -> Rank:
         """Return the key of a running job."""
-        if self.order == "arrival":
-            return self.key(job, now_s)
-        return super().running_key(job, now_s)
-
-    def level(self, job: Job, now_s: float) -> int:
-        """Return its queue; the first for a job that has starved."""
-        queue = super().level(job, now_s)
-        return 0 if queue and self._promotion_s(job, now_s) <= now_s + _EPS else queue
+        return self.key(job, now_s) if self.order == "arrival" else running_rank(job)
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a running job is demoted, or a waiting one promoted."""
-        return super().review_s(job, now_s) if job.running else self._promotion_s(job, now_s)
+        if job.running:
+            return demotion_s(job, self.thresholds_gpu_s, now_s)
+        return self._promotion_s(job, now_s)
+
+    def decide(self, view: View) -> Decision:
+        """Allocate GPUs to the first jobs of the first queues."""
+        return preempt_for_gpus(
+            view, last_rank_first(view), consolidate=self.consolidate, counted=self.counted
+        )
 
     def _promotion_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting job outside the first queue is promoted."""
-        if job.running or not self.promote or not super().level(job, now_s):
+        if job.running or not self.promote or not queue_of(job, self.thresholds_gpu_s, now_s):
             return FOREVER
         return job.queued_s + self.promote * job.attained_gpu_s(now_s) / (job.size / GPU_UNITS)

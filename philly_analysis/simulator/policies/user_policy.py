@@ -35,7 +35,8 @@ than ``patience_s``::
         def decide(self, view):
             """Offer GPUs to the waiting jobs, in order; other jobs keep their allocations."""
             plan = view.plan()
-            plan.offer(lambda job: plan.assign(job, allocate(plan.cluster, job.size)))
+            for job in plan.offers():
+                plan.assign(job, allocate(plan.cluster, job.size))
             return plan.decision
 
 The other methods of a policy (groups of equal requests, order of running jobs, time of the next
@@ -73,16 +74,16 @@ def load(where: str) -> type[Policy]:
         raise SimulationError(
             f"policy {where}: {path} does not run: {type(error).__name__}: {error}."
         ) from error
-    found = {
+    policies = {
         key: value
         for key, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, Policy) and value.__module__ == spec.name
     }
-    if name not in found:
-        defined = ", ".join(sorted(found)) or "none"
+    if name not in policies:
+        defined = ", ".join(sorted(policies)) or "none"
         raise SimulationError(
             f"policy {where}: {path} defines no Policy of that name. It defines: {defined}."
         )
-    if not hasattr(found[name], "name"):
+    if not hasattr(policies[name], "name"):
         raise SimulationError(f"policy {where} has no name; add name = '…'.")
-    return found[name]
+    return policies[name]

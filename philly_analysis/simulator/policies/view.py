@@ -97,8 +97,8 @@ class View:
         jobs, arrays = self.queue.groups[group], self.state.get(group)
         if arrays is None or arrays.jobs is not jobs:
             arrays = self.state[group] = QueueArrays(jobs, numbers)
-        found: QueueArrays = arrays
-        return found
+        of_group: QueueArrays = arrays
+        return of_group
 
 
 class Plan:
@@ -176,7 +176,7 @@ class Plan:
         return [job for job in jobs if job not in decision or there(job)]
 
     def assign(self, job: Job, allocation: Allocation | None) -> bool:
-        """Allocate what a search found, instead of a previous allocation; False if nothing."""
+        """Plan an allocation for a job, in place of its previous one; return False without one."""
         if allocation is None:
             return False
         if (old := self.allocation_of(job)) is not None:
@@ -201,21 +201,15 @@ class Plan:
         old = job.allocation
         return old is not None and self.cluster.is_free(old) and self.assign(job, old)
 
-    def offer(self, take: Callable[[Job], bool | None]) -> None:
-        """Offer GPUs to waiting jobs, and to jobs released meanwhile, by the priority key.
+    def offers(self) -> Iterator[Job]:
+        """Yield waiting jobs, and jobs released meanwhile, by the priority key.
 
-        The queue is not changed: a heap holds the next job of each group, and a group is traversed
-        only as far as its jobs start.
-
-        Parameters
-        ----------
-        take
-            Tries to plan a job's start. After False the rest of its group is skipped, after None
-            all other jobs are.
+        The caller plans the start of the job by :meth:`assign`, or does not. After a job that does
+        not start the jobs behind it in its group are skipped.
         """
         key, now_s = self.view.key, self.view.now_s
-        entries = map(SortedJobs.entries, self.view.queue.groups.values())
-        heap = [(next(own), own) for own in entries]
+        groups = map(SortedJobs.entries, self.view.queue.groups.values())
+        heap = [(next(entries), entries) for entries in groups]  # the next job of each group
         heapify(heap)
         alone: Iterator[Entry] = iter(())
         while heap or self._returned:
@@ -223,9 +217,9 @@ class Plan:
                 back = self._returned.pop()
                 heappush(heap, (Entry(key(back, now_s), back.index, back), alone))
             self.offered, behind = heap[0]
-            started = take(self.offered.job)
-            if started is None:
-                return
+            job = self.offered.job
+            yield job
+            started = self._decision.get(job) is not None
             if started and (following := next(behind, None)) is not None:
                 heapreplace(heap, (following, behind))
             else:

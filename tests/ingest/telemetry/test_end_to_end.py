@@ -108,8 +108,10 @@ def test_readings_of_neighbours_on_a_gpu_are_not_mixed(seconds: int, tmp_path: P
         next((u for u, end in zip(loads, edges[1:], strict=True) if at < end), 0) for at in moments
     ]
     since = begin.replace(tzinfo=UTC).timestamp()
-    answer = {"metric": {"__name__": "DCGM_FI_DEV_GPU_UTIL", "Hostname": "g1", "gpu": "0"}}
-    answer["values"] = [[since + at, str(u)] for at, u in zip(moments, load, strict=True)]
+    answer = {
+        "metric": {"__name__": "DCGM_FI_DEV_GPU_UTIL", "Hostname": "g1", "gpu": "0"},
+        "values": [[since + at, str(u)] for at, u in zip(moments, load, strict=True)],
+    }
     page = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [answer]}})
     files = write_files(tmp_path / "telemetry", {"range.json": page})
     ingest("slurm", raw, tmp_path / "t", telemetry=files)

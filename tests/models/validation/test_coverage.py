@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.patches import StepPatch
 
+from data.checks import coverage as coverage_check
 from philly_analysis.models.components.sessions import job_clusters
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation import coverage
@@ -18,7 +19,6 @@ from philly_analysis.models.validation.coverage import (
 )
 from philly_analysis.models.validation.resampling import RESAMPLERS
 from tests.models.jobs import frame
-from tests.support import scripts
 
 
 def cluster(days: int = 30, users: int = 12, seed: int = 0) -> Observations:
@@ -149,4 +149,4 @@ def test_the_model_covers_more_than_independent_jobs() -> None:
         for step in steps:  # shares of all windows
             assert isinstance(step, StepPatch)
             assert np.sum(step.get_data()[0]) == pytest.approx(100)
-    assert set(scripts.coverage.summary(table).columns) >= {"covered_pct", "winkler", "width"}
+    assert set(coverage_check.summary(table).columns) >= {"covered_pct", "winkler", "width"}

@@ -1,0 +1,1 @@
+"""Scripts behind the sample, the shipped models and the measured tables of the documentation."""

@@ -1,0 +1,1 @@
+"""Scripts behind the measured tables of the documentation."""

@@ -1,0 +1,89 @@
+"""Find the distance up to which a replay is accepted, on simulated clusters of known policy.
+
+Usage: python -m data.models.advice_threshold.estimate [--seeds N]
+
+Jobs of the shipped model `philly` run on 64 GPUs under known policies, at three loads. Start-up
+times are added to the recorded waits. A replay must be accepted if the policy is a candidate. It
+must be refused if half of the jobs are missing from the log. The threshold lies midway between
+the 95th percentile of the former distances and the 5th percentile of the latter, and is written
+beside the module that reads it.
+"""
+
+import argparse
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from philly_analysis import load_model
+from philly_analysis.experiments import quotas_by_use
+from philly_analysis.experiments.advice import CANDIDATES, Scenario, fit_baseline, outcome
+from philly_analysis.parallel import InlineExecutor
+from philly_analysis.simulator import Pool
+from philly_analysis.workload import at_load, fleet
+
+POLICIES = (0, 2, 4, 7, 8)
+"""Places of the simulated clusters' policies in the table of candidates."""
+LOADS = (0.6, 0.8, 1.0)
+GPUS, JOBS = 64, 800
+START_UP_S, SPREAD = 30.0, 1.0
+"""Median of the log-normal start-up times, and the standard deviation of their logarithm."""
+FILE = Path(__file__).parents[3] / "philly_analysis/experiments/advice/threshold.toml"
+
+
+def distances(place: int, load: float, seed: int) -> tuple[float, float]:
+    """Return the distances of a cluster's replay from its log, and from one with half the jobs."""
+    rng = np.random.default_rng([place, seed])
+    drawn = list(load_model("philly").sample(JOBS, gpus=GPUS, offered=1.0, seed=seed).specs())
+    specs = tuple(at_load(drawn, load, GPUS))
+    policy = CANDIDATES[place].policy
+    quotas = quotas_by_use(specs, GPUS)
+    cluster = Scenario((Pool("", fleet("8x8"), specs),), policy, quotas)
+    simulated = dict(outcome(cluster).select("job_id", "first_wait_s").iter_rows())
+    waits = {job: wait + START_UP_S * rng.lognormal(0, SPREAD) for job, wait in simulated.items()}
+    kept = tuple(
+        spec for spec, keep in zip(specs, rng.random(len(specs)) < 0.5, strict=True) if keep
+    )
+    fence_s = START_UP_S * float(np.exp(2.7 * SPREAD))
+    both = []
+    for jobs in (specs, kept):
+        log = replace(cluster, pools=(Pool("", fleet("8x8"), jobs),))
+        baseline = fit_baseline(log, waits, fence_s, InlineExecutor())
+        assert baseline is not None  # noqa: S101 - there are enough jobs
+        both.append(baseline.distance.total)
+    return both[0], both[1]
+
+
+def main(seeds: int) -> None:
+    """Write the threshold, and the distances that it comes from."""
+    cases = list(product(POLICIES, LOADS, range(1, seeds + 1)))
+    rows = [(*case, *distances(*case)) for case in cases]
+    near, far = (np.array([row[i] for row in rows]) for i in (3, 4))
+    ends = float(np.quantile(near, 0.95)), float(np.quantile(far, 0.05))
+    threshold = round(sum(ends) / 2, 2)
+    lines = [
+        f"# data/models/advice_threshold, --seeds {seeds}: {len(rows)} clusters of {JOBS} jobs.",
+        "# Of replays of a known policy 95 % are nearer than `near`; of logs with half of the jobs",
+        "# 5 % are nearer than `far`.",
+        f"distance = {threshold}",
+        f"near = {ends[0]:.3f}",
+        f"far = {ends[1]:.3f}",
+        f"accepted = {np.mean(near <= threshold):.3f}",
+        f"refused = {np.mean(far > threshold):.3f}",
+        "# policy, load, seed, distance with all jobs, with half of them",
+        "clusters = [",
+        *(
+            f'  ["{CANDIDATES[p].name}", {load}, {s}, {a:.3f}, {b:.3f}],'
+            for p, load, s, a, b in rows
+        ),
+        "]",
+    ]
+    FILE.write_text("\n".join(lines) + "\n", "utf-8")
+    print(*lines[:8], sep="\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=1)
+    main(parser.parse_args().seeds)

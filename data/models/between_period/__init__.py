@@ -1,0 +1,1 @@
+"""The shipped parameters of the variation between periods."""

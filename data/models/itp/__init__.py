@@ -1,0 +1,1 @@
+"""The shipped models of clusters of Microsoft ITP."""

@@ -1,0 +1,1 @@
+"""The shipped model of the generator that papers share."""

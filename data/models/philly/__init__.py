@@ -1,0 +1,1 @@
+"""The shipped models of Philly's jobs."""

@@ -1,0 +1,1 @@
+"""Scripts that make the documentation: reference, gallery, pictures and executed pages."""

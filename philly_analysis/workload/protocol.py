@@ -1,0 +1,44 @@
+"""State what functions on workloads need of one."""
+
+from datetime import datetime
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import polars as pl
+
+from philly_analysis.study import RunPolicy
+from philly_analysis.workload.machines import Machine
+
+
+class JobTables(Protocol):
+    """Tables of jobs and machines, and relations on them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """Name of the workload."""
+
+    @property
+    def jobs(self) -> Any:
+        """Rows of the table jobs."""
+
+    @property
+    def attempts(self) -> Any:
+        """Rows of the table attempts."""
+
+    @property
+    def placements(self) -> Any:
+        """Rows of the table placements."""
+
+    @property
+    def origin_at(self) -> datetime | None:
+        """First submission of a job that is not excluded."""
+
+    def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:
+        """Return one relation of the package, computed on the tables."""
+
+    def servers(self) -> list[Machine]:
+        """Return the machines."""
+
+
+Tables = TypeVar("Tables", bound=JobTables)
