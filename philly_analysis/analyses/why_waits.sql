@@ -1,30 +1,30 @@
 -- For how long did each user's attempts wait, and for which cause?
 -- One row per (method, day, user, vc, gang).
---   method          how the quota is known, as in wait_causes
---   day             day on which the waits ended, UTC
---   user            who submitted the jobs; null: not known
---   vc              virtual cluster
---   gang            gang-size bucket
---   waits           attempts with a trusted wait
---   long            attempts that waited longer than 10 minutes
---   held_s          seconds before the jobs were eligible
---   held_gpu_s      the same seconds, times the GPUs waited for
---   limit_s         seconds at a limit that an administrator set
---   limit_gpu_s     the same seconds, times the GPUs waited for
---   quota_s         seconds in which the virtual cluster would have exceeded its quota
---   quota_gpu_s     the same seconds, times the GPUs waited for
---   too_few_s       seconds in which the pool had fewer GPUs free than the gang
---   too_few_gpu_s   the same seconds, times the GPUs waited for
---   fragmented_s    seconds in which enough GPUs were free, on other servers than asked for
---   fragmented_gpu_sthe same seconds, times the GPUs waited for
---   stranded_s      seconds in which GPUs were free without CPUs or memory beside them
---   stranded_gpu_s  the same seconds, times the GPUs waited for
---   behind_s        seconds with room, in which a job of higher order waited
---   behind_gpu_s    the same seconds, times the GPUs waited for
---   start_up_s      seconds with room at the end of waits, as short as a start-up
---   start_up_gpu_s  the same seconds, times the GPUs waited for
---   unknown_s       seconds that the log does not explain
---   unknown_gpu_s   the same seconds, times the GPUs waited for
+--   method            how the quota is known, as in wait_causes
+--   day               day on which the waits ended, UTC
+--   user              who submitted the jobs; null: not known
+--   vc                virtual cluster
+--   gang              gang-size bucket
+--   waits             attempts with a trusted wait
+--   long              attempts that waited longer than 10 minutes
+--   held_s            seconds before the jobs were eligible
+--   held_gpu_s        the same seconds, times the GPUs waited for
+--   limit_s           seconds at a limit that an administrator set
+--   limit_gpu_s       the same seconds, times the GPUs waited for
+--   quota_s           seconds in which the virtual cluster would have exceeded its quota
+--   quota_gpu_s       the same seconds, times the GPUs waited for
+--   too_few_s         seconds in which the pool had fewer GPUs free than the gang
+--   too_few_gpu_s     the same seconds, times the GPUs waited for
+--   fragmented_s      seconds in which enough GPUs were free, on other servers than asked for
+--   fragmented_gpu_sthesame seconds, times the GPUs waited for
+--   stranded_s        seconds in which GPUs were free without CPUs or memory beside them
+--   stranded_gpu_s    the same seconds, times the GPUs waited for
+--   behind_s          seconds with room, in which a job of higher order waited
+--   behind_gpu_s      the same seconds, times the GPUs waited for
+--   start_up_s        seconds with room at the end of waits, as short as a start-up
+--   start_up_gpu_s    the same seconds, times the GPUs waited for
+--   unknown_s         seconds that the log does not explain
+--   unknown_gpu_s     the same seconds, times the GPUs waited for
 with methods as (
   select distinct method
   from vc_quotas

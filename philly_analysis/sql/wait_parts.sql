@@ -1,6 +1,5 @@
 -- materialized
--- Which cap and which state of the pool kept each attempt waiting, and what did the scheduler
--- state?
+-- Which cap and which state of the pool kept each attempt waiting, by stated reason?
 -- One row per method of knowing the quota, attempt, stated reason and cap, of eligible time.
 --   method       as in vc_quotas; none: no quota is known and none can be estimated
 --   job_id       job
