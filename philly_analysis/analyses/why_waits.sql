@@ -16,7 +16,7 @@
 --   too_few_s         seconds in which the pool had fewer GPUs free than the gang
 --   too_few_gpu_s     the same seconds, times the GPUs waited for
 --   fragmented_s      seconds in which enough GPUs were free, on other servers than asked for
---   fragmented_gpu_sthesame seconds, times the GPUs waited for
+--   fragmented_gpu_s  the same seconds, times the GPUs waited for
 --   stranded_s        seconds in which GPUs were free without CPUs or memory beside them
 --   stranded_gpu_s    the same seconds, times the GPUs waited for
 --   behind_s          seconds with room, in which a job of higher order waited
