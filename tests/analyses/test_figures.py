@@ -202,11 +202,13 @@ def by_reason(table: pd.DataFrame, value: str, by: str) -> dict[str, dict[str, f
 
 
 def wait_states(table: pd.DataFrame) -> list[list[Panel]]:
-    sums = table.groupby(["reason", "state"])["wait_h"].sum().reset_index()
-    sums["name"] = sums["reason"] + ", " + sums["state"]
-    sums.loc[sums["name"] == "(none), pending", "name"] = "priority or machines"
+    sums = table.groupby(["name", "cause"])["wait_h"].sum().reset_index()
+    labels = sums["cause"].map({cause: fields.label for cause, fields in CAUSES.items()})
+    sums["name"] = labels.where(sums["name"] == "(none)", labels + ": " + sums["name"])
     top = first(sums, "name", "wait_h", 8)
-    by_state = shares(table, "gang", "state", "wait_h")
+    by_state = {
+        CAUSES[cause].label: of for cause, of in shares(table, "gang", "cause", "wait_h").items()
+    }
     tops = [100] * table.loc[table["wait_h"] > 0, "gang"].nunique()
     return [[(bars, by_state), (stacked_to, tops)], [(bars, top)]]
 
@@ -295,8 +297,8 @@ def other_months(table: pd.DataFrame) -> list[list[Panel]]:
 
 WORDS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 
-ABSENT = {"philly_like", "notebook_definitions", "locality_effect"}
-"""Findings of the study's cluster alone, and that which such a trace is too small for."""
+ABSENT = {"philly_like", "notebook_definitions", "locality_effect", "stated_causes"}
+"""Findings of the study's cluster alone, or of data that such a trace does not have."""
 
 EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {
     "arrivals": lambda t: [[
