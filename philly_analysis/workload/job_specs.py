@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
+from philly_analysis.workload.servers import spread_partitions
 
 if TYPE_CHECKING:
     from philly_analysis.workload.workload import Workload
@@ -32,6 +33,7 @@ def job_specs(workload: "Workload", *, stays: bool) -> Iterator[JobSpec]:
     )
     stay_of = _stays(workload) if stays else {}
     servers_of = _gpus_by_server(workload)
+    spread_vcs = {partition.vc for partition in spread_partitions(workload)}
     since_origin = pl.col("submitted_at") - pl.lit(workload.origin_at, pl.Datetime("us"))
     jobs = (
         workload.frames["jobs"]
@@ -60,8 +62,9 @@ def job_specs(workload: "Workload", *, stays: bool) -> Iterator[JobSpec]:
             time_limit_s=row["time_limit_s"],
             censored=row["censored"],
             gpu_frac=row["gpu_frac"] or 1.0,
-            gpus_by_server=servers_of.get(row["job_id"])
-            or _even_parts(row["gpus"], row["servers"]),
+            gpus_by_server=()
+            if (row["vc"] or "") in spread_vcs
+            else servers_of.get(row["job_id"]) or _even_parts(row["gpus"], row["servers"]),
         )
 
 

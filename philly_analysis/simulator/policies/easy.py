@@ -1,5 +1,6 @@
 """EASY backfilling: jobs may pass the first waiting gang if they do not delay it."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush, merge
@@ -91,20 +92,22 @@ class Easy(Policy):
         return plan.decision
 
     def _backfill(self, plan: Plan, first: Job) -> None:
-        """Start jobs behind the first waiting one, the first that fits of each request in turn."""
+        """Start jobs behind the first waiting one, in one pass over the queue."""
         starts_s, then = self._reservation(plan, first)
-        now_s, cluster = plan.view.now_s, plan.cluster
+        now_s, cluster, passed = plan.view.now_s, plan.cluster, plan.offered
         while not cluster.full:
             heads = []
             for request in cast("Iterable[Request]", plan.view.queue.groups):
                 if allocation := allocate(cluster, request):
                     spare = starts_s == np.inf or then.fits(beside=allocation)
-                    head = self._next(plan, request, np.inf if spare else starts_s - now_s, first)
+                    within_s = np.inf if spare else starts_s - now_s
+                    head = self._next(plan, request, within_s, passed)
                     if head is not None:
                         heads.append((head, allocation))
             if not heads:
                 return
-            (_, _, job), allocation = min(heads)
+            passed, allocation = min(heads)
+            job = passed.job
             if now_s + estimated_run_s(job, self.estimate, now_s) > starts_s + _EPS_S:
                 then.add(allocation, -1)
             plan.assign(job, allocation)
@@ -129,15 +132,13 @@ class Easy(Policy):
                 return np.inf, then
         return starts_s, then
 
-    def _next(self, plan: Plan, request: Request, within_s: float, first: Job) -> Entry | None:
-        """Return the first waiting job with a request that ends in time."""
+    def _next(self, plan: Plan, request: Request, within_s: float, passed: Entry) -> Entry | None:
+        """Return the first waiting job with a request, behind a passed one, that ends in time."""
         arrays = plan.view.arrays(request, lambda job: (estimated_run_s(job, self.estimate, 0.0),))
         [takes_s] = arrays.columns()
-        for at in np.flatnonzero(takes_s <= within_s + _EPS_S):
-            entry = arrays.entries[at]
-            if entry.job is not first and plan.allocation_of(entry.job) is None:
-                return entry
-        return None
+        behind = bisect_right(arrays.entries, passed)
+        in_time = np.flatnonzero(takes_s[behind:] <= within_s + _EPS_S)
+        return arrays.entries[behind + in_time[0]] if len(in_time) else None
 
 
 def estimated_run_s(job: Job, estimate: float, now_s: float) -> float:
