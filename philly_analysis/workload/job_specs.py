@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator
 from sys import intern
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
+from philly_analysis.workload.protocol import JobFrames
 from philly_analysis.workload.servers import spread_partitions
-
-if TYPE_CHECKING:
-    from philly_analysis.workload.workload import Workload
 
 _KEY = ["job_id", "attempt"]
 
 
-def job_specs(workload: "Workload", *, stays: bool) -> Iterator[JobSpec]:
+def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
     """Yield the jobs that are not excluded (see ``workload_jobs``), by submission.
 
     Parameters
@@ -81,7 +78,7 @@ def _even_parts(gpus: int, servers: int | None) -> tuple[int, ...]:
     return (least + 1,) * more + (least,) * (servers - more)
 
 
-def _shares(workload: "Workload") -> pl.DataFrame:
+def _shares(workload: JobFrames) -> pl.DataFrame:
     """Return one row per server of an attempt: its GPUs, and their indices if all are known.
 
     A share of unknown size makes the placement unknown: its GPUs are null.
@@ -98,7 +95,7 @@ def _shares(workload: "Workload") -> pl.DataFrame:
     )
 
 
-def _gpus_by_server(workload: "Workload") -> dict[str, tuple[int, ...]]:
+def _gpus_by_server(workload: JobFrames) -> dict[str, tuple[int, ...]]:
     """Return the GPUs on each server, most first, of jobs that requested several servers.
 
     The job's last attempt with the whole gang shows them. A server without GPUs has no part.
@@ -117,7 +114,7 @@ def _gpus_by_server(workload: "Workload") -> dict[str, tuple[int, ...]]:
     return {job_id: tuple(gpus) for job_id, gpus in rows.select("job_id", "gpus").iter_rows()}
 
 
-def _stays(workload: "Workload") -> dict[tuple[str, int], Stay]:
+def _stays(workload: JobFrames) -> dict[tuple[str, int], Stay]:
     """Return where and when each attempt ran, if its start and end are known."""
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     ran = workload.answer("attempt_runs").filter(pl.col("until_at") >= pl.col("started_at"))

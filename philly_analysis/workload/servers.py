@@ -1,11 +1,10 @@
 """Numbers of servers that jobs requested, and partitions whose gangs are spread at will."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.protocol import JobFrames
 
 UNEVEN_GANGS, UNEVEN_FRAC = 3, 0.1
 """Gangs, and their share of those on more servers than they need, from which a partition counts as
@@ -31,7 +30,7 @@ class SpreadPartition(NamedTuple):
     uneven: int
 
 
-def spread_partitions(workload: "Workload") -> list[SpreadPartition]:
+def spread_partitions(workload: JobFrames) -> list[SpreadPartition]:
     """Return the partitions in which the number of servers is an outcome, not a request.
 
     Accounting logs hold the number of servers that a job got. A request of several servers divides

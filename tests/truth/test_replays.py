@@ -1,13 +1,14 @@
 """Replay logs of an independent scheduler, and compare the second in which each job starts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from philly_analysis import ingest, simulate
 from philly_analysis.workload import Workload
-from tests.truth.replays import Rules, Scenario, replayed
-from tests.truth.schedulers import BEGIN
+from tests.truth.replays import Rules, replayed
+from tests.truth.schedulers import BEGIN, Scenario
 
 RULES = {
     "FIFO": Rules("fifo"),
@@ -15,7 +16,7 @@ RULES = {
     "EASY, requested limits": Rules("easy", limits=True),
     "SJF": Rules("sjf"),
 }
-JOBS = {
+JOBS: dict[str, dict[str, Any]] = {
     "one server": {},
     "one server, CPU-bound": {"cpu_heavy": 0.3},
     "spreadable": {"spreadable": 1.0},
