@@ -1,6 +1,7 @@
 """Simulate a workload under a scheduling policy, and write the result as a trace."""
 
-from philly_analysis.simulator.cluster.placement import allocate, pack
+from philly_analysis.simulator.cluster.capacity import allocate
+from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.engine.event_loop import Simulation, run
 from philly_analysis.simulator.engine.outages import Failures, Outage
 from philly_analysis.simulator.engine.pools import Pool, assign_to_pools, divide_quotas

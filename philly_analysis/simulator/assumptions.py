@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from philly_analysis.results import count, number
 from philly_analysis.simulator.cluster.gpu_sharing import as_allocated
 from philly_analysis.simulator.engine.pools import Pool
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import JobSpec, Workload, spread_partitions
 
 
 def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...]:
@@ -40,6 +40,46 @@ def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...
         if jobs[gets]
     )
 
+
+def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str, ...]:
+    """Return sentences on the constraints of jobs that are obeyed, and on those that are unknown.
+
+    Parameters
+    ----------
+    specs
+        The jobs of the workload.
+    """
+    placed = [spec for spec in specs if spec.gpus_by_server]
+    requests = {
+        "number of servers": len(placed),
+        "CPUs per server": sum(spec.cpus is not None for spec in placed),
+        "memory per server": sum(spec.mem_gb is not None for spec in placed),
+        **{
+            label: int(workload.frames["jobs"][column].is_not_null().sum())
+            for column, label in _BY_POOL.items()
+        },
+    }
+    obeyed = [f"{label} ({count(jobs, 'job')})" for label, jobs in requests.items() if jobs]
+    unknown = [label for label, jobs in requests.items() if not jobs]
+    notes = [f"Constraints obeyed: {', '.join(obeyed)}."] if obeyed else []
+    notes += [
+        f"Constraints not in the log: {', '.join((*unknown, *_NEVER_RECORDED))}. Jobs without a "
+        "number of servers may run on any."
+    ]
+    notes += [
+        f"Gangs of {partition.vc} are spread at will: of {count(partition.wide, 'gang')} on more "
+        f"servers than necessary, {partition.uneven:,} do not divide evenly among their servers. "
+        "Their numbers of servers are not requests, and not obeyed."
+        for partition in spread_partitions(workload)
+    ]
+    return tuple(notes)
+
+
+_BY_POOL = {"cluster": "cluster", "pool": "pool of machines", "gpu_model": "GPU model"}
+"""Columns of jobs that decide the pool of machines."""
+
+_NEVER_RECORDED = ("exclusive use of servers", "features of servers", "licences")
+"""Constraints for which no table has a column."""
 
 _LABELS = {
     "job_type": "Model",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.cluster.placement import pack
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.engine.event_loop import Simulation
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies import LONG_S, Policy, View
@@ -105,7 +105,7 @@ class SchedulingEnv(gymnasium.Env[npt.NDArray[np.float32], np.int64]):
         waiting = self._waiting()
         if action < len(waiting):
             job = waiting[int(action)]
-            started = self._plan.assign(job, pack(self._plan.cluster, job.gpus))
+            started = self._plan.assign(job, allocate(self._plan.cluster, job.request))
             if started and self._waiting():
                 return self._observation(), 0.0, False, False, self._info()
         before_s, view = self.simulation.view.now_s, self.simulation.view

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import SimulationError
-from philly_analysis.simulator.assumptions import fraction_notes
+from philly_analysis.simulator.assumptions import constraint_notes, fraction_notes
 from philly_analysis.simulator.engine.event_loop import run
 from philly_analysis.simulator.engine.outages import Failures, Outage, outages_of
 from philly_analysis.simulator.engine.pools import Pool, assign_to_pools, divide_quotas, pool_notes
@@ -142,6 +142,7 @@ def simulate(
         f"Simulated under {policy.name} ({settings}) on {len(servers):,} machines with "
         f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
         *([ASSUMED_CLUSTER] if target.assumed else []),
+        *([] if policy.replays else constraint_notes(workload, jobs.specs)),
         *jobs.placement_notes,
         *_checkpoint_notes(checkpoint_s),
         *jobs.change_notes,

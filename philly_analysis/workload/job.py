@@ -63,6 +63,8 @@ class JobSpec:
         Its attempts in order; the last one decides the status.
     gpu_frac
         Share of each GPU that it requests, above 0 to 1.
+    gpus_by_server
+        GPUs on each server that it requested, most first; empty: any servers.
     util_frac, gpu_mem_frac
         Share of a GPU's compute and memory that it uses, 0 to 1; None: not known.
     censored
@@ -84,6 +86,7 @@ class JobSpec:
     gpu_frac: float = 1.0
     util_frac: float | None = None
     gpu_mem_frac: float | None = None
+    gpus_by_server: tuple[int, ...] = ()
 
     @property
     def run_s(self) -> float:

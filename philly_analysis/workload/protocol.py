@@ -1,5 +1,6 @@
 """State what functions on workloads need of one."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -39,6 +40,19 @@ class JobTables(Protocol):
 
     def servers(self) -> list[Machine]:
         """Return the machines."""
+
+
+class JobFrames(JobTables, Protocol):
+    """Tables of jobs and machines as frames, and several relations on them at once."""
+
+    @property
+    def frames(self) -> Mapping[str, pl.DataFrame]:
+        """Each table as a polars frame, by name."""
+
+    def answers(
+        self, names: Sequence[str], *, run_policy: RunPolicy | str = RunPolicy.SUM
+    ) -> dict[str, pl.DataFrame]:
+        """Return relations of the package by name, computed on the tables."""
 
 
 Tables = TypeVar("Tables", bound=JobTables)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import escape
 from pathlib import Path
-from sys import intern
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -30,7 +29,8 @@ from philly_analysis.trace import (
 )
 from philly_analysis.workload.changes import Changeable, Changes
 from philly_analysis.workload.demand import demand_of
-from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
+from philly_analysis.workload.job import JobSpec
+from philly_analysis.workload.job_specs import job_specs
 from philly_analysis.workload.load import rescale_arrivals, rescaling_factor
 from philly_analysis.workload.machines import RECORDED, Machine, machine_rows
 from philly_analysis.workload.target import ASSUMED_CLUSTER, target_cluster
@@ -67,11 +67,6 @@ def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in _empty(table).schema.items()
     )
-
-
-def _interned(word: str | None) -> str | None:
-    """Intern a string, so that equal values share memory."""
-    return word and intern(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +271,8 @@ class Workload(Changeable):
         """Return relations of the package by name, each computed once on this workload."""
         missing = [name for name in names if (name, str(run_policy)) not in self._answers]
         if missing:
-            found = evaluate(self.frames, missing, run_policy=run_policy)
-            self._answers.update({(n, str(run_policy)): frame for n, frame in found.items()})
+            frames = evaluate(self.frames, missing, run_policy=run_policy)
+            self._answers.update({(n, str(run_policy)): frame for n, frame in frames.items()})
         return {name: self._answers[name, str(run_policy)] for name in names}
 
     @property
@@ -298,80 +293,7 @@ class Workload(Changeable):
         stays
             Whether attempts include where and when they ran.
         """
-        found = self.answers(["workload_jobs", "workload_attempts"])
-        included = found["workload_jobs"].filter(pl.col("left_out").is_null())
-        runs = (
-            found["workload_attempts"]
-            .sort("job_id", "attempt")
-            .group_by("job_id", maintain_order=True)
-            .agg("attempt", "run_s", "end_reason")
-        )
-        stay_of = self._stays() if stays else {}
-        since_origin = pl.col("submitted_at") - pl.lit(self.origin_at, pl.Datetime("us"))
-        jobs = (
-            self.frames["jobs"]
-            .with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
-            .join(included.select("job_id", "censored"), on="job_id")
-            .join(runs, on="job_id")
-            .sort("submit_s", "job_id")
-        )
-        for row in jobs.iter_rows(named=True):
-            yield JobSpec(
-                job_id=row["job_id"],
-                vc=_interned(row["vc"]) or "",
-                user=_interned(row["user"]) or "",
-                gpus=row["gpus"],
-                submit_s=row["submit_s"],
-                attempts=tuple(
-                    AttemptSpec(run_s, _interned(end_reason), stay_of.get((row["job_id"], attempt)))
-                    for attempt, run_s, end_reason in zip(
-                        row["attempt"], row["run_s"], row["end_reason"], strict=True
-                    )
-                ),
-                status=_interned(row["status"]),
-                cpus=row["cpus"],
-                mem_gb=row["mem_gb"],
-                job_type=_interned(row["job_type"]),
-                time_limit_s=row["time_limit_s"],
-                censored=row["censored"],
-                gpu_frac=row["gpu_frac"] or 1.0,
-            )
-
-    def _stays(self) -> dict[tuple[str, int], Stay]:
-        """Return where and when each attempt ran, if its start and end are known."""
-        key = ["job_id", "attempt"]
-        origin = pl.lit(self.origin_at, pl.Datetime("us"))
-        ran = self.answer("attempt_runs").filter(pl.col("until_at") >= pl.col("started_at"))
-        # a share of unknown size makes the placement unknown
-        shares = (
-            self.frames["placements"]
-            .with_columns(
-                pl.when(pl.col("gpu").is_not_null()).then(1).otherwise("gpus").alias("gpus")
-            )
-            .sort("container", "machine_id", "gpu", nulls_last=True)
-            .group_by(*key, "machine_id", maintain_order=True)
-            .agg(
-                gpus=pl.when(pl.col("gpus").is_not_null().all()).then(pl.col("gpus").sum()),
-                known=pl.when(pl.col("gpu").is_not_null().all()).then(pl.col("gpu").implode()),
-            )
-            .group_by(key, maintain_order=True)
-            .agg("machine_id", "gpus", "known")
-        )
-        rows = (
-            ran.join(shares, on=key, how="left")
-            .with_columns(
-                ((pl.col(at) - origin).dt.total_microseconds() / 1e6).alias(at)
-                for at in ("started_at", "until_at")
-            )
-            .select(*key, "started_at", "until_at", "guest", "machine_id", "gpus_right", "known")
-        )
-        found = {}
-        for job_id, attempt, start_s, end_s, guest, servers, counts, indices in rows.iter_rows():
-            placed = zip(servers or (), counts or (), indices or (), strict=True)
-            places = tuple((m, n, tuple(gpus or ())) for m, n, gpus in placed)
-            known = all(n is not None for _, n, _ in places)
-            found[job_id, attempt] = Stay(start_s, end_s, places if known else (), guest)
-        return found
+        return job_specs(self, stays=stays)
 
     def servers(self) -> list[Machine]:
         """Return the machines, by identifier."""

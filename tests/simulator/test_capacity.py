@@ -12,6 +12,7 @@ from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, se
 from philly_analysis.simulator.cluster.capacity import fit
 from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs import queue_arrays
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
@@ -56,7 +57,7 @@ def test_a_search_finds_what_going_through_the_machines_finds(
     for gpus, cpus, mem_gb, try_it in steps:
         expected, found = (
             looked_for(cluster, gpus, cpus, mem_gb),
-            fit(cluster, gpus * GPU_UNITS, cpus, mem_gb),
+            fit(cluster, Request(gpus * GPU_UNITS, cpus, mem_gb)),
         )
         assert (found and {m: len(set_bits(mask)) for m, mask in found.shares}) == expected
         if found is None:
@@ -65,7 +66,7 @@ def test_a_search_finds_what_going_through_the_machines_finds(
         elif try_it:
             cluster.begin_trial()
             cluster.allocate(found)
-            fit(cluster, GPU_UNITS, cpus, mem_gb)
+            fit(cluster, Request(GPU_UNITS, cpus, mem_gb))
             cluster.roll_back()
         else:
             cluster.allocate(found)
@@ -107,8 +108,8 @@ def test_a_request_fits_on_a_freed_gpu_beside_another_one(
     cluster, [gpu] = Cluster(machines(1)), [(0, 1)]
     half = Allocation((gpu,), 1, units=GPU_UNITS // 2)
     cluster.allocate(half)
-    freed = FreedCapacity(cluster)
+    freed = FreedCapacity(cluster, Request(size))
     freed.add(half)
     other = Allocation((gpu,), 1, units=beside) if beside else None
-    assert freed.fits(size, beside=other) == fits
+    assert freed.fits(beside=other) == fits
     assert freed.free == 1

@@ -2,12 +2,19 @@
 
 from collections.abc import Iterable
 from math import inf
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate, best_fit, emptiest
+from philly_analysis.simulator.cluster.placement import (
+    best_fit,
+    emptiest,
+    pack_on_servers,
+    pack_units,
+)
+from philly_analysis.simulator.cluster.request import Request
 
 _REQUESTS = 256
 """Requests (CPUs and memory per GPU) whose capacities are cached."""
@@ -18,22 +25,40 @@ FULL_SHARE = (inf, inf)
 """CPUs and memory per GPU of a job that takes its proportional share of the server."""
 
 
-def fit(cluster: Cluster, size: int, cpus: float, mem_gb: float) -> Allocation | None:
+def allocate(cluster: Cluster, request: Request) -> Allocation | None:
+    """Find GPUs for a job (``Job.request``), with the CPUs, memory and servers that it requests.
+
+    A gang without requested servers is packed on as few servers as possible now.
+    """
+    size, cpus, mem_gb, servers = request
+    if cpus or mem_gb:
+        return fit(cluster, request)
+    if servers and size >= GPU_UNITS:
+        return pack_on_servers(cluster, servers)
+    return pack_units(cluster, size)
+
+
+def has_room(cluster: Cluster, request: Request) -> bool:
+    """Whether a request fits now."""
+    if not request.servers:
+        return cluster.fits(request.size)
+    return allocate(cluster, request) is not None
+
+
+def fit(cluster: Cluster, request: Request) -> Allocation | None:
     """Place a job on the fullest server that has its CPUs and memory, or a gang on several.
 
-    Parameters
-    ----------
-    size
-        In GPU units: ``Job.size``.
-    cpus, mem_gb
-        Per GPU, or for the fraction of one.
+    A gang with requested servers is placed on exactly these.
     """
+    size, cpus, mem_gb, servers = request
     if (cpus, mem_gb) == FULL_SHARE:
         return None
     capacity = _capacity(cluster, cpus, mem_gb)
     gpus = size // GPU_UNITS
     if size < GPU_UNITS:
-        allocation = allocate(cluster, size, among=capacity.having[1])
+        allocation = pack_units(cluster, size, among=capacity.having[1])
+    elif servers:
+        allocation = pack_on_servers(cluster, servers, capacity.having)
     elif gpus <= cluster.largest_server:
         allocation = best_fit(cluster, gpus, capacity.having[gpus])
     else:
@@ -54,13 +79,14 @@ def _spread(cluster: Cluster, gpus: int, capacity: "HostCapacity") -> Allocation
     return None
 
 
-def may_fit(cluster: Cluster, freed: Iterable[int], size: int, cpus: float, mem_gb: float) -> bool:
+def may_fit(cluster: Cluster, freed: Iterable[int], request: Request) -> bool:
     """Whether a request that did not fit may fit, now that jobs left some machines."""
+    size, cpus, mem_gb, servers = request
     if size < GPU_UNITS:
         among = sum(1 << m for m in freed if _count(cluster, m, cpus, mem_gb))
-        return bool(among) and allocate(cluster, size, among=among) is not None
+        return bool(among) and pack_units(cluster, size, among=among) is not None
     gpus = size // GPU_UNITS
-    if gpus > cluster.largest_server:
+    if gpus > cluster.largest_server or len(servers) > 1:
         return any(cluster.free_gpus[machine] for machine in freed)
     return any(
         cluster.free_gpus[machine].bit_count() >= gpus <= _count(cluster, machine, cpus, mem_gb)
@@ -126,3 +152,29 @@ def _count(cluster: Cluster, machine: int, cpus: float, mem_gb: float) -> int:
     by_cpus = cluster.free_cpus[machine] / cpus if cpus else cluster.largest_server
     by_mem = cluster.free_mem_gb[machine] / mem_gb if mem_gb else cluster.largest_server
     return int(min(by_cpus, by_mem, cluster.largest_server) + _ROUNDING)
+
+
+class ServerRoom(NamedTuple):
+    """Free GPUs, CPUs and memory (GB) of one server, now or in a plan."""
+
+    gpus: int
+    cpus: float
+    mem_gb: float
+
+    @classmethod
+    def now(cls, cluster: Cluster, machine: int) -> Self:
+        """Return what is free now."""
+        free = cluster.free_gpus[machine].bit_count()
+        return cls(free, cluster.free_cpus[machine], cluster.free_mem_gb[machine])
+
+    def usable(self, cluster: Cluster, machine: int, request: Request) -> int:
+        """Return the free GPUs that a gang can use: those with its CPUs and memory."""
+        whole_server = cluster.dedicated and request.size > GPU_UNITS
+        if whole_server and self.gpus < cluster.machines[machine].gpus:
+            return 0
+        gpus: float = self.gpus
+        if request.cpus:
+            gpus = min(gpus, self.cpus / request.cpus + _ROUNDING)
+        if request.mem_gb:
+            gpus = min(gpus, self.mem_gb / request.mem_gb + _ROUNDING)
+        return int(gpus)

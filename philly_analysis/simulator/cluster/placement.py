@@ -1,6 +1,6 @@
 """Search free GPUs for a job: best fit, first fit, whole servers, within racks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
@@ -10,8 +10,8 @@ UNLIMITED = 1 << 30
 """A number of servers that no gang reaches."""
 
 
-def allocate(cluster: Cluster, size: int, *, among: int = -1) -> Allocation | None:
-    """Find GPUs for a job: packed for a gang, or a fraction of one GPU.
+def pack_units(cluster: Cluster, size: int, *, among: int = -1) -> Allocation | None:
+    """Find GPUs for a job on any servers: packed for a gang, or a fraction of one GPU.
 
     A fraction goes to the fullest shared GPU with enough free units, else to a free GPU.
 
@@ -86,6 +86,32 @@ def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Allocation
         among &= ~(1 << machine)
         left -= free
     return None
+
+
+def pack_on_servers(
+    cluster: Cluster, servers: Sequence[int], having: Sequence[int] | None = None
+) -> Allocation | None:
+    """Place a gang on exactly the servers that it requests, each part on the fullest with room.
+
+    Parameters
+    ----------
+    servers
+        GPUs on each server, most first.
+    having
+        Per number of GPUs, a bit per machine with CPUs and memory for as many; None: all machines.
+    """
+    gpus = sum(servers)
+    if gpus > cluster.free or servers[0] > cluster.largest_server:
+        return None
+    among = cluster.usable_servers(gpus)
+    shares: list[tuple[int, int]] = []
+    for count in servers:
+        part = best_fit(cluster, count, among & having[count] if having else among)
+        if part is None:
+            return None
+        shares += part.shares
+        among &= ~(1 << part.shares[0][0])
+    return Allocation(tuple(shares), gpus)
 
 
 def pack_whole_servers(cluster: Cluster, gpus: int) -> Allocation | None:

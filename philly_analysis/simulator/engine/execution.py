@@ -223,6 +223,16 @@ class Execution:
                 f"{type(self._policy).__name__} made an invalid decision: {job} requests "
                 f"{job.gpus} GPUs and was allocated {new}."
             )
+        requested = job.request.servers
+        if not requested or new.partial or self._policy.replays:
+            return
+        counts = sorted((gpus.bit_count() for _, gpus in new.shares), reverse=True)
+        if tuple(counts) != requested:
+            raise SimulationError(
+                f"{type(self._policy).__name__} made an invalid decision: {job} requests "
+                f"{requested} GPUs by server and was allocated {counts}. Place jobs by "
+                "allocate(plan.cluster, job.request)."
+            )
 
     def _start(self, job: Job, new: Allocation, now_s: float) -> None:
         """Start a job on its new allocation, or continue it if it is running."""

@@ -3,8 +3,12 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from philly_analysis.results import count
+from philly_analysis.simulator.cluster.allocation import Cluster
+from philly_analysis.simulator.cluster.capacity import allocate
+from philly_analysis.simulator.cluster.request import Request, request_of
 from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows, use_by_vc
 
 
@@ -42,7 +46,8 @@ def assign_to_pools(
     -------
     tuple
         Pools with jobs, sorted by name; and the jobs without an eligible pool that is large
-        enough. If all machines are one pool, too large gangs stay in it.
+        enough and has the requested servers. If all machines are one pool, gangs that are too large
+        for all of it stay in it.
     """
     if not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
@@ -61,10 +66,21 @@ def assign_to_pools(
     requests = dict(relations["job_pools"].select("job_id", "pool").iter_rows())
     assigned: dict[str, list[JobSpec]] = {name: [] for name in pools}
     load_s = dict.fromkeys(pools, 0.0)
+    empty = {name: Cluster(pool.machines) for name, pool in pools.items()}
+
+    @cache
+    def has_servers(pool: str, request: Request) -> bool:
+        return not request.servers or allocate(empty[pool], request) is not None
+
     excluded: list[JobSpec] = []
     for spec in sorted(specs, key=lambda s: (s.submit_s, s.job_id)):
         eligible = serving.get(requests[spec.job_id], {}).values()
-        fitting = [p for p in eligible if p.gpus >= spec.gpus or len(pools) == 1]
+        request = request_of(spec)
+        fitting = [
+            p
+            for p in eligible
+            if (p.gpus >= spec.gpus or len(pools) == 1) and has_servers(p.name, request)
+        ]
         if not fitting:
             excluded.append(spec)
             continue
@@ -127,7 +143,7 @@ def pool_notes(pools: Sequence[Pool], excluded: Sequence[JobSpec]) -> tuple[str,
     if excluded:
         gpu_h = sum(s.gpu_s for s in excluded) / 3600
         notes.append(
-            f"{count(len(excluded), 'job')} excluded ({gpu_h:,.0f} GPU hours): no eligible pool is "
-            "as large as their gang."
+            f"{count(len(excluded), 'job')} excluded ({gpu_h:,.0f} GPU hours): no eligible pool "
+            "has the GPUs, or the servers with their CPUs and memory, that the gang requests."
         )
     return tuple(notes)

@@ -67,7 +67,14 @@ def run_first(prerun: Prerun, specs: Sequence[JobSpec], machines: Sequence[Machi
     if not pool_runs:
         return FirstRuns(specs, None, specs, cluster)
     first = [
-        replace(spec, gpus=1, attempts=pool_runs[spec.job_id], time_limit_s=None, status=None)
+        replace(
+            spec,
+            gpus=1,
+            gpus_by_server=(),
+            attempts=pool_runs[spec.job_id],
+            time_limit_s=None,
+            status=None,
+        )
         for spec in specs
         if spec.job_id in pool_runs
     ]

@@ -3,6 +3,7 @@
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.request import request_of
 from philly_analysis.workload import AttemptSpec, JobSpec, runs_of
 
 FOREVER = float("inf")
@@ -21,8 +22,8 @@ class Job:
         What was submitted, and the job's place in the order of submission.
     gpus, vc
         Gang size and virtual cluster.
-    size
-        Requested GPU units.
+    request, size
+        Request for GPUs, CPUs, memory and servers, and its GPU units.
     runs, run
         The runs, and the index of the present one: each but the last fails and is retried.
     run_s, believed_run_s
@@ -63,13 +64,14 @@ class Job:
         "_attained_gpu_s", "_began_left_s", "_error_s", "_forgiven_gpu_s", "_later_s", "_left_s",
         "_restarted_s", "_served_gpu_s", "allocation", "believed_run_s", "gpu_mem_frac", "gpus",
         "index", "interrupted", "level", "level_s", "limit_s", "nth_start", "progress_from_s",
-        "queued_s", "run", "run_s", "running", "runs", "segment_s", "setbacks", "size", "spec",
-        "speed", "started", "started_s", "util_frac", "vc", "version",
+        "queued_s", "request", "run", "run_s", "running", "runs", "segment_s", "setbacks", "size",
+        "spec", "speed", "started", "started_s", "util_frac", "vc", "version",
     )  # fmt: skip
 
     def __init__(self, spec: JobSpec, index: int) -> None:
         self.spec, self.index, self.gpus, self.vc = spec, index, spec.gpus, spec.vc
-        self.size = round(spec.gpus * spec.gpu_frac * GPU_UNITS)
+        self.request = request_of(spec)
+        self.size = self.request.size
         self.runs = runs_of(spec)
         self.run_s, self.believed_run_s = spec.run_s, sum(map(_believed_s, self.runs))
         self.queued_s = self.started_s = self.segment_s = self.level_s = spec.submit_s

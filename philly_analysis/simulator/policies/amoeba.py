@@ -6,13 +6,15 @@ from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
+from philly_analysis.simulator.cluster.allocation import Allocation
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.placement import pack, resize
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import LONG_S, ROUND, SERVICE, STALL, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Sjf
 from philly_analysis.simulator.policies.tiresias import Las
-from philly_analysis.simulator.policies.view import Decision, View
+from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.models import Parallelism
 from philly_analysis.simulator.speed.scaling import SCALING
 from philly_analysis.simulator.speed.speed import Speed
@@ -30,8 +32,8 @@ class Amoeba(Policy):
     The settings follow the re-implementation in heyfey/vodascheduler; ``scale_out`` and
     ``shrink_to`` are assumptions, to be swept. The gain is the measured speed-up of the job's model
     (see :mod:`philly_analysis.simulator.speed.scaling`), which also limits its growth; other models
-    follow a power law with an assumed exponent. Not modelled: changes of batch size and accuracy
-    with the number of GPUs.
+    follow a power law with an assumed exponent. A job that requested a number of servers is rigid.
+    Not modelled: changes of batch size and accuracy with the number of GPUs.
     """
 
     name = "amoeba"
@@ -104,10 +106,19 @@ class Amoeba(Policy):
                 plan.assign(job, resize(plan.cluster, job.allocation, sizes[job]))
         for job in changed:
             if job.allocation is None:
-                plan.assign(job, pack(plan.cluster, sizes[job]) if sizes[job] else None)
+                plan.assign(job, self._placed(plan, job, sizes[job]))
             elif sizes[job] > job.allocation.gpus:
                 plan.assign(job, resize(plan.cluster, job.allocation, sizes[job]))
         return plan.decision
+
+    @staticmethod
+    def _placed(plan: Plan, job: Job, gpus: int) -> Allocation | None:
+        """Find so many GPUs for a waiting job."""
+        if not gpus:
+            return None
+        if job.request.servers:
+            return allocate(plan.cluster, job.request)
+        return pack(plan.cluster, gpus)
 
     def _sizes(self, jobs: list[Job], free: int) -> dict[Job, int]:
         """Return the GPUs of each job."""
@@ -141,18 +152,24 @@ class Amoeba(Policy):
         return sizes
 
     @cached_property
-    def _shapes(self) -> dict[tuple[str | None, int], "_Shape"]:
+    def _shapes(self) -> dict[tuple[str | None, int, bool], "_Shape"]:
         return {}
 
     def _shape(self, job: Job) -> "_Shape":
         """Return the sizes and gains of a job, shared by all like it."""
-        job_type, requested = like = job.spec.job_type, job.gpus
+        job_type, requested, rigid = like = (
+            job.spec.job_type,
+            job.gpus,
+            bool(job.request.servers),
+        )
         if like not in self._shapes:
             scaling = SCALING.get(job_type or "")
             least = max(1, int(requested * self.shrink_to))
             most = max(requested, int(requested * self.scale_out))
             if scaling:
                 most = min(most, scaling.most(requested))
+            if rigid:
+                least = most = requested
             speed_ups = [
                 scaling.speed_up(gpus, requested) if scaling else float(gpus**self.alpha)
                 for gpus in range(1, most + 2)

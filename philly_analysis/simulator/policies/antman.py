@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, set_bits
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import WAIT, Bounds, knob
@@ -30,7 +31,8 @@ class AntMan(Policy):
     A job that has waited for ``convert_after_s`` becomes opportunistic. It starts as a guest on
     GPUs of one server (of several, if it is larger) that are idle, or whose holder's utilisation is
     below ``util_below_frac`` and whose memory fits both. Holders are guaranteed jobs; there is at
-    most one guest per GPU, and guests never delay a holder. ``convert_after_s = inf`` disables
+    most one guest per GPU, and guests never delay a holder. A job that requested several servers
+    is never a guest. ``convert_after_s = inf`` disables
     sharing.
 
     With ``tenants`` each virtual cluster has its own queue, and its jobs hold at most its quota,
@@ -88,7 +90,10 @@ class AntMan(Policy):
         return plan.decision
 
     def _start(self, plan: Plan, job: Job) -> None:
-        """Plan the start of a gang on the fewest servers possible in an empty cluster."""
+        """Plan the start of a gang on the requested, or the fewest possible, servers."""
+        if job.request.servers:
+            plan.assign(job, allocate(plan.cluster, job.request))
+            return
         servers = plan.cluster.fewest_servers(job.gpus)
         plan.assign(job, pack(plan.cluster, job.gpus, servers=servers))
 
@@ -116,7 +121,11 @@ class AntMan(Policy):
         groups = [jobs.entries() for jobs in plan.view.queue.groups.values()]
         waiting = [entry.job for entry in islice(merge(*groups), CONSIDERED)]
         due_s, starting = plan.view.now_s - self.convert_after_s + 1e-6, plan.decision
-        return [job for job in waiting if job.queued_s <= due_s and job not in starting]
+        return [
+            job
+            for job in waiting
+            if job.queued_s <= due_s and job not in starting and len(job.request.servers) <= 1
+        ]
 
 
 class _GuestCapacity:

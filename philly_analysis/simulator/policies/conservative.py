@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import filterfalse, islice
 
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.policies.easy import (
@@ -32,9 +32,10 @@ class Conservative(Policy):
     others only if they delay none of them. When a run does not end as estimated, all reservations
     are made again, in the order in which jobs began to wait.
 
-    Reservations count GPUs anywhere, and GPU fractions likewise: a job that then finds its
-    fraction on no single GPU waits on. Only the first ``depth`` waiting jobs have reservations,
-    as in production schedulers; unlike EASY, jobs behind them may not start.
+    Reservations count GPUs anywhere, and GPU fractions likewise: a job that then finds no GPU with
+    its fraction, or not the servers that it requests, waits on. Only the first ``depth`` waiting
+    jobs have reservations, as in production schedulers; unlike EASY, jobs behind them may not
+    start.
     """
 
     name = "conservative"
@@ -70,7 +71,7 @@ class Conservative(Policy):
                 view.state.pop("table", None)
                 plan = view.plan()
                 for job in first:
-                    plan.assign(job, allocate(plan.cluster, job.size))
+                    plan.assign(job, allocate(plan.cluster, job.request))
                 return plan.decision
         if table is None or not table.is_valid(view):
             table = view.state["table"] = _Timetable(view)
@@ -95,7 +96,7 @@ class Conservative(Policy):
         return [*islice(filterfalse(reserved.__contains__, reversed(jobs)), more)][::-1]
 
     def _start(self, plan: Plan, job: Job, table: "_Timetable") -> None:
-        if plan.assign(job, allocate(plan.cluster, job.size)):
+        if plan.assign(job, allocate(plan.cluster, job.request)):
             del table.starts_s[job]
             now_s = plan.view.now_s
             table.ends_s[job] = now_s + estimated_run_s(job, self.estimate, now_s)

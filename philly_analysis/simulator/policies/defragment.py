@@ -18,7 +18,8 @@ def start_by_migration(plan: Plan, job: Job, may_move: Callable[[Job], bool]) ->
     """Start a gang on the fewest servers by migrating jobs from there; return whether it starts.
 
     Servers are tried from the emptiest on. Of the jobs there the fewest GPUs that make enough room
-    move, each job to the fewest servers as well: no job is preempted or spread.
+    move, each job to the fewest servers as well: no job is preempted or spread. Jobs with requested
+    servers stay.
 
     Parameters
     ----------
@@ -88,6 +89,7 @@ def _cleared(
             and held == other.allocation
             and held.units == GPU_UNITS
             and len(held.shares) == 1
+            and not other.request.servers
             and may_move(other)
         ]
         movable.sort(key=lambda mover: mover[:2])

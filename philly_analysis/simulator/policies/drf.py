@@ -5,17 +5,17 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster.capacity import fit
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.multi_resource import (
     DECIMALS,
-    Request,
     Resources,
     refused_requests,
 )
 from philly_analysis.simulator.policies.policy import Policy, owner
-from philly_analysis.simulator.policies.synergy import within_reach
+from philly_analysis.simulator.policies.synergy import full_request, within_reach
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.models import HostResources
 from philly_analysis.simulator.speed.speed import Speed
@@ -51,7 +51,7 @@ class Drf(Policy):
 
     def group(self, job: Job, now_s: float) -> _Group:
         """Return owner and request."""
-        return _Group(owner(job, self.of), Request.of(job))
+        return _Group(owner(job, self.of), full_request(job))
 
     def speed(self) -> Speed:
         """Return speeds by CPUs and memory."""
@@ -93,8 +93,8 @@ class Drf(Policy):
                 continue
             group = min(groups, key=heads.__getitem__)
             job = heads[group].job
-            request = Request(job.size, *within_reach(view, job))
-            allocation = fit(plan.cluster, *request)
+            request = within_reach(view, job)
+            allocation = fit(plan.cluster, request)
             if allocation is not None:
                 plan.assign(job, allocation)
                 holders[job] = Resources.of(allocation)

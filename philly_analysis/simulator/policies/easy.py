@@ -1,5 +1,6 @@
 """EASY backfilling: jobs may pass the first waiting gang if they do not delay it."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush, merge
@@ -7,8 +8,9 @@ from typing import ClassVar, Self, cast
 
 import numpy as np
 
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
-from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry
 from philly_analysis.simulator.policies.knobs import LONG_S, WAIT, Bounds, knob
@@ -30,9 +32,9 @@ class Easy(Policy):
     """First come, first served, with backfilling and a reservation for the first waiting gang.
 
     The reservation is the earliest time at which enough running jobs have ended, by their
-    estimates. Other jobs may start out of turn if they are estimated to end by then, or use GPUs
-    that the gang does not need. Without a reservation (``fifo`` with ``backfill``) gangs starve.
-    Fractions of a GPU are reserved likewise.
+    estimates, on as many servers as the gang requests. Other jobs may start out of turn if they
+    are estimated to end by then, or leave the gang enough room. Without a reservation (``fifo``
+    with ``backfill``) gangs starve. Fractions of a GPU are reserved likewise.
 
     Run times are known up to a factor, as users overestimate.
 
@@ -83,34 +85,36 @@ class Easy(Policy):
             return {}
         plan = view.plan()
         for job in plan.offers():
-            if not plan.assign(job, allocate(plan.cluster, job.size)):
+            if not plan.assign(job, allocate(plan.cluster, job.request)):
                 if not plan.cluster.full:
                     self._backfill(plan, job)
                 break
         return plan.decision
 
     def _backfill(self, plan: Plan, first: Job) -> None:
-        """Start jobs behind the first waiting one, the first that fits of each size in turn."""
+        """Start jobs behind the first waiting one, in one pass over the queue."""
         starts_s, then = self._reservation(plan, first)
-        now_s, cluster = plan.view.now_s, plan.cluster
+        now_s, cluster, passed = plan.view.now_s, plan.cluster, plan.offered
         while not cluster.full:
             heads = []
-            for size in cast("Iterable[int]", plan.view.queue.groups):
-                if allocation := allocate(cluster, size):
-                    spare = starts_s == np.inf or then.fits(first.size, beside=allocation)
-                    head = self._next(plan, size, np.inf if spare else starts_s - now_s, first)
+            for request in cast("Iterable[Request]", plan.view.queue.groups):
+                if allocation := allocate(cluster, request):
+                    spare = starts_s == np.inf or then.fits(beside=allocation)
+                    within_s = np.inf if spare else starts_s - now_s
+                    head = self._next(plan, request, within_s, passed)
                     if head is not None:
                         heads.append((head, allocation))
             if not heads:
                 return
-            (_, _, job), allocation = min(heads)
+            passed, allocation = min(heads)
+            job = passed.job
             if now_s + estimated_run_s(job, self.estimate, now_s) > starts_s + _EPS_S:
                 then.add(allocation, -1)
             plan.assign(job, allocation)
 
     def _reservation(self, plan: Plan, first: Job) -> tuple[float, FreedCapacity]:
         """Return the estimated start of a job, and the free capacity then."""
-        now_s, then = plan.view.now_s, FreedCapacity(plan.cluster)
+        now_s, then = plan.view.now_s, FreedCapacity(plan.cluster, first.request)
         started = [
             Entry(self.running_key(job, now_s), job.index, job)
             for job, new in plan.decision.items()
@@ -118,25 +122,23 @@ class Easy(Policy):
         ]
         starts_s = now_s
         for entry in merge(plan.view.running.entries(), sorted(started)):
-            if entry.key > starts_s and then.fits(first.size):
+            if entry.key > starts_s and then.fits():
                 break
             if (held := plan.allocation_of(entry.job)) is not None:
                 then.add(held)
             starts_s = max(entry.key, now_s)
         else:
-            if not then.fits(first.size):  # not before a repair
+            if not then.fits():  # not before a repair
                 return np.inf, then
         return starts_s, then
 
-    def _next(self, plan: Plan, size: int, within_s: float, first: Job) -> Entry | None:
-        """Return the first waiting job of a size that ends in time."""
-        arrays = plan.view.arrays(size, lambda job: (estimated_run_s(job, self.estimate, 0.0),))
+    def _next(self, plan: Plan, request: Request, within_s: float, passed: Entry) -> Entry | None:
+        """Return the first waiting job with a request, behind a passed one, that ends in time."""
+        arrays = plan.view.arrays(request, lambda job: (estimated_run_s(job, self.estimate, 0.0),))
         [takes_s] = arrays.columns()
-        for at in np.flatnonzero(takes_s <= within_s + _EPS_S):
-            entry = arrays.entries[at]
-            if entry.job is not first and plan.allocation_of(entry.job) is None:
-                return entry
-        return None
+        behind = bisect_right(arrays.entries, passed)
+        in_time = np.flatnonzero(takes_s[behind:] <= within_s + _EPS_S)
+        return arrays.entries[behind + in_time[0]] if len(in_time) else None
 
 
 def estimated_run_s(job: Job, estimate: float, now_s: float) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from philly_analysis.simulator.cluster.allocation import Allocation
-from philly_analysis.simulator.cluster.placement import pack
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import PERIOD, check_at_most, knob
 from philly_analysis.simulator.policies.periods import next_end_s, period_ends
@@ -75,7 +75,7 @@ class Gandiva(Policy):
                 self._redistribute(plan)
             else:
                 for job in plan.offers():
-                    plan.assign(job, pack(plan.cluster, job.gpus))
+                    plan.assign(job, allocate(plan.cluster, job.request))
         return plan.decision
 
     def _take_over(self, plan: Plan, guest: Job) -> None:
@@ -99,7 +99,7 @@ class Gandiva(Policy):
                 plan.release(job)
         for job in (*waiting, *view.running):
             if job in chosen and plan.allocation_of(job) is None:
-                plan.assign(job, pack(plan.cluster, job.gpus))
+                plan.assign(job, allocate(plan.cluster, job.request))
         if self.pack:
             left = [job for job in (*waiting, *view.running) if plan.allocation_of(job) is None]
             self._pack(plan, [job for job in left if job.gpus == 1], guests)

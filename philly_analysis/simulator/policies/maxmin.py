@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple, cast
 
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry, SortedJobs
 from philly_analysis.simulator.policies.knobs import ROUND, check_at_most, knob
@@ -16,10 +17,10 @@ from philly_analysis.simulator.policies.view import Decision, View
 
 
 class _Group(NamedTuple):
-    """Jobs of one owner and size."""
+    """Jobs of one owner and request."""
 
     owner: str
-    size: int
+    request: Request
 
 
 _Head = tuple[Entry, Iterator[Entry]]
@@ -59,8 +60,8 @@ class MaxMin(Policy):
         return next_end_s(view, self.round_s)
 
     def group(self, job: Job, now_s: float) -> _Group:
-        """Return owner and size."""
-        return _Group(owner(job, self.of), job.size)
+        """Return owner and request."""
+        return _Group(owner(job, self.of), job.request)
 
     def decide(self, view: View) -> Decision:
         """Divide all GPUs anew."""
@@ -75,7 +76,7 @@ class MaxMin(Policy):
             plan.release(job)
         for job in chosen:
             if not job.running:
-                plan.assign(job, allocate(plan.cluster, job.size))
+                plan.assign(job, allocate(plan.cluster, job.request))
         for job in stopped:  # a fraction of a GPU may fit on none
             if plan.restore(job):
                 chosen[job] = None

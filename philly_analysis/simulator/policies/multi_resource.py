@@ -1,30 +1,16 @@
 """Share the requests and resource vectors of policies for GPUs, CPUs and memory (DRF, Tetris)."""
 
 from math import inf
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.cluster.capacity import may_fit
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.policies.synergy import host_request
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.policies.view import View
 
 DECIMALS = 9
 """Decimals to which equal shares agree."""
-
-
-class Request(NamedTuple):
-    """What a job requests: GPU units, and CPUs and memory (GB) for each GPU, or its fraction."""
-
-    size: int
-    cpus: float
-    mem_gb: float
-
-    @classmethod
-    def of(cls, job: Job) -> Self:
-        """Return what a job requests."""
-        return cls(job.size, *host_request(job))
 
 
 class Resources(NamedTuple):
@@ -35,7 +21,7 @@ class Resources(NamedTuple):
     mem_gb: float = 0.0
 
     @classmethod
-    def of(cls, held: Allocation) -> Self:
+    def of(cls, held: Allocation) -> "Resources":
         """Return the resources of an allocation."""
         gpus = held.gpus
         return cls(held.units / GPU_UNITS * gpus, held.cpus * gpus, held.mem_gb * gpus)
@@ -72,7 +58,8 @@ def refused_requests(view: View) -> dict[Request, Request]:
         most = max(cluster.free_gpus[machine].bit_count() for machine in view.freed)
         largest = cluster.largest_server * GPU_UNITS
         for request, tried in list(refused.items()):
-            fits = most * GPU_UNITS >= request.size or not GPU_UNITS <= request.size <= largest
-            if fits and may_fit(cluster, view.freed, *tried):
+            spread = len(request.servers) > 1 or not GPU_UNITS <= request.size <= largest
+            fits = most * GPU_UNITS >= request.size or spread
+            if fits and may_fit(cluster, view.freed, tried):
                 del refused[request]
     return refused

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import NamedTuple, cast
 
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.defragment import start_by_migration
 from philly_analysis.simulator.policies.gang_requests import GangRequests
@@ -26,9 +27,10 @@ _CANDIDATES = "candidates of the last decision, if it changed nothing"
 
 
 class _Group(NamedTuple):
-    """Jobs of one virtual cluster, size and step of relaxed locality."""
+    """Jobs of one virtual cluster, request, size (GPU units) and step of relaxed locality."""
 
     vc: str
+    request: Request
     size: int
     step: int
 
@@ -41,6 +43,8 @@ class Philly(Policy):
     the first gang of each size holds what it finds for up to ``hold_s``, and tries again whenever
     GPUs are freed. Then it releases them, requests once with relaxed locality, and backs off for
     ``backoff_s``; each further cycle is one step more relaxed. Single GPUs are placed by best fit.
+    A gang that requested a number of servers neither relaxes nor holds GPUs (not Philly's: its log
+    records no such request).
     Idle GPUs go to the virtual cluster that uses the smallest share of its quota; a virtual
     cluster may exceed its quota. When nearly all GPUs are in use, a job within quota that has
     waited for ``hold_s`` preempts the youngest jobs of virtual clusters above theirs: first those
@@ -100,8 +104,8 @@ class Philly(Policy):
         return job.started_s
 
     def group(self, job: Job, now_s: float) -> _Group:
-        """Return virtual cluster, size and step of locality."""
-        return _Group(job.vc, job.size, self._requests.step(job, now_s))
+        """Return virtual cluster, request and step of locality."""
+        return _Group(job.vc, job.request, job.size, self._requests.step(job, now_s))
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting gang relaxes, or a single GPU may preempt."""
@@ -170,7 +174,9 @@ class Philly(Policy):
         step = self._requests.step(job, plan.view.now_s)
         if plan.assign(job, find_at_step(plan.cluster, job, self.relax, step)):
             return True
-        if self.migrate_after_s == FOREVER or job.size < GPU_UNITS or job.gpus > plan.cluster.free:
+        if self.migrate_after_s == FOREVER or job.request.servers:
+            return False
+        if job.size < GPU_UNITS or job.gpus > plan.cluster.free:
             return False
         before_s = plan.view.now_s - self.migrate_after_s + _EPS_S
         return start_by_migration(plan, job, lambda other: other.started_s <= before_s)
@@ -185,6 +191,8 @@ class Philly(Policy):
                     return
 
     def _hold(self, plan: Plan, job: Job) -> bool:
+        if job.request.servers:
+            return False
         step = self._requests.step(job, plan.view.now_s)
         return plan.assign(job, part_at_step(plan.cluster, job.gpus, self.relax, step))
 
@@ -216,13 +224,13 @@ class Philly(Policy):
         for group in requesting:
             push_next(group)
         refused: list[tuple[Job, Iterator[Job]]] = []
-        no_room: set[tuple[int, int]] = set()
+        no_room: set[tuple[Request, int]] = set()
         while heap:
             before, since_s, nth, job, group = heappop(heap)
             if (use := self._use(plan, group.vc)) > before:  # other jobs of its cluster started
                 heappush(heap, (use, since_s, nth, job, group))
                 continue
-            shape = group.size, group.step
+            shape = group.request, group.step
             if (held := plan.allocation_of(job)) is not None:  # it holds GPUs, or is complete
                 started = not held.partial
             else:

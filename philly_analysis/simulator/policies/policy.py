@@ -68,10 +68,10 @@ class Policy:
     def group(self, job: Job, now_s: float) -> Hashable:
         """Return the queue group of a waiting job: if it cannot start, none behind it can.
 
-        None: the job requests nothing now. The default is the requested size, so that smaller
-        jobs may pass.
+        None: the job requests nothing now. The default is the request, so that smaller jobs may
+        pass.
         """
-        return job.size
+        return job.request
 
     def level(self, job: Job, now_s: float) -> int:
         """Return the queue level of a job, 0 the best.

@@ -7,9 +7,10 @@ from operator import attrgetter
 from typing import Any
 
 from philly_analysis.simulator.cluster.allocation import Allocation
+from philly_analysis.simulator.cluster.capacity import allocate, has_room
 from philly_analysis.simulator.cluster.freed_capacity import FreedCapacity
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate, pack_whole_servers
+from philly_analysis.simulator.cluster.placement import pack_whole_servers
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import Entry
 from philly_analysis.simulator.policies.view import Decision, Plan, View
@@ -27,10 +28,10 @@ Place = Callable[[Plan, Job], bool]
 
 
 def find_gpus(plan: Plan, job: Job, *, consolidate: bool) -> Allocation | None:
-    """Find GPUs for a job: anywhere, or for a gang on the fewest servers only."""
-    if consolidate and job.size >= GPU_UNITS:
+    """Find GPUs for a job as requested, or for a gang without servers on the fewest only."""
+    if consolidate and job.size >= GPU_UNITS and not job.request.servers:
         return pack_whole_servers(plan.cluster, job.gpus)
-    return allocate(plan.cluster, job.size)
+    return allocate(plan.cluster, job.request)
 
 
 def by_running_key(view: View) -> Iterator[tuple[Any, Job]]:
@@ -79,7 +80,7 @@ def serve(plan: Plan, victims: Victims, place: Place) -> None:
     for job in plan.offers():
         if job.running and plan.restore(job):
             continue
-        if not cluster.fits(job.size):
+        if not has_room(cluster, job.request):
             key = plan.offered.key
             # then no job behind it may preempt others either
             if not view.running or victims.greatest <= key:
@@ -98,7 +99,7 @@ def serve(plan: Plan, victims: Victims, place: Place) -> None:
 
 def _chosen_victims(plan: Plan, job: Job, key: Any, victims: Victims) -> list[Job]:
     """Return the jobs to preempt so that a job fits, worst first; none if it cannot fit."""
-    freed = FreedCapacity(plan.cluster)
+    freed = FreedCapacity(plan.cluster, job.request)
     chosen = []
     for greater, victim in victims:
         if greater <= key:
@@ -106,7 +107,7 @@ def _chosen_victims(plan: Plan, job: Job, key: Any, victims: Victims) -> list[Jo
         if (held := plan.allocation_of(victim)) is not None:
             chosen.append(victim)
             freed.add(held)
-            if freed.fits(job.size):
+            if freed.fits():
                 return chosen
     return []
 
@@ -138,7 +139,7 @@ def preempt_for_gpus(
 
 
 def _anywhere(plan: Plan, job: Job) -> bool:
-    return plan.assign(job, allocate(plan.cluster, job.size))
+    return plan.assign(job, allocate(plan.cluster, job.request))
 
 
 def _consolidated(plan: Plan, job: Job) -> bool:

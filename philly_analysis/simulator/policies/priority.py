@@ -1,6 +1,6 @@
 """Order jobs by one priority key: first come, shortest job, shortest remaining time or service."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from math import inf
@@ -33,13 +33,13 @@ def start_in_order(view: View, *, consolidate: bool, first_fit: bool) -> Decisio
     consolidate
         Whether gangs are placed on the fewest servers only.
     first_fit
-        Whether gangs are placed on the first servers that have room.
+        Whether gangs without requested servers are placed on the first servers that have room.
     """
     if view.cluster.full or not view.queue.groups:
         return {}
     plan = view.plan()
     for job in plan.offers():
-        if first_fit and job.size >= GPU_UNITS:
+        if first_fit and job.size >= GPU_UNITS and not job.request.servers:
             plan.assign(job, first_servers(plan.cluster, job.gpus))
         else:
             plan.assign(job, find_gpus(plan, job, consolidate=consolidate))
@@ -62,9 +62,9 @@ class Fifo(Policy):
     consolidate: bool = knob(False, CONSOLIDATE)
     first_fit: bool = knob(False, FIRST_FIT)
 
-    def group(self, job: Job, now_s: float) -> int:
-        """Return one group for all jobs, or one per requested size."""
-        return job.size if self.backfill else 0
+    def group(self, job: Job, now_s: float) -> Hashable:
+        """Return one group for all jobs, or one per request."""
+        return job.request if self.backfill else 0
 
     def decide(self, view: View) -> Decision:
         """Start waiting jobs in the order of submission."""
@@ -83,9 +83,9 @@ class Sjf(Policy):
     consolidate: bool = knob(False, CONSOLIDATE)
     first_fit: bool = knob(False, FIRST_FIT)
 
-    def group(self, job: Job, now_s: float) -> int:
-        """Return one group for all jobs, or one per requested size."""
-        return job.size if self.backfill else 0
+    def group(self, job: Job, now_s: float) -> Hashable:
+        """Return one group for all jobs, or one per request."""
+        return job.request if self.backfill else 0
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the remaining run time (s)."""

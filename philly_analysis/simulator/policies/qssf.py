@@ -1,6 +1,6 @@
 """QSSF: order jobs by GPU time predicted from their users' earlier jobs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import ClassVar, Self
@@ -47,9 +47,9 @@ class Qssf(Policy):
         object.__setattr__(prepared, "_predicted", predicted_gpu_s(specs, self.newest))
         return prepared
 
-    def group(self, job: Job, now_s: float) -> int:
-        """Return one group for all jobs, or one per requested size."""
-        return job.size if self.backfill else 0
+    def group(self, job: Job, now_s: float) -> Hashable:
+        """Return one group for all jobs, or one per request."""
+        return job.request if self.backfill else 0
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the job's predicted GPU-seconds."""

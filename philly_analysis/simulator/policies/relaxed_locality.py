@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import ceil
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.placement import (
-    allocate,
     pack,
     pack_nearest,
     pack_within,
@@ -18,15 +18,15 @@ from philly_analysis.simulator.jobs.job import Job
 def find_at_step(
     cluster: Cluster, job: Job, multiples: Sequence[float], step: int
 ) -> Allocation | None:
-    """Find GPUs for a job: for a gang those of a step, for one GPU by best fit.
+    """Find GPUs for a job: as requested, for a gang without servers those of a step.
 
     Parameters
     ----------
     multiples
         Servers of a rack at each step, in multiples of the fewest; after the last, any servers.
     """
-    if job.gpus == 1:
-        return allocate(cluster, job.size)
+    if job.gpus == 1 or job.request.servers:
+        return allocate(cluster, job.request)
     if step == len(multiples):
         return pack_nearest(cluster, job.gpus, beyond=RACK)
     servers = _servers(cluster, job.gpus, multiples[step])

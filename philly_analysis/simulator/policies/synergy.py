@@ -9,7 +9,8 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster
 from philly_analysis.simulator.cluster.capacity import FULL_SHARE, fit
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import pack
+from philly_analysis.simulator.cluster.placement import pack, pack_on_servers
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.knobs import knob
 from philly_analysis.simulator.policies.policy import Policy
@@ -72,9 +73,9 @@ class Synergy(Policy):
         """Return when the order changes."""
         return self._order.review_s(job, now_s)
 
-    def group(self, job: Job, now_s: float) -> tuple[int, float, float]:
-        """Return gang size and request: jobs alike in these fit, or do not, together."""
-        return job.gpus, *host_request(job)
+    def group(self, job: Job, now_s: float) -> Request:
+        """Return the request: jobs with equal requests fit, or do not, together."""
+        return full_request(job)
 
     def decide(self, view: View) -> Decision:
         """Allocate GPUs in order, then spare CPUs and memory to the jobs that request more."""
@@ -100,20 +101,19 @@ class Synergy(Policy):
         """Plan a job's start with its CPUs and memory."""
         cluster = plan.cluster
         if self.allocation == "proportional":
-            packed = pack(cluster, job.gpus)
+            packed = _packed(cluster, job)
             return plan.assign(job, packed and self._at_most(cluster, packed, FULL_SHARE))
         if self.allocation == "greedy":
-            return plan.assign(job, fit(cluster, job.size, *within_reach(plan.view, job)))
-        request = host_request(job)
-        if by_request := fit(cluster, job.size, *request):
+            return plan.assign(job, fit(cluster, within_reach(plan.view, job)))
+        if by_request := fit(cluster, full_request(job)):
             return plan.assign(job, by_request)
-        packed = pack(cluster, job.gpus)
+        packed = _packed(cluster, job)
         if packed is None:
             return False
         for machine, _ in packed.shares:
             for other in plan.jobs_on(machine):
                 self._give_up_excess(plan, other)
-        return plan.assign(job, self._at_most(plan.cluster, packed, request))
+        return plan.assign(job, self._at_most(plan.cluster, packed, host_request(job)))
 
     @staticmethod
     def _at_most(cluster: Cluster, old: Allocation, request: tuple[float, float]) -> Allocation:
@@ -157,6 +157,12 @@ class Synergy(Policy):
                 plan.assign(job, old._replace(cpus=cpus, mem_gb=mem_gb))
 
 
+def _packed(cluster: Cluster, job: Job) -> Allocation | None:
+    """Find GPUs for a job, whatever CPUs and memory are free."""
+    servers = job.request.servers
+    return pack_on_servers(cluster, servers) if servers else pack(cluster, job.gpus)
+
+
 def host_request(job: Job) -> tuple[float, float]:
     """Return the CPUs and memory (GB) per GPU that a job requests; its full share if unknown."""
     cpus, mem_gb = job.spec.cpus, job.spec.mem_gb
@@ -165,18 +171,24 @@ def host_request(job: Job) -> tuple[float, float]:
     return cpus / job.gpus, mem_gb / job.gpus
 
 
-def within_reach(view: View, job: Job) -> tuple[float, float]:
-    """Return what a job requests, or a proportional share if empty servers have less."""
-    request = job.size, *host_request(job)
-    reachable: tuple[float, float] | None = view.state.get(request)
+def full_request(job: Job) -> Request:
+    """Return the request of a job with all CPUs and memory that it requests."""
+    cpus, mem_gb = host_request(job)
+    return Request(job.size, cpus, mem_gb, job.request.servers)
+
+
+def within_reach(view: View, job: Job) -> Request:
+    """Return a job's full request, or a proportional share if empty servers have less."""
+    request = full_request(job)
+    reachable: Request | None = view.state.get(request)
     if reachable is None:
         machines = [m for m in view.cluster.machines if m.gpus]
-        reachable = request[1:]
-        if not fit(view.cached("empty", lambda: Cluster(machines)), *request):
+        reachable = request
+        if not fit(view.cached("empty", lambda: Cluster(machines)), request):
             share = job.size / GPU_UNITS / job.gpus
-            reachable = (
-                min((m.cpus or 0.0) / m.gpus for m in machines) * share,
-                min((m.mem_gb or 0.0) / m.gpus for m in machines) * share,
+            reachable = request._replace(
+                cpus=min((m.cpus or 0.0) / m.gpus for m in machines) * share,
+                mem_gb=min((m.mem_gb or 0.0) / m.gpus for m in machines) * share,
             )
         view.state[request] = reachable
     return reachable

@@ -10,18 +10,18 @@ import numpy.typing as npt
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
 from philly_analysis.simulator.cluster.capacity import fit
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.cluster.placement import pack_units
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.ordering import SortedJobs
 from philly_analysis.simulator.policies.knobs import Bounds, knob
 from philly_analysis.simulator.policies.multi_resource import (
     DECIMALS,
-    Request,
     Resources,
     refused_requests,
 )
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.synergy import within_reach
+from philly_analysis.simulator.policies.synergy import full_request, within_reach
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.simulator.speed.models import HostResources
 from philly_analysis.simulator.speed.speed import Speed
@@ -58,7 +58,7 @@ class Tetris(Policy):
 
     def group(self, job: Job, now_s: float) -> Request:
         """Return the request: of jobs with the same one only the first is considered."""
-        return Request.of(job)
+        return full_request(job)
 
     def key(self, job: Job, now_s: float) -> float:
         """Return the remaining run time (s); if it has no weight, the submission."""
@@ -88,7 +88,7 @@ class Tetris(Policy):
             servers.refresh()
             allocations = {}
             for group, job in list(heads.items()):
-                request = Request(job.size, *within_reach(view, job))
+                request = within_reach(view, job)
                 allocation = servers.best(request)
                 if allocation is None:  # nor will it fit once others have started
                     refused[group] = request
@@ -172,14 +172,14 @@ class _Servers:
     def best(self, request: Request) -> Allocation | None:
         """Return the allocation of greatest alignment; of a large gang on several servers."""
         gpus = request.size // GPU_UNITS
-        if gpus > self._cluster.largest_server:
-            return fit(self._cluster, *request)
+        if gpus > self._cluster.largest_server or len(request.servers) > 1:
+            return fit(self._cluster, request)
         aligned = self._aligned(request)
         machine = int(aligned.argmax())
         if aligned[machine] == -inf:
             return None
         if not gpus:
-            allocation = allocate(self._cluster, request.size, among=1 << machine)
+            allocation = pack_units(self._cluster, request.size, among=1 << machine)
             return allocation and allocation._replace(cpus=request.cpus, mem_gb=request.mem_gb)
         share = (machine, lowest_bits(self._cluster.free_gpus[machine], gpus))
         return Allocation((share,), gpus, request.cpus, request.mem_gb)

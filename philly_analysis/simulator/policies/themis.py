@@ -8,8 +8,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
-from philly_analysis.simulator.cluster.placement import allocate
+from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
 from philly_analysis.simulator.policies.knobs import PERIOD, check_at_most, knob
@@ -62,12 +63,12 @@ class Themis(Policy):
         """Allocate the free GPUs, or all of them when leases end, by rho."""
         if not view.queue.groups:
             return {}
-        sizes = cast("Iterable[int]", view.queue.groups)
+        requests = cast("Iterable[Request]", view.queue.groups)
         plan = view.plan()
         stopped: list[Job] = []
         if period_ends(view.now_s, self.lease_s, self.round_s):
-            stopped = self._end_leases(plan, [view.arrays(size, _numbers) for size in sizes])
-        self._allocate_free(plan, sizes)
+            stopped = self._end_leases(plan, [view.arrays(r, _numbers) for r in requests])
+        self._allocate_free(plan, requests)
         for job in stopped:  # a fraction of a GPU may fit on none
             plan.restore(job)
         return plan.decision
@@ -91,20 +92,20 @@ class Themis(Policy):
                 stopped.append(job)
         return stopped
 
-    def _allocate_free(self, plan: Plan, sizes: Iterable[int]) -> None:
+    def _allocate_free(self, plan: Plan, requests: Iterable[Request]) -> None:
         """Allocate free GPUs to the waiting jobs of highest rho that fit."""
         view, cluster = plan.view, plan.cluster
         offers = {
-            size: _highest_first(view.arrays(size, _numbers), view.now_s)
-            for size in sizes
-            if cluster.fits(size)
+            request: _highest_first(view.arrays(request, _numbers), view.now_s)
+            for request in requests
+            if cluster.fits(request.size)
         }
         heads = [next(offer) for offer in offers.values()]
         heapify(heads)
         while heads:
             _, _, job = heappop(heads)
-            started = plan.assign(job, allocate(cluster, job.size))
-            if started and (behind := next(offers[job.size], None)) is not None:
+            started = plan.assign(job, allocate(cluster, job.request))
+            if started and (behind := next(offers[job.request], None)) is not None:
                 heappush(heads, behind)
 
 

@@ -36,7 +36,7 @@ than ``patience_s``::
             """Offer GPUs to the waiting jobs, in order; other jobs keep their allocations."""
             plan = view.plan()
             for job in plan.offers():
-                plan.assign(job, allocate(plan.cluster, job.size))
+                plan.assign(job, allocate(plan.cluster, job.request))
             return plan.decision
 
 The other methods of a policy (groups of equal requests, order of running jobs, time of the next

@@ -1,0 +1,52 @@
+"""Numbers of servers that jobs requested, and partitions whose gangs are spread at will."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from philly_analysis.workload.protocol import JobFrames
+
+UNEVEN_GANGS, UNEVEN_FRAC = 3, 0.1
+"""Gangs, and their share of those on more servers than they need, from which a partition counts as
+spread at will. Measured: 20 to 40 % where a scheduler spreads gangs, none where users request the
+servers."""
+
+
+class SpreadPartition(NamedTuple):
+    """A partition whose gangs are spread at will.
+
+    Attributes
+    ----------
+    vc
+        Name of the partition.
+    wide
+        Gangs on more servers than the largest servers make necessary.
+    uneven
+        Those of `wide` whose GPUs do not divide evenly among their servers.
+    """
+
+    vc: str
+    wide: int
+    uneven: int
+
+
+def spread_partitions(workload: JobFrames) -> list[SpreadPartition]:
+    """Return the partitions in which the number of servers is an outcome, not a request.
+
+    Accounting logs hold the number of servers that a job got. A request of several servers divides
+    the GPUs evenly; a scheduler that takes free GPUs anywhere does not.
+    """
+    largest = workload.frames["machines"]["gpus"].max()
+    if not largest:
+        return []
+    rows = (
+        workload.frames["jobs"]
+        .filter((pl.col("servers") > 1) & (pl.col("gpus") <= (pl.col("servers") - 1) * largest))
+        .group_by(pl.col("vc").fill_null(""))
+        .agg(wide=pl.len(), uneven=(pl.col("gpus") % pl.col("servers") > 0).sum())
+        .filter(
+            (pl.col("uneven") >= UNEVEN_GANGS) & (pl.col("uneven") >= UNEVEN_FRAC * pl.col("wide"))
+        )
+        .sort("vc")
+    )
+    return [SpreadPartition(*row) for row in rows.select("vc", "wide", "uneven").iter_rows()]

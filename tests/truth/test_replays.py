@@ -1,0 +1,62 @@
+"""Replay logs of an independent scheduler, and compare the second in which each job starts."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from philly_analysis import ingest, simulate
+from philly_analysis.workload import Workload
+from tests.truth.replays import Rules, replayed
+from tests.truth.schedulers import BEGIN, Scenario
+
+RULES = {
+    "FIFO": Rules("fifo"),
+    "EASY, exact run times": Rules("easy"),
+    "EASY, requested limits": Rules("easy", limits=True),
+    "SJF": Rules("sjf"),
+}
+JOBS: dict[str, dict[str, Any]] = {
+    "one server": {},
+    "one server, CPU-bound": {"cpu_heavy": 0.3},
+    "spreadable": {"spreadable": 1.0},
+}
+
+
+def agreement(scenario: Scenario, rules: Rules, folder: Path) -> tuple[float, tuple[str, ...]]:
+    """Return the share of jobs that start in the true second, and the notes of the what-if."""
+    true_s = replayed(scenario, rules, folder / "log")
+    ingest("slurm", folder / "log", folder / "trace")
+    workload = Workload.from_trace(folder / "trace")
+    if rules.limits:
+        workload = workload.with_estimates("requested")
+    with simulate(workload, rules.order, folder / "replay") as replay:
+        rows = replay.sql("select job_id, epoch(started_at) from attempts").fetchall()
+        notes = replay.manifest.notes
+    starts_s = {job_id: at - BEGIN.timestamp() for job_id, at in rows}
+    equal = sum(starts_s.get(job_id) == at for job_id, at in true_s.items())
+    return equal / len(true_s), notes
+
+
+@pytest.mark.parametrize(
+    ("rules", "jobs", "load", "count"),
+    [
+        *((rules, jobs, 0.85, 600) for rules in RULES for jobs in JOBS),
+        *(
+            pytest.param(rules, jobs, load, 4_000, marks=pytest.mark.slow)
+            for rules in RULES
+            for jobs in JOBS
+            for load in (0.7, 0.85, 0.95)
+        ),
+    ],
+)
+def test_jobs_start_in_the_second_of_the_scheduler(
+    rules: str, jobs: str, load: float, count: int, tmp_path: Path
+) -> None:
+    scenario = Scenario(load=load, jobs=count, seed=3, **JOBS[jobs])
+    share, notes = agreement(scenario, RULES[rules], tmp_path)
+    assert share >= 0.99
+    text = " ".join(notes)
+    assert ("spread at will" in text) == (jobs == "spreadable")
+    if jobs != "spreadable":
+        assert f"number of servers ({count:,} jobs), CPUs per server ({count:,} jobs)" in text
