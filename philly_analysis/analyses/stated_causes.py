@@ -68,8 +68,7 @@ def compute(trace: Trace) -> Result:
             _largest_difference(table[~agrees], total_h),
         ]
     caveats = (
-        "The stated cause priority agrees with every shortage, as the scheduler states priority for "
-        "all jobs but the first.",
+        "Priority agrees with every shortage: the scheduler states it of all jobs but the first.",
         "Servers that are reserved, drained or down look free. The computed cause is then nothing.",
     )
     return Result("stated_causes", table, facts, sentences, caveats)

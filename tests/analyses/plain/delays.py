@@ -52,6 +52,16 @@ def stated_reasons(t: Rows) -> Out:
         yield reason, *STATED[reason]
 
 
+def stated_limits(t: Rows) -> Out:
+    qos = {j.job_id: j.qos for j in t.jobs}
+    others = {"array": "array task limit", "request": "request exceeds a limit"}
+    for job, reason in {(a.job_id, a.wait_reason) for a in t.attempts if a.wait_reason}:
+        cause, kind, _ = STATED[reason]
+        if cause == "limit":
+            name = f"QOS {qos[job]}" if qos[job] else "QOS"
+            yield job, reason, f"{name}, GPUs" if kind == "qos" else others[str(kind)]
+
+
 def queued_attempts(t: Rows) -> Out:
     jobs, made = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t)
     assert any(j.eligible_at for j in t.jobs)  # else only attempts that started count
@@ -213,17 +223,16 @@ def held_causes(t: Rows) -> Out:
             cause, kind, _ = STATED.get(q.reason, (None, None, None))
             array = kind == "array"
             held = kind if cause == "held" else "not stated" if q.first else "requeue"
-            yield (q.job_id, q.attempt, "limit" if array else "held", "Array" if array else held,
-                   q.held_s)  # fmt: skip
+            name = "array task limit" if array else held
+            yield q.job_id, q.attempt, "limit" if array else "held", name, q.held_s
     assert not any(j.scheduler_id for j in jobs.values())
 
 
 def label(t: Rows, q: Row) -> str | None:
     """Name of the limit that was the last reason of an attempt."""
-    cause, kind, resource = STATED.get(q.reason, (None, "", None))
-    qos = {j.job_id: j.qos for j in t.jobs}[q.job_id] if kind == "qos" else None
-    words = (str(kind).capitalize(), qos, resource) if cause == "limit" else ()
-    return " ".join(filter(None, words)) or None
+    return next(
+        (s.name for s in t.stated_limits if (s.job_id, s.reason) == (q.job_id, q.reason)), None
+    )
 
 
 def wait_causes(t: Rows) -> Out:
