@@ -205,7 +205,7 @@ def _headline(trace: Trace, main: str, method: str) -> tuple[str, str]:
         return cause.headline, f"{noun}{kind}"
     amounts = trace.answer("limit_amounts").df().set_index("limit_name")
     if name not in amounts.index:
-        return f"{name.split()[0]} limit", f"{noun} ({mostly}{name})"
+        return cause.headline, f"{noun} ({mostly}{name})"
     limit = amounts.loc[name]
     label = {"qos": "QOS"}.get(limit["scope"], str(limit["scope"]).capitalize())
     amount = f"{limit['amount']:g} {RESOURCES[limit['resource']]}"

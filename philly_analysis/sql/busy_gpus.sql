@@ -3,6 +3,7 @@
 -- separate, so that the end of an attempt is distinguishable from the start of the next attempt.
 --   machine_id  identifier of the server
 --   gpu         index of the GPU in its server, from 0
+--   allocated_at  moment at which the first attempt of the interval got the GPU, before its launch
 --   started_at  start of the interval
 --   until_at    end of the interval; for a running attempt the end of the log
 --   attempts    attempts in the interval; more than one: the attempts overlapped on the GPU
@@ -10,10 +11,12 @@ with allocations as (
   select
     p.machine_id,
     p.gpu,
+    r.started_at - to_microseconds(coalesce(l.launch_us, 0)) as allocated_at,
     r.started_at,
     r.until_at
   from placements as p
   inner join attempt_runs as r using (job_id, attempt)
+  left join launches as l using (job_id, attempt)
   where p.gpu is not null and r.until_at > r.started_at
 ),
 
@@ -45,6 +48,7 @@ allocations_by_stretch as (
 select
   machine_id,
   gpu,
+  min(allocated_at) as allocated_at,
   min(started_at) as started_at,
   max(until_at) as until_at,
   count(*) as attempts

@@ -43,9 +43,9 @@ changes as (
   select
     p.pool,
     u.moment,
-    unnest(range(least(u.free_before, u.free_after) + 1, greatest(u.free_before, u.free_after) + 1))
+    unnest(range(least(u.open_before, u.open_after) + 1, greatest(u.open_before, u.open_after) + 1))
       as k,
-    sign(u.free_after - u.free_before) as change
+    sign(u.open_after - u.open_before) as change
   from machine_use as u
   inner join pool_machines as p using (machine_id)
   union all
@@ -128,7 +128,7 @@ gains as (
 pool_changes as (
   select
     p.pool,
-    2 * epoch_us(unnest([h.started_at, h.until_at])) + unnest([1, 0]) as moment,
+    2 * epoch_us(unnest([h.allocated_at, h.until_at])) + unnest([1, 0]) as moment,
     unnest([-h.gpus, h.gpus]) as change
   from machine_holdings as h
   inner join pool_machines as p using (machine_id)

@@ -4,7 +4,7 @@
 --   attempt  which attempt, from 1
 --   cause    held; limit: a limit kept the job from being eligible
 --   name     what held the job: dependency, begin time, hold, reservation, requeue (the scheduler's
---            own delay after an attempt) or not stated; or the limit, such as Array
+--            own delay after an attempt) or not stated; or the limit, such as array task limit
 --   held_s   seconds
 with spans as (
   select
@@ -85,11 +85,11 @@ select
   p.cause,
   case
     when p.cause = 'held' then p.kind
-    else limit_label(p.kind, jobs.account, jobs.qos, jobs.user, r.resource)
+    when p.kind = 'array' then limit_label(p.kind, null, null, null, null)
+    else l.name
   end as name,
   sum(p.held_s) as held_s
 from parts as p
-inner join jobs using (job_id)
-left join stated_reasons as r
-  on p.reason = r.reason
+left join stated_limits as l
+  on p.job_id = l.job_id and p.reason = l.reason
 group by all

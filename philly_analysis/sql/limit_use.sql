@@ -9,11 +9,14 @@ with changes as (
   select
     m.limit_name,
     m.amount,
-    2 * epoch_us(unnest([a.started_at, coalesce(a.ended_at, snapshot.ended_at)])) + unnest([1, 0])
-      as moment,
+    2 * unnest([
+      epoch_us(a.started_at) - coalesce(l.launch_us, 0),
+      epoch_us(coalesce(a.ended_at, snapshot.ended_at))
+    ]) + unnest([1, 0]) as moment,
     unnest([m.weight, -m.weight]) as change
   from limit_members as m
   inner join attempts as a using (job_id)
+  left join launches as l using (job_id, attempt)
   cross join snapshot
   where coalesce(a.ended_at, snapshot.ended_at) > a.started_at
 ),

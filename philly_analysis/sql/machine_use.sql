@@ -6,21 +6,33 @@
 --                are counted (releases come before starts)
 --   gpus         GPUs it has
 --   free_before  GPUs free before; 0 where more are allocated than it has
---   free_after   GPUs free from then on
+--   free_after   GPUs free from the moment on
+--   open_before  GPUs free before the moment, without GPUs of launching attempts (see launches)
+--   open_after   GPUs free from the moment on, without GPUs of launching attempts
 with changes as (
   select
     machine_id,
     2 * epoch_us(unnest([started_at, until_at])) + unnest([1, 0]) as moment,
-    unnest([gpus, -gpus]) as change
+    unnest([gpus, -gpus]) as change,
+    0 as launch_change
   from machine_holdings
   where gpus is not null
+  union all
+  select
+    machine_id,
+    2 * epoch_us(unnest([allocated_at, started_at])) + 1 as moment,
+    0 as change,
+    unnest([gpus, -gpus]) as launch_change
+  from machine_holdings
+  where gpus is not null and allocated_at < started_at
 ),
 
 moments as (
   select
     machine_id,
     moment,
-    sum(change) as change
+    sum(change) as change,
+    sum(launch_change) as launch_change
   from changes
   group by all
 ),
@@ -28,7 +40,8 @@ moments as (
 counts as (
   select
     *,
-    sum(change) over (partition by machine_id order by moment) as in_use
+    sum(change) over (partition by machine_id order by moment) as in_use,
+    in_use + sum(launch_change) over (partition by machine_id order by moment) as taken
   from moments
 )
 
@@ -37,6 +50,9 @@ select
   counts.moment,
   machines.gpus,
   greatest(machines.gpus - (counts.in_use - counts.change), 0)::integer as free_before,
-  greatest(machines.gpus - counts.in_use, 0)::integer as free_after
+  greatest(machines.gpus - counts.in_use, 0)::integer as free_after,
+  greatest(machines.gpus - (counts.taken - counts.change - counts.launch_change), 0)::integer
+    as open_before,
+  greatest(machines.gpus - counts.taken, 0)::integer as open_after
 from counts
 inner join machines using (machine_id)

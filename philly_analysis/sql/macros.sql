@@ -8,14 +8,27 @@ case when x > 0 then floor(x * 4 / pow(2, floor(log2(x)))) / 4 * pow(2, floor(lo
 create or replace macro suffices(free, asked) as
 coalesce(free >= asked - 1e-6, true);
 
--- Name of a limit that the scheduler stated: what it is set on, whose it is, and on what.
+-- Name of a limit that the scheduler stated: what the limit is set on, whose it is, and on what.
 create or replace macro limit_label(kind, account, qos, "user", resource) as
-concat_ws(
-  ' ',
-  upper(kind[1]) || kind[2:],
-  case kind when 'account' then account when 'qos' then qos when 'user' then "user" end,
-  resource
-);
+case kind
+  when 'array' then 'array task limit'
+  when 'licence' then 'licences'
+  when 'request' then 'request exceeds a limit'
+  else concat_ws(
+    ', ',
+    case kind
+      when 'account' then concat_ws(' ', 'account', account)
+      when 'qos' then concat_ws(' ', 'QOS', qos)
+      else concat_ws(' ', 'user', "user")
+    end,
+    case resource
+      when 'gpus' then 'GPUs'
+      when 'cpus' then 'CPUs'
+      when 'mem_gb' then 'memory'
+      else resource
+    end
+  )
+end;
 
 -- Values at the 0th, 1st, … 100th percentile, interpolated linearly.
 create or replace macro percentiles(x) as

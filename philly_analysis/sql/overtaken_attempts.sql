@@ -15,8 +15,9 @@ with moments as (
     o.waiter_gpus,
     gang_needs.machines,
     -- releases of that microsecond are counted, its starts are not
-    2 * epoch_us(o.started_at) as moment
+    2 * (epoch_us(o.started_at) - coalesce(l.launch_us, 0)) as moment
   from overtakings as o
+  left join launches as l using (job_id, attempt)
   inner join gang_needs
     on o.pool = gang_needs.pool and o.waiter_gpus = gang_needs.gpus
   where o.overtook

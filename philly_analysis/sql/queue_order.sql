@@ -7,12 +7,24 @@
 --   request      as in requests
 --   wait_class   as in wait_classes
 --   eligible_us  as in queued_attempts
---   until_us     as in queued_attempts
+--   until_us     as in queued_attempts, less the launch of a started attempt (see launches)
 --   outcome      as in queued_attempts
 --   older_us     end of the last wait of attempts that were eligible before; null: none. Attempts
 --                at a limit when they started do not count
 --   ahead_us     later one of older_us and the last start before until_us, which overtook the
 --                attempt
+with queued as (
+  select
+    q.job_id,
+    q.attempt,
+    q.eligible_us,
+    q.until_us - coalesce(l.launch_us, 0) as until_us,
+    q.outcome,
+    q.cause
+  from queued_attempts as q
+  left join launches as l using (job_id, attempt)
+)
+
 select
   q.job_id,
   q.attempt,
@@ -34,7 +46,7 @@ select
       order by q.until_us, q.eligible_us, q.job_id, q.attempt
     )
   ) as ahead_us
-from queued_attempts as q
+from queued as q
 inner join job_classes using (job_id)
 inner join wait_classes as c using (wait_class)
 inner join requests as w using (request)

@@ -19,7 +19,7 @@ next_changes as (
     machine_id,
     moment,
     gpus,
-    free_after,
+    open_after,
     lead(moment) over (partition by machine_id order by moment) as next_moment
   from machine_use
 )
@@ -32,4 +32,4 @@ select
 from next_changes as u
 semi join failures as f
   on u.machine_id = f.machine_id and u.moment = f.moment
-where u.free_after = u.gpus and u.gpus > 0
+where u.open_after = u.gpus and u.gpus > 0

@@ -10,13 +10,15 @@
 with changes as (
   select
     h.machine_id,
-    2 * epoch_us(
-      unnest([a.started_at, coalesce(a.ended_at, snapshot.ended_at)])
-    ) + unnest([1, 0]) as moment,
+    2 * unnest([
+      epoch_us(a.started_at) - coalesce(l.launch_us, 0),
+      epoch_us(coalesce(a.ended_at, snapshot.ended_at))
+    ]) + unnest([1, 0]) as moment,
     unnest([-h.cpus, h.cpus]) as cpus,
     unnest([-h.mem_gb, h.mem_gb]) as mem_gb
   from given_host_allocations as h
   inner join attempts as a using (job_id, attempt)
+  left join launches as l using (job_id, attempt)
   cross join snapshot
   where coalesce(a.ended_at, snapshot.ended_at) > a.started_at
 ),
@@ -44,7 +46,7 @@ events as (
   select
     u.machine_id,
     u.moment,
-    u.free_after - u.free_before as gpus,
+    u.open_after - u.open_before as gpus,
     0 as cpus,
     0 as mem_gb
   from machine_use as u

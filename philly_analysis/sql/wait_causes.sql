@@ -19,29 +19,11 @@ with queued as (
     q.job_id,
     q.attempt,
     q.outcome,
-    q.account,
-    jobs.qos,
-    q.user,
     q.vc,
-    case
-      when last_reason.cause = 'limit'
-        then limit_label(last_reason.kind, q.account, jobs.qos, q.user, last_reason.resource)
-    end as last_limit
+    l.name as last_limit
   from queued_attempts as q
-  inner join jobs using (job_id)
-  left join stated_reasons as last_reason
-    on q.reason = last_reason.reason
-),
-
--- the recorded limit that a stated reason means
-stated_limits as (
-  select
-    job_id,
-    scope,
-    resource,
-    min(limit_name) as limit_name
-  from limit_members
-  group by job_id, scope, resource
+  left join stated_limits as l
+    on q.job_id = l.job_id and q.reason = l.reason
 ),
 
 quota_evidence as (
@@ -75,17 +57,14 @@ bound as (
     case
       when bound_cause = 'held' then stated.kind
       when bound_cause = 'limit' and p.cap <> 'quota' then p.cap
-      when bound_cause = 'limit'
-        then coalesce(
-          l.limit_name, limit_label(stated.kind, q.account, q.qos, q.user, stated.resource)
-        )
+      when bound_cause = 'limit' then l.name
     end as name
   from wait_parts as p
   inner join queued as q using (job_id, attempt)
   left join stated_reasons as stated
     on p.reason = stated.reason
   left join stated_limits as l
-    on p.job_id = l.job_id and stated.kind = l.scope and stated.resource = l.resource
+    on p.job_id = l.job_id and p.reason = l.reason
   left join quota_evidence as e
     on p.method = e.method and q.vc is not distinct from e.vc
 ),

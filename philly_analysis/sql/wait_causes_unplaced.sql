@@ -58,15 +58,15 @@ parts as (
     end as cause,
     case
       when r.cause = 'held' then r.kind
-      when r.cause = 'limit'
-        then limit_label(r.kind, jobs.account, jobs.qos, jobs.user, r.resource)
+      when r.cause = 'limit' then l.name
     end as name,
     e.wait_s
   from eligible as e
-  inner join jobs using (job_id)
   cross join recorded
   left join stated_reasons as r
     on e.reason = r.reason
+  left join stated_limits as l
+    on e.job_id = l.job_id and e.reason = l.reason
   union all
   select
     job_id,

@@ -50,12 +50,12 @@ spans as materialized (
       o.request,
       o.pool,
       greatest(s.since_us, o.eligible_us) as since_us,
-      s.until_us,
+      least(s.until_us, o.until_us) as until_us,
       least(o.ahead_us, o.until_us - t.usual_us) as ahead_us
     from queue_order as o
     cross join start_up_times as t
     inner join queued_spans as s using (job_id, attempt)
-    where s.until_us > o.eligible_us
+    where least(s.until_us, o.until_us) > greatest(s.since_us, o.eligible_us)
   ) as eligible_spans
 ),
 
@@ -208,6 +208,30 @@ by_reason as (
     p.behind_us
   from parts as p
   inner join spans as s using (span)
+),
+
+launching as (
+  select
+    methods.method,
+    null::varchar as cap,
+    l.job_id,
+    l.attempt,
+    null::varchar as reason,
+    1 as sign,
+    l.launch_us as all_us,
+    0 as too_few_us,
+    0 as no_fit_us,
+    0 as no_room_us,
+    0 as behind_us
+  from launches as l
+  semi join queue_order using (job_id, attempt)
+  cross join methods
+),
+
+every_part as (
+  from by_reason
+  union all by name
+  from launching
 )
 
 select
@@ -221,6 +245,6 @@ select
   sum(sign * (no_room_us - no_fit_us)) / 1e6 as stranded_s,
   sum(sign * behind_us) / 1e6 as behind_s,
   sum(sign * (all_us - no_room_us - behind_us)) / 1e6 as room_s
-from by_reason
+from every_part
 group by method, job_id, attempt, reason, cap
 having sum(sign * all_us) > 0

@@ -7,11 +7,12 @@
 with changes as (
   select
     r.request,
-    2 * unnest([q.eligible_us, q.until_us]) + 1 as moment,
+    2 * unnest([q.eligible_us, q.until_us - coalesce(l.launch_us, 0)]) + 1 as moment,
     unnest([1, -1]) as waiting,
     null::boolean as no_room
   from queued_attempts as q
   inner join job_requests as r using (job_id)
+  left join launches as l using (job_id, attempt)
   where q.until_us > q.eligible_us and q.cause is distinct from 'limit'
   union all
   select

@@ -1,14 +1,19 @@
-"""Write the table of stated reasons for the docs: ``python -m tests.slurm_lab.table``."""
+"""Write the tables of stated reasons and causes for the docs.
+
+Run ``python -m tests.slurm_lab.table``.
+"""
 
 import csv
 import tempfile
 from pathlib import Path
 
+from tests.slurm_lab import computed
 from tests.slurm_lab.recording import SHIPPED, unpack
 from tests.slurm_lab.stated import cause_of, stated_reasons
 from tests.support.repository import ROOT
 
 TABLE = ROOT / "docs" / "measured" / "slurm-lab.csv"
+CAUSES_TABLE = TABLE.with_name("slurm-lab-causes.csv")
 HEADER = ("cause", "reason in squeue", "% of waiting time", "% weighted by GPUs")
 
 
@@ -23,10 +28,19 @@ def shares(recording: Path) -> list[tuple[str, str, str, str]]:
 
 
 def main() -> None:
-    """Write the table of the shipped recording."""
-    with tempfile.TemporaryDirectory() as folder, TABLE.open("w", newline="") as file:
-        unpack(SHIPPED, Path(folder))
-        csv.writer(file, lineterminator="\n").writerows([HEADER, *shares(Path(folder))])
+    """Write the tables of the shipped recording."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording, ingested = Path(folder, "recording"), Path(folder, "ingested")
+        unpack(SHIPPED, recording)
+        trace = computed.ingest_recording(recording, ingested, computed.SNAPSHOTS["scontrol"])
+        write(TABLE, [HEADER, *shares(recording)])
+        write(CAUSES_TABLE, [computed.HEADER, *computed.compared(trace)])
+
+
+def write(table: Path, rows: list[tuple[str, ...]]) -> None:
+    """Write rows as CSV."""
+    with table.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "strict FIFO, spreadable": {"policy": "strict", "spreadable": 1.0},
     "EASY, half of them spreadable": {"spreadable": 0.5},
     "strict FIFO, start-up": {"policy": "strict", "start_up_s": 40},
+    "EASY, start-up": {"policy": "easy", "start_up_s": 40},
 }
 QUICK = ("EASY", "EASY, caps by account", "EASY, CPU-bound servers", "strict FIFO, two partitions")
 

@@ -26,43 +26,61 @@ def starts_and_ends(since: datetime, until: datetime, gpus: float) -> list[tuple
     return [(2 * us(since) + 1, gpus), (2 * us(until), -gpus)]
 
 
+def allocated_at(t: Rows, run: Row) -> datetime:
+    """When an attempt got its GPUs: its launch before its start."""
+    launches = (
+        x.launch_us for x in t.launches if (x.job_id, x.attempt) == (run.job_id, run.attempt)
+    )
+    return run.started_at - timedelta(microseconds=next(launches, 0))
+
+
 def busy_gpus(t: Rows) -> Out:
     runs, held = keyed(t.attempt_runs), defaultdict(list)
     for p in t.placements:
         r: Row = runs.get((p.job_id, p.attempt))
         if p.gpu is not None and lasts(r):
-            held[p.machine_id, p.gpu].append((r.started_at, r.until_at))
+            held[p.machine_id, p.gpu].append((r.started_at, r.until_at, allocated_at(t, r)))
     for key, spans in held.items():
         joined: list[list[Any]] = []
-        for since, until in sorted(spans):
-            if joined and since < joined[-1][1]:
-                joined[-1][1:] = [max(until, joined[-1][1]), joined[-1][2] + 1]
+        for since, until, allocated in sorted(spans):
+            if joined and since < joined[-1][2]:
+                first, since, end, n = joined[-1]
+                joined[-1] = [min(first, allocated), since, max(until, end), n + 1]
             else:
-                joined.append([since, until, 1])
+                joined.append([allocated, since, until, 1])
         yield from ((*key, *span) for span in joined)
 
 
 def machine_holdings(t: Rows) -> Out:
     runs = keyed(t.attempt_runs)
     servers = Counter((p.job_id, p.attempt) for p in t.placements)
-    yield from ((b.machine_id, b.started_at, b.until_at, 1) for b in t.busy_gpus)
+    for key, some in by(t.busy_gpus, "machine_id gpu").items():
+        until = EPOCH
+        for b in sorted(some, key=lambda b: b.started_at):
+            yield key[0], max(b.allocated_at, until), b.started_at, b.until_at, 1
+            until = b.until_at
     for p in t.placements:
         key = p.job_id, p.attempt
         r: Row = runs.get(key)
         if p.gpu is None and lasts(r):
             gpus = p.gpus if p.gpus or r.gpus is None else r.gpus / servers[key]
-            yield p.machine_id, r.started_at, r.until_at, gpus
+            yield p.machine_id, allocated_at(t, r), r.started_at, r.until_at, gpus
 
 
 def machine_use(t: Rows) -> Out:
     caps = {m.machine_id: m.gpus for m in t.machines}
-    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    use: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    taken: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for h in t.machine_holdings:
         if h.gpus is not None:
-            changes[h.machine_id] += starts_and_ends(h.started_at, h.until_at, h.gpus)
-    for machine, some in changes.items():
-        for moment, before, after in steps(some):
-            free = (max(0, round(caps[machine] - n)) for n in (before, after))
+            starts = 2 * us(h.started_at) + 1
+            use[h.machine_id] += starts_and_ends(h.started_at, h.until_at, h.gpus)
+            taken[h.machine_id] += starts_and_ends(h.allocated_at, h.until_at, h.gpus)
+            use[h.machine_id].append((2 * us(h.allocated_at) + 1, 0))
+            taken[h.machine_id].append((starts, 0))
+    for machine, some in use.items():
+        for (moment, *in_use), (_, *held) in zip(steps(some), steps(taken[machine]), strict=True):
+            free = (max(0, round(caps[machine] - n)) for n in (*in_use, *held))
             yield machine, moment, caps[machine], *free
 
 
@@ -74,7 +92,7 @@ def server_outages(t: Rows) -> Out:
     for (machine,), some in by(t.machine_use, "machine_id").items():
         order = sorted(some, key=lambda u: u.moment)
         for one, two in zip(order, [*order[1:], None], strict=True):
-            if (machine, one.moment) in failed and one.free_after == one.gpus:
+            if (machine, one.moment) in failed and one.open_after == one.gpus:
                 day = one.moment + 2 * 86_400_000_000
                 yield machine, one.gpus, one.moment, min(two.moment if two else day, day)
 
@@ -96,7 +114,7 @@ def free_capacity(t: Rows) -> Out:
         for machine, gpus in there.items():
             for u in use.get((machine,), []):
                 down = any(u.moment == a for a, _ in outages[machine])
-                changes[u.moment].append((machine, 0 if down else u.free_after))
+                changes[u.moment].append((machine, 0 if down else u.open_after))
             for since, until in outages[machine]:
                 totals[since] -= gpus
                 totals[until] += gpus
@@ -104,7 +122,7 @@ def free_capacity(t: Rows) -> Out:
                     changes[until].append((machine, gpus))
         for h in t.machine_holdings:
             if h.machine_id in there and h.gpus is not None:
-                for moment, change in starts_and_ends(h.started_at, h.until_at, h.gpus):
+                for moment, change in starts_and_ends(h.allocated_at, h.until_at, h.gpus):
                     totals[moment] -= change
         free, known = dict(there), {}
         for machines in {n for p, n, _ in wanted if p == pool and n < servers}:

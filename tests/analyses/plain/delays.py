@@ -4,8 +4,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise, product
-from math import exp, log
+from math import ceil, exp, log
 from statistics import quantiles
+from types import SimpleNamespace
 from typing import Any
 
 from tests.analyses import plain as py
@@ -51,6 +52,16 @@ def stated_reasons(t: Rows) -> Out:
         yield reason, *STATED[reason]
 
 
+def stated_limits(t: Rows) -> Out:
+    qos = {j.job_id: j.qos for j in t.jobs}
+    others = {"array": "array task limit", "request": "request exceeds a limit"}
+    for job, reason in {(a.job_id, a.wait_reason) for a in t.attempts if a.wait_reason}:
+        cause, kind, _ = STATED[reason]
+        if cause == "limit":
+            name = f"QOS {qos[job]}" if qos[job] else "QOS"
+            yield job, reason, f"{name}, GPUs" if kind == "qos" else others[str(kind)]
+
+
 def queued_attempts(t: Rows) -> Out:
     jobs, made = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t)
     assert any(j.eligible_at for j in t.jobs)  # else only attempts that started count
@@ -74,6 +85,27 @@ def queued_attempts(t: Rows) -> Out:
                    py.us(ready), py.us(until), a.wait_reason, cause)  # fmt: skip
 
 
+def launches(t: Rows) -> Out:
+    pools = {j.job_id: j.pool for j in t.job_pools}
+    started = [q for q in t.queued_attempts if q.outcome == "started" and q.job_id in pools]
+    for queue in py.by(started, lambda q: (pools[q.job_id],)).values():
+        quick, busy_us = [], 0
+        for q in sorted(queue, key=lambda q: (q.eligible_us, q.until_us, q.job_id, q.attempt)):
+            if busy_us <= q.eligible_us:
+                quick.append(q.until_us - q.eligible_us)
+            busy_us = max(busy_us, q.until_us)
+        low, usual = (sorted(quick)[max(0, ceil(len(quick) * p) - 1)] for p in (0.05, 0.25))
+        for q in queue:
+            wait_us = q.until_us - q.eligible_us
+            if len(quick) >= 10 and 0 < usual <= 1.5 * low and wait_us > 0:
+                yield q.job_id, q.attempt, min(wait_us, usual)
+
+
+def launch_of(t: Rows, job_id: str, attempt: int) -> int:
+    """Microseconds of an attempt's launch."""
+    return next((x.launch_us for x in t.launches if (x.job_id, x.attempt) == (job_id, attempt)), 0)
+
+
 def level_at(rows: list[Row], name: str) -> Callable[[int], Any]:
     """The last value of a column at or before a moment; None before the first."""
     order = sorted(rows, key=lambda r: r.moment)
@@ -89,7 +121,11 @@ def queue_order(t: Rows) -> Out:
     def pool(q: Row) -> str:
         return str(pools[requests[classes[q.job_id]]])
 
-    some = [q for q in t.queued_attempts if q.job_id in classes]
+    some = [
+        SimpleNamespace(**vars(q) | {"until_us": q.until_us - launch_of(t, q.job_id, q.attempt)})
+        for q in t.queued_attempts
+        if q.job_id in classes
+    ]
     for q in some:
         here = [o for o in some if pool(o) == pool(q)]
         key = q.job_id, q.attempt
@@ -158,6 +194,8 @@ def wait_parts(t: Rows) -> Out:
             behind = queue and until <= 2 * ahead + 1
             state = 0 if too_few else 1 if no_fit else 3 if behind else 4
             parts.setdefault(cap, [0.0] * 5)[state] += (until // 2 - since // 2) / 1e6
+        if launch := launch_of(t, q.job_id, q.attempt):
+            parts.setdefault(None, [0.0] * 5)[4] += launch / 1e6
         for cap, times in parts.items():
             if sum(times):
                 yield method, q.job_id, q.attempt, None, cap, *times
@@ -185,17 +223,16 @@ def held_causes(t: Rows) -> Out:
             cause, kind, _ = STATED.get(q.reason, (None, None, None))
             array = kind == "array"
             held = kind if cause == "held" else "not stated" if q.first else "requeue"
-            yield (q.job_id, q.attempt, "limit" if array else "held", "Array" if array else held,
-                   q.held_s)  # fmt: skip
+            name = "array task limit" if array else held
+            yield q.job_id, q.attempt, "limit" if array else "held", name, q.held_s
     assert not any(j.scheduler_id for j in jobs.values())
 
 
 def label(t: Rows, q: Row) -> str | None:
     """Name of the limit that was the last reason of an attempt."""
-    cause, kind, resource = STATED.get(q.reason, (None, "", None))
-    qos = {j.job_id: j.qos for j in t.jobs}[q.job_id] if kind == "qos" else None
-    words = (str(kind).capitalize(), qos, resource) if cause == "limit" else ()
-    return " ".join(filter(None, words)) or None
+    return next(
+        (s.name for s in t.stated_limits if (s.job_id, s.reason) == (q.job_id, q.reason)), None
+    )
 
 
 def wait_causes(t: Rows) -> Out:
@@ -288,7 +325,8 @@ def overtaken_attempts(t: Rows) -> Out:
     for o in t.overtakings:
         if o.overtook:
             there = free.get((o.pool, needs[o.pool, o.waiter_gpus]))
-            no_room = there is not None and there(2 * py.us(o.started_at)) < o.waiter_gpus
+            moment = 2 * (py.us(o.started_at) - launch_of(t, o.job_id, o.attempt))
+            no_room = there is not None and there(moment) < o.waiter_gpus
             yield o.job_id, o.attempt, o.started_at, o.waiter_gpus, no_room
 
 

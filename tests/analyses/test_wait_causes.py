@@ -1,0 +1,113 @@
+"""Causes of waits on schedules drawn by hand: one or two servers, and a few jobs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from philly_analysis.trace.trace import Trace
+from tests.support.clusters import frame, write_tables
+from tests.support.small_traces import at
+
+
+def causes(out: Path, schedule: Mapping[str, Any], **tables: Any) -> dict[tuple[str, str], float]:
+    """Return minutes waited by job and cause.
+
+    Parameters
+    ----------
+    schedule
+        For each job the minutes of its submission, start and end, its GPUs, its server, and other
+        columns of the job or of the attempt.
+    """
+    jobs, attempts, placements = [], [], []
+    for job, (submitted, start, end, gpus, server, others) in schedule.items():
+        reason = {k: v for k, v in others.items() if k == "end_reason"}
+        jobs.append(
+            {"job_id": job, "user": "ann", "vc": "x", "gpus": gpus, "submitted_at": at(submitted)}
+            | {k: v for k, v in others.items() if k not in reason}
+        )
+        attempts.append(
+            {"job_id": job, "attempt": 1, "started_at": at(start), "ended_at": at(end),
+             "gpus": gpus, **reason}
+        )  # fmt: skip
+        placements.append({"job_id": job, "attempt": 1, "machine_id": server, "gpus": gpus})
+    tables.setdefault("machines", [{"machine_id": "m0", "gpus": 4}])
+    tables |= {"jobs": jobs, "attempts": attempts, "placements": placements}
+    folder = write_tables(out, {name: frame_of(name, rows) for name, rows in tables.items()})
+    with Trace(folder) as trace:
+        rows = trace.sql("select job_id, cause, sum(wait_s) / 60 from wait_causes group by all")
+        return {(job, cause): minutes for job, cause, minutes in rows.fetchall()}
+
+
+def frame_of(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Rows of a table, with the types of the schema."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    return frame(table, columns, [[row.get(column) for column in columns] for row in rows])
+
+
+def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) -> None:
+    account = {"account": "prod"}
+    schedule = {
+        "first": (0, 0, 10, 2, "m0", account),
+        "second": (1, 10, 20, 1, "m0", account),  # two GPUs are free, but prod may have two
+        "other": (1, 1, 5, 1, "m0", {"account": "research"}),
+    }
+    limit = {"name": "account prod: 2 GPUs", "scope": "account", "account": "prod",
+             "resource": "gpus", "amount": 2.0}  # fmt: skip
+    found = causes(tmp_path / "t", schedule, limits=[limit])
+    assert found == {("second", "limit"): pytest.approx(9)}
+
+
+def test_free_gpus_beside_taken_cpus_are_stranded(tmp_path: Path) -> None:
+    schedule = {
+        "wide": (0, 0, 10, 1, "m0", {"cpus": 16.0, "mem_gb": 8.0}),
+        "narrow": (2, 10, 20, 1, "m0", {"cpus": 4.0, "mem_gb": 8.0}),
+    }
+    machines = [{"machine_id": "m0", "gpus": 4, "cpus": 16.0, "mem_gb": 64.0}]
+    hosts = [
+        {"job_id": job, "attempt": 1, "machine_id": "m0", "cpus": cpus, "mem_gb": 8.0}
+        for job, cpus in (("wide", 16.0), ("narrow", 4.0))
+    ]
+    found = causes(tmp_path / "t", schedule, machines=machines, host_allocations=hosts)
+    assert found == {("narrow", "stranded"): pytest.approx(8)}
+
+
+def test_a_job_with_room_is_behind_an_older_one_without(tmp_path: Path) -> None:
+    schedule = {
+        "running": (0, 0, 10, 3, "m0", {}),
+        "large": (1, 10, 20, 4, "m0", {}),
+        "small": (2, 20, 30, 1, "m0", {}),  # one GPU is free up to minute 10
+    }
+    found = causes(tmp_path / "t", schedule)
+    assert found == {
+        ("large", "too_few"): pytest.approx(9),
+        ("small", "behind"): pytest.approx(8),
+        ("small", "too_few"): pytest.approx(10),
+    }
+
+
+def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path: Path) -> None:
+    schedule = {
+        "lost": (0, 0, 10, 4, "m0", {"end_reason": "node_failure"}),
+        "beside": (0, 0, 60, 4, "m1", {}),
+        "after": (5, 30, 40, 4, "m0", {}),
+    }
+    machines = [{"machine_id": m, "gpus": 4} for m in ("m0", "m1")]
+    found = causes(tmp_path / "t", schedule, machines=machines)
+    assert found == {("after", "too_few"): pytest.approx(25)}
+
+
+def test_a_launching_job_holds_its_gpus(tmp_path: Path) -> None:
+    """Each job launches for two minutes; "next" is submitted while "last" launches."""
+    schedule = {
+        f"quick {i}": (20 * i, 20 * i + 2, 20 * i + 10, 1, "m0", {}) for i in range(12)
+    } | {
+        "last": (300, 302, 310, 4, "m0", {}),
+        "next": (301, 312, 320, 4, "m0", {}),
+    }  # fmt: skip
+    found = causes(tmp_path / "t", schedule)
+    assert found.pop(("next", "too_few")) == pytest.approx(9)
+    assert {cause for _, cause in found} == {"start_up"}
+    assert set(found.values()) == {2}
