@@ -14,7 +14,7 @@ from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, Section, section
-from philly_analysis.results import Result, check_path
+from philly_analysis.results import NOT_KNOWN, Result, check_path
 from philly_analysis.trace import TraceLike, open_trace
 
 advice = experiments.advice
@@ -93,10 +93,15 @@ def _write(advised: Advice, assumed: Assumptions, result: Result, folder: Path) 
 
 def _limits(advised: Advice, result: Result) -> Section:
     """Return the section of the limits that keep jobs waiting."""
+    limits = advice.binding_limits(advised.limits)
+    typed = limits["to raise it"].drop_duplicates()[:_TYPED]
     found = Result(
         "limits",
-        advice.binding_limits(advised.limits),
-        sentences=(advice.limits_sentence(advised.limits),),
+        limits,
+        sentences=(
+            *advice.limits_sentences(advised.limits),
+            *(Markup("In a shell: {}").format(_code(text)) for text in typed if text != NOT_KNOWN),
+        ),
         synthetic=result.synthetic,
     )
     return section("limits", "Which limits bind?", found)

@@ -122,8 +122,8 @@ def test_a_limit_that_binds_is_named_with_what_raises_it(tmp_path: Path) -> None
     assert "No policy reproduces the log's waits" in result.caveats[0]
     assert "mean wait 0 s replayed, 30 min recorded" in result.caveats[0]
     assert "Most waiting has the cause: limit (100 %)." in result.caveats[0]
-    [limits] = [s for s in result.sentences if s.startswith("Raise or lend the limit that binds")]
-    assert "100 % of the waiting is at a limit, most of it at account lab: GPUs." in limits
+    [limits] = [s for s in result.sentences if "Raise the limit, or lend GPUs" in s]
+    assert limits.startswith("A limit causes 100 % of the waiting, most of it account lab: GPUs.")
     page = (tmp_path / "page" / "report.html").read_text("utf-8")
     assert "sacctmgr modify account name=lab set GrpTRES=gres/gpu=6" in page
 

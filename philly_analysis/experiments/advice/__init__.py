@@ -9,7 +9,7 @@ from philly_analysis.experiments.advice.lever import VALUES, Assumptions
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
 from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome
-from philly_analysis.experiments.advice.typed import binding_limits, limits_sentence, settings
+from philly_analysis.experiments.advice.typed import binding_limits, limits_sentences, settings
 from philly_analysis.experiments.advice.wording import (
     QUESTION,
     baseline_result,

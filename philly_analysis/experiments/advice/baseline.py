@@ -104,21 +104,29 @@ class Baseline:
         return all(half.holds for half in self.halves)
 
     @property
-    def sentence(self) -> str:
-        """The policy, its near ties, both halves, and the conclusion."""
-        measured = " ".join(
-            f"{half} half of the log: {found}."
-            for half, found in zip(("First", "Second"), self.halves, strict=True)
-        )
+    def sentences(self) -> tuple[str, ...]:
+        """The conclusion with the policy, its near ties, both halves, and the condition."""
         if not self.near:
-            return (
+            conclusion = (
                 "No policy reproduces the log's waits, so that advice on scheduling is withheld. "
-                f"The nearest is {self.name}. {measured} {CONDITION}"
+                f"The nearest is {self.name}."
             )
-        many = len(self.rivals) > _NAMED
-        ties = f"{len(self.rivals)} others" if many else "; ".join(self.rivals)
-        also = f" Within one standard error are also: {ties}." if ties else ""
-        return f"The log's waits are reproduced by: {self.name}.{also} {measured} {CONDITION}"
+        else:
+            many = len(self.rivals) > _NAMED
+            ties = f"{len(self.rivals)} others" if many else "; ".join(self.rivals)
+            also = f" Within one standard error are also: {ties}." if ties else ""
+            conclusion = f"The log's waits are reproduced by: {self.name}.{also}"
+        halves = zip(("First", "Second"), self.halves, strict=True)
+        return (
+            conclusion,
+            *(f"{half} half of the log: {found}." for half, found in halves),
+            CONDITION,
+        )
+
+    @property
+    def sentence(self) -> str:
+        """All sentences as one text."""
+        return " ".join(self.sentences)
 
 
 def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Distance:

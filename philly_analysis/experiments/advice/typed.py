@@ -79,15 +79,15 @@ def binding_limits(limits: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=heads)
 
 
-def limits_sentence(limits: pd.DataFrame) -> str:
+def limits_sentences(limits: pd.DataFrame) -> tuple[str, ...]:
     """Return which limits keep jobs waiting, and what to change."""
     share = whole_percent(float(limits["share"].sum()))
     name = limits["name"].iloc[0]
     return (
-        f"Raise or lend the limit that binds: {share} of the waiting is at a limit, most of it at "
-        f"{name if isinstance(name, str) else 'a limit without a name'}. To lend GPUs, let jobs "
-        "beyond the limit run in a QOS that other jobs preempt. Replays have no limits, so that "
-        "this gain is not simulated."
+        f"A limit causes {share} of the waiting, most of it "
+        f"{name if isinstance(name, str) else 'a limit without a name'}.",
+        "Raise the limit, or lend GPUs: let jobs beyond the limit run in a QOS that other jobs "
+        "preempt. Replays have no limits, so that this gain is not simulated.",
     )
 
 

@@ -12,7 +12,7 @@ from philly_analysis.experiments.advice.gains import Monthly
 from philly_analysis.experiments.advice.judging import clear
 from philly_analysis.experiments.advice.lever import VALUES
 from philly_analysis.experiments.advice.pricing import Priced
-from philly_analysis.experiments.advice.typed import limits_sentence
+from philly_analysis.experiments.advice.typed import limits_sentences
 from philly_analysis.results import (
     NOT_KNOWN,
     Fact,
@@ -207,7 +207,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
     sentences = [headline(advice, each) for each in best] or [recommendation(advice) + withheld]
     sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
     if not advice.limits.empty:
-        sentences.append(limits_sentence(advice.limits))
+        sentences.append(" ".join(limits_sentences(advice.limits)))
     verdict = None
     if best:
         value = best[0].gain.value_h
@@ -237,7 +237,7 @@ def baseline_result(baseline: Baseline, *, synthetic: bool) -> Result:
         "baseline",
         baseline.tried,
         [Fact(part, getattr(distance, part), "part of the distance") for part in distance._fields],
-        [baseline.sentence],
+        baseline.sentences,
         synthetic=synthetic,
         question="Does a replay reproduce the recorded waits?",
         draw=lambda _: queue_figure(baseline),
