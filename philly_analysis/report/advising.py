@@ -29,10 +29,11 @@ _LEDE = (
     "the lever. The measure of a gain is: {measure}, per month of 30 days. An hour of waiting "
     "counts once for each GPU of the job. The measure orders the levers, is tested, and has the "
     "interval, which contains nine of ten further months. A gain is likely if its interval "
-    "contains 0. Three levers at most have a card. A lever has none if it needs a purchase, gains "
-    "less than 1 % of the GPU hours and two minutes of waiting a job, gains in too few of the "
-    "log's twelve parts (Wilcoxon signed-rank test, p < 0.05), or raises the mean or the 90th "
-    "percentile of the wait of a gang size by more than a quarter and two minutes."
+    "contains 0. Three levers at most have a card. A lever without a card needs a purchase, gains "
+    "too little, or harms a gang size. Too little is less than 1 % of the GPU hours and two "
+    "minutes of waiting a job. A gain in too few of the log's twelve parts is also too little "
+    "(Wilcoxon signed-rank test, p ≥ 0.05). Harm is a mean or 90th percentile of the wait that "
+    "rises by more than a quarter and two minutes."
 )
 
 

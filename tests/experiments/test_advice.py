@@ -474,7 +474,7 @@ def test_a_gain_whose_interval_contains_0_is_likely_and_the_measure_is_first() -
         "(nine of ten months: \N{MINUS SIGN}5 to 35)"
     )
     assert others == [
-        "10 GPU hours a month freed, 10 % of all",
+        "10 GPU hours a month freed: 10 % of all GPU hours",
         "the mean wait changes from 2 h to 60 min",
         "no job completes later",
     ]

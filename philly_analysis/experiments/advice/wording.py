@@ -91,7 +91,10 @@ def parts(advice: Advice, priced: Priced) -> list[str]:
     if gain.gpu_h.mean:
         change = "freed" if gain.gpu_h.mean > 0 else "added"
         pct = whole_percent(abs(gain.gpu_h.mean) / advice.gpu_h)
-        phrases.append(f"{_rounded(abs(gain.gpu_h.mean))} GPU hours a month {change}, {pct} of all")
+        phrase = f"{pct} of all GPU hours"
+        if what != _NOUNS["freed"]:
+            phrase = f"{_rounded(abs(gain.gpu_h.mean))} GPU hours a month {change}: {phrase}"
+        phrases.append(phrase)
     if not gain.by_gang.empty and not advice.nobody_waits:
         before, after = (duration(gain.mean_wait_s(when)) for when in ("before", "after"))
         phrases.append(f"the mean wait changes from {before} to {after}")
