@@ -21,7 +21,6 @@ from philly_analysis.experiments.advice import (
     Monthly,
     Pricing,
     Scenario,
-    clear,
     outcome,
 )
 from philly_analysis.parallel import InlineExecutor
@@ -90,8 +89,8 @@ def rates(load: float, policy: Policy, right: str, seed: int) -> dict[str, objec
         others = [levers for n, levers in enumerate(priced) if n != nth]
         first.append(next(iter(levers)) == right)
         [told] = pricing.over_months([levers[right]], DRAWN)
-        card.append(clear(told))
-        for name in (name for name, each in levers.items() if clear(each)):
+        card.append(not pricing.objection(told))
+        for name in (name for name, each in levers.items() if not pricing.objection(each)):
             gains = [other[name].gain.value_h.mean for other in others if name in other]
             helps.append(np.mean(gains) > 0)
         realised = [other[right].gain for other in others]

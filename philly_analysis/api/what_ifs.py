@@ -348,8 +348,9 @@ def advise(
     share_below_pct: float = 30.0,
     interference_pct: float = 5.0,
     limit_factor: float = 1.5,
+    repair_days: float = 7.0,
     servers: int = 1,
-    wait_weight: float = 1.0,
+    value: str = "total",
     months: int = 6,
     executor: ExecutorLike = None,
 ) -> Result:
@@ -374,11 +375,15 @@ def advise(
     interference_pct
         Share of its speed that a job loses beside another, or on more servers than it needs.
     limit_factor
-        Time limits of careful users, in multiples of run times.
+        Largest time limits of careful users, in multiples of run times.
+    repair_days
+        Days from draining a server for repair until the server returns.
     servers
         Servers to add.
-    wait_weight
-        GPU hours that are worth one hour of waiting for one GPU, in the order of levers.
+    value
+        Measure of gains, which orders and tests the levers: `total` (GPU hours freed plus GPU
+        hours of waiting saved), `freed` (GPU hours freed), or `waiting` (GPU hours of waiting
+        saved).
     months
         Months drawn for the intervals of the recommended levers; 0: the log alone is used.
     executor
@@ -389,29 +394,32 @@ def advise(
     -------
     Result
         One row per lever, best first: lever; gpu_h (GPU hours freed a month), wait_h (hours of
-        waiting saved a month) and value_h (sum of both in GPU hours), with the low and high end of
-        nine of ten months; gpu_pct and wait_pct (shares of all GPU hours and of all waiting); jobs
-        and users (changed by the lever); later_jobs and later_users (completing later by 10 minutes
-        or losing work); frontier (whether no other lever gains more and harms fewer). Without a
-        replay, wait_h is not known.
+        waiting saved a month) and value_h (gain by the measure, in GPU hours a month), with the low
+        and high end of nine of ten months; gpu_pct and wait_pct (shares of all GPU hours and of all
+        waiting); jobs and users (changed by the lever); later_jobs and later_users (completing
+        later by 10 minutes or losing work); frontier (whether no other lever gains more and harms
+        fewer). Without a replay, wait_h is not known.
 
     Raises
     ------
     InputError
         The trace has no jobs on known machines, its jobs were submitted within a day, or an
         assumption or the number of months is out of its bounds.
+    OutputError
+        The folder has a suffix that no format has.
     TraceError
         The folder is not a trace.
 
     Examples
     --------
-    >>> advise("my-trace").caveats[0].split(" (")[0]  # the policy that is replayed
+    >>> advise("my-trace").caveats[0].split(". ")[0]  # the policy that is replayed
     "The log's waits are reproduced by: first come, first served"
 
     In a shell::
 
         philly advise my-trace
         philly advise my-trace --idle-h 2 --servers 4 --jobs 2
+        philly advise my-trace --value freed --repair-days 3
     """
     from philly_analysis.experiments import Assumptions
     from philly_analysis.report import advice_page
@@ -422,8 +430,9 @@ def advise(
         share_below_pct=share_below_pct,
         interference_pct=interference_pct,
         limit_factor=limit_factor,
+        repair_days=repair_days,
         servers=servers,
-        wait_weight=wait_weight,
+        value=value,
     )
     folder = None if out is None else Path(out)
     return advice_page(trace, folder, assumed=assumed, months=months, executor=executor)

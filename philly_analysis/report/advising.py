@@ -13,8 +13,8 @@ from philly_analysis.experiments import Advice, Assumptions, Priced
 from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
-from philly_analysis.report.sections import Card, Chapter, section
-from philly_analysis.results import Result
+from philly_analysis.report.sections import Card, Chapter, Section, section
+from philly_analysis.results import NOT_KNOWN, Result, check_path
 from philly_analysis.trace import TraceLike, open_trace
 
 advice = experiments.advice
@@ -25,12 +25,15 @@ _TYPED = 4
 _OPTION = re.compile(r"(--\S+)")
 
 _LEDE = (
-    "Each lever is applied to the recorded jobs, alone, and compared with the same jobs as they "
-    "are. Gains are per month of 30 days. An interval contains nine of ten further months. A "
-    "lever has a card if it needs no purchase and its gain is clear. A gain is clear if GPU hours "
-    "or waiting are freed in significantly many of the log's twelve parts (Wilcoxon signed-rank "
-    "test, p < 0.025), and neither is lost. Levers are ordered by the GPU hours that they free, "
-    "plus the GPU hours that jobs wait less."
+    "Each lever is applied to the recorded jobs, alone, and compared with the same jobs without "
+    "the lever. The measure of a gain is: {measure}, per month of 30 days. An hour of waiting "
+    "counts once for each GPU of the job. The measure orders the levers, is tested, and has the "
+    "interval, which contains nine of ten further months. A gain is likely if its interval "
+    "contains 0. Three levers at most have a card. A lever without a card needs a purchase, gains "
+    "too little, or harms a gang size. Too little is less than 1 % of the GPU hours and two "
+    "minutes of waiting a job. A gain in too few of the log's twelve parts is also too little "
+    "(Wilcoxon signed-rank test, p ≥ 0.05). Harm is a mean or 90th percentile of the wait that "
+    "rises by more than a quarter and two minutes."
 )
 
 
@@ -43,6 +46,8 @@ def advice_page(
     executor: ExecutorLike,
 ) -> Result:
     """Advise a cluster, with a page if a folder is given: see :func:`philly_analysis.advise`."""
+    if out is not None:
+        check_path(out)
     with (
         open_trace(trace) as source,
         open_executor(executor) as workers,
@@ -58,16 +63,19 @@ def advice_page(
 
 
 def _write(advised: Advice, assumed: Assumptions, result: Result, folder: Path) -> Path:
-    nothing = section("none", result.question, result)
     every = replace(result, sentences=(advice.recommendation(advised),))
     tables = {
         "the best levers together": advice.brief(advised, advised.combined),
         "the best levers under other assumptions": advice.brief(advised, advised.moved),
     }
-    folded = {"No clear gain": advice.without_clear_gain(advised)}
+    folded = {"No card": advice.without_card(advised)}
     question = "What would each lever change?"
     levers = section("levers", question, every, tables=tables, folded=folded)
     chapters = [Chapter("All levers", (levers,))]
+    cards = [_card(advised, priced, assumed, result) for priced in advised.best]
+    if not advised.limits.empty:
+        limits = _limits(advised, result)
+        cards = [Card("limits", "Raise or lend the limit that binds", limits), *cards]
     if advised.baseline is not None:
         fitted = advice.baseline_result(advised.baseline, synthetic=result.synthetic)
         part = section("baseline", fitted.question, fitted)
@@ -75,14 +83,29 @@ def _write(advised: Advice, assumed: Assumptions, result: Result, folder: Path) 
     typed = [advice.settings(advised, p, assumed).assign(lever=p.title) for p in advised.best]
     return results_page(
         result.question,
-        _LEDE,
+        _LEDE.format(measure=advice.VALUES[advised.value]),
         chapters,
         folder,
-        cards=[_card(advised, priced, assumed, result) for priced in advised.best]
-        or [Card("none", result.question, nothing)],
+        cards=cards or [Card("none", result.question, section("none", result.question, result))],
         closing=_linked(pd.concat(typed, ignore_index=True)) if typed else None,
         closing_title="What to type in Slurm",
     )
+
+
+def _limits(advised: Advice, result: Result) -> Section:
+    """Return the section of the limits that keep jobs waiting."""
+    limits = advice.binding_limits(advised.limits)
+    typed = limits["to raise it"].drop_duplicates()[:_TYPED]
+    found = Result(
+        "limits",
+        limits,
+        sentences=(
+            *advice.limits_sentences(advised.limits),
+            *(Markup("In a shell: {}").format(_code(text)) for text in typed if text != NOT_KNOWN),
+        ),
+        synthetic=result.synthetic,
+    )
+    return section("limits", "Which limits bind?", found)
 
 
 def _linked(typed: pd.DataFrame) -> pd.DataFrame:

@@ -39,7 +39,7 @@ from philly_analysis.results.paired_effects import (
     is_zero,
     paired,
 )
-from philly_analysis.results.result import Result
+from philly_analysis.results.result import Result, check_path
 from philly_analysis.results.results import Results
 from philly_analysis.results.saving import create_folder, save_table, save_text
 from philly_analysis.results.trend import Trend, share_trend

@@ -36,6 +36,22 @@ _PAGE_STYLE = (
 )
 
 
+def check_path(path: Path) -> None:
+    """Check that results can be saved at a path, before they are computed.
+
+    Raises
+    ------
+    OutputError
+        The path has a suffix that no format has.
+    """
+    kinds = (*FIGURES, "csv", "parquet", "html")
+    if path.suffix and path.suffix[1:] not in kinds and ".csv" not in path.suffixes:
+        raise OutputError(
+            f"{path}: no format {path.suffix}. Give a folder without a suffix, or one of the "
+            f"formats: {', '.join(kinds)}."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The answer of one analysis on one trace.
@@ -161,6 +177,7 @@ class Result:
             The file cannot be written, has another suffix, or the result has no figure.
         """
         path = Path(path)
+        check_path(path)
         kind = path.suffix.removeprefix(".")
         if kind in FIGURES:
             save_figure(self.plot(), path)
@@ -168,9 +185,6 @@ class Result:
             save_text(self._html_page(), path)
         elif kind == "parquet" or ".csv" in path.suffixes:
             save_table(self.table, path)
-        elif path.suffix:
-            kinds = ", ".join((*FIGURES, "csv", "parquet", "html"))
-            raise OutputError(f"{path}: no format {path.suffix}. There are: {kinds}.")
         elif self.write_page:
             return self.write_page(self, path)
         else:

@@ -16,11 +16,11 @@ from scipy.stats import rankdata
 
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.analyses.shared import completeness
-from philly_analysis.errors import InputError
+from philly_analysis.errors import InputError, SimulationError
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
+from philly_analysis.experiments.advice.agreement import THRESHOLD, Agreement, agreement
 from philly_analysis.experiments.advice.baseline import (
     CANDIDATES,
-    THRESHOLD,
     Baseline,
     distance_of,
     fit_baseline,
@@ -34,9 +34,10 @@ from philly_analysis.experiments.advice.gains import (
     p_value,
     predicted,
 )
-from philly_analysis.experiments.advice.lever import Assumptions, Change
+from philly_analysis.experiments.advice.judging import clear, harm, objection
+from philly_analysis.experiments.advice.lever import VALUES, Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS
-from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
+from philly_analysis.experiments.advice.pricing import Priced, Pricing
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     Known,
@@ -45,8 +46,10 @@ from philly_analysis.experiments.advice.scenario import (
     period_of,
     recorded_scenario,
 )
-from philly_analysis.experiments.advice.wording import parts, settings, without_clear_gain
+from philly_analysis.experiments.advice.typed import settings
+from philly_analysis.experiments.advice.wording import parts, recommendation, without_card
 from philly_analysis.parallel import InlineExecutor
+from philly_analysis.results import NOT_KNOWN
 from philly_analysis.simulator import Pool, run
 from philly_analysis.simulator.policies import Easy, Fifo, Philly, Policy
 from philly_analysis.workload import AttemptSpec, JobSpec, Workload, fleet
@@ -170,7 +173,7 @@ def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None
     assert "quotas" not in disputed_levers(by_quotas, NOTHING, GIVEN)
 
 
-def test_the_larger_distance_of_the_two_halves_decides() -> None:
+def test_a_replay_is_believed_if_mean_waits_and_distributions_agree_in_each_half() -> None:
     jobs = convoys(np.random.default_rng(3))
     now = scenario(*jobs)
     waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
@@ -178,7 +181,13 @@ def test_the_larger_distance_of_the_two_halves_decides() -> None:
     fitted = fit_baseline(now, late, None, InlineExecutor(), CANDIDATES[:1])
     assert fitted is not None
     [row] = fitted.tried.to_dict("records")
-    assert row["first_half"] < 0.1 < row["second_half"] == fitted.distance.total
+    assert row["first_half"] < 0.1 < row["second_half"]
+    assert fitted.distance.total == row["distance"]
+    first, second = fitted.halves
+    assert first.holds and not second.holds and not fitted.near
+    assert second.recorded_s > second.replayed_s + 29 * H
+    assert "First half of the log: mean wait " in fitted.sentence
+    assert "(Kolmogorov-Smirnov) 0." in fitted.sentence
     assert row["distance"] == pytest.approx((row["first_half"] + row["second_half"]) / 2)
     assert row["near_tie"] and not fitted.rivals
 
@@ -195,12 +204,43 @@ def test_the_right_policy_is_chosen_at_three_loads() -> None:
     assert np.mean(right) >= 0.9
 
 
+def test_the_agreement_of_waits_is_that_of_means_and_of_counts() -> None:
+    # of 10 jobs, the waits of 3 are above 100 s in the record and not in the replay: distance 0.3
+    recorded = np.array([30.0, 100, 100, 100, 100, 100, 100, 900, 900, 900])
+    replayed = np.where(recorded > 500, 100.0, recorded)
+    found = agreement(recorded, replayed, 60.0)
+    assert found == pytest.approx((330.0, 90.0, 0.3))
+    assert not found.means_agree
+    # waits of start-up, up to 60 s, are 0: one tenth of the jobs
+    assert agreement(np.full(10, 59.0), np.zeros(10), 60.0) == (0, 0, 0)
+    assert Agreement(400, 300, 0.0).holds and Agreement(400, 500, 0.0).holds
+    assert not Agreement(400, 299, 0.0).holds and not Agreement(400, 501, 0.0).holds
+    assert Agreement(10, 119, 0.0).holds, "nobody waits"
+    assert not Agreement(400, 400, THRESHOLD["ks"] + 0.01).holds
+
+
 def test_the_threshold_separates_the_simulated_clusters() -> None:
-    assert THRESHOLD["near"] < THRESHOLD["distance"] < THRESHOLD["far"]
-    near, far = (
-        np.array([row[i] for row in THRESHOLD["clusters"]]) <= THRESHOLD["distance"] for i in (3, 4)
+    assert THRESHOLD["near"] < THRESHOLD["ks"] < THRESHOLD["far"]
+    believed, refused = (
+        [agree and ks <= THRESHOLD["ks"] for agree, ks in (row[i] for row in THRESHOLD["clusters"])]
+        for i in (3, 4)
     )
-    assert (near.mean(), 1 - far.mean()) == (THRESHOLD["accepted"], THRESHOLD["refused"])
+    assert np.mean(believed) == pytest.approx(THRESHOLD["accepted"], abs=5e-4)
+    assert 1 - np.mean(refused) == pytest.approx(THRESHOLD["refused"], abs=5e-4)
+
+
+def test_names_of_policies_fit_the_log() -> None:
+    jobs = convoys(np.random.default_rng(3), 60)
+    waits = dict(outcome(scenario(*jobs)).select("job_id", "first_wait_s").rows())
+    three = fit_baseline(scenario(*jobs), waits, None, InlineExecutor())
+    alone = [replace(spec, vc="v") for spec in jobs]
+    one = fit_baseline(scenario(*alone), waits, None, InlineExecutor())
+    assert three is not None and one is not None
+    assert not any("quota" in name for name in three.tried["policy"])
+    assert "gangs hold free GPUs in turns" in set(three.tried["policy"])
+    assert set(three.tried["policy"]) - set(one.tried["policy"]) == {
+        *("max-min fairness over virtual clusters", "backfilling, priority by fair share"),
+    }
 
 
 # gains
@@ -282,16 +322,16 @@ def test_an_interval_needs_three_months_and_advice_all_jobs(
         for months in (-1, 1, 2):
             with pytest.raises(InputError, match="months"):
                 advise(trace, months=months)
-        assert _why_withheld(trace, None).endswith("withheld: too few jobs have a known wait.")
+        assert _why_withheld(trace, None, "").endswith("withheld: too few jobs have a known wait.")
         monkeypatch.setattr(completeness, "missing_jobs", lambda _: "jobs are missing")
-        assert _why_withheld(trace, None).endswith("withheld: jobs are missing.")
+        assert _why_withheld(trace, None, "").endswith("withheld: jobs are missing.")
 
 
 def test_gains_are_those_of_an_independent_simulation() -> None:
     jobs = convoys(np.random.default_rng(5))
     now = scenario(*jobs)
     change = applied("backfill", now)
-    gain = gain_of(now, change, (outcome(now), outcome(change.scenario)), 1.0)
+    gain = gain_of(now, change, (outcome(now), outcome(change.scenario)), GIVEN)
     waits = []
     for policy in (Fifo(), Easy()):
         table = run(jobs, fleet("4x4"), policy).jobs.sort("job_id")
@@ -313,92 +353,205 @@ def test_gains_are_those_of_an_independent_simulation() -> None:
         before, after = (wait_s[own] for wait_s in waits)
         assert (row.mean_before_s, row.mean_after_s) == pytest.approx((before.mean(), after.mean()))
         assert row.p90_before_s == pytest.approx(np.quantile(before, 0.9))
+        assert (row.longest_before_s, row.longest_after_s) == pytest.approx(
+            (before.max(), after.max())
+        )
+    means = [w[counted].mean() for w in waits]
+    assert gain.saved_s == pytest.approx(means[0] - means[1])
 
 
 def test_added_servers_cost_their_hours_and_lost_work_counts() -> None:
     jobs = convoys(np.random.default_rng(5), 60)
     now = scenario(*jobs)
-    gain = gain_of(now, Change(now.with_servers(2), frozenset({"j0050"})), None, 1.0)
+    gain = gain_of(now, Change(now.with_servers(2), frozenset({"j0050"})), None, GIVEN)
     assert gain.gpu_h.mean == gain.value_h.mean == pytest.approx(-2 * 4 * 720)
     assert (gain.later_jobs, gain.later_users, gain.wait_h) == (1, 1, None)
     longer = now.with_jobs(
         lambda s: replace(s, attempts=(replace(s.attempts[0], run_s=s.run_s + 601),))
     )
-    later = gain_of(now, Change(longer), None, 1.0)
+    later = gain_of(now, Change(longer), None, GIVEN)
     assert later.later_jobs == later.jobs == 59  # the first one was submitted before the period
     assert later.gpu_h.mean < 0
     assert later.users == 7
 
 
-def priced(name: str, gpu_h: Span, wait_h: Span | None, value_h: float = 1.0) -> Priced:
-    wait = None if wait_h is None else Monthly(*wait_h)
-    value = Monthly(value_h, value_h, value_h)
-    return Priced(name, name, Gain(Monthly(*gpu_h), wait, value, 0, 0, 0, 0, pd.DataFrame()))
-
-
-def test_an_interval_that_includes_0_is_not_clear_and_the_clear_gain_is_first() -> None:
-    now = scenario(job("a", H))
-    advice = Advice(None, now, 100.0, 50.0, (), (), {}, (), (), "")
-    waited, freed, *_ = parts(advice, priced("share", (10, 0, 20), (5, 1, 9)))
-    assert (
-        waited == "5 hours less waiting a month, 10 % of the waiting (nine of ten months: 1 to 9)"
+def test_the_measure_is_freed_gpu_hours_saved_waiting_or_both() -> None:
+    jobs = convoys(np.random.default_rng(5))
+    now = scenario(*jobs)
+    half = now.with_jobs(
+        lambda s: replace(s, attempts=(replace(s.attempts[0], run_s=s.run_s / 2),))
     )
-    assert freed == "GPU hours a month: not clear (nine of ten months: 0 to 20)"
-    first, *_ = parts(advice, priced("share", (10, 1, 20), (5, 1, 9)))
-    assert first.startswith("10 GPU hours a month, 10 % of all")
-    costs, *_ = parts(advice, priced("servers", (-10, -20, -1), None))
-    assert costs.startswith("costs 10 GPU hours a month")
-    listed = [
-        priced("backfill", (0, 0, 0), (5, 1, 9)),
-        priced("share", (10, 0, 20), None),
-        priced("repair", (10, 1, 20), None),
-        priced("servers", (-10, -20, -1), None, value_h=0),
-    ]
-    folded = without_clear_gain(replace(advice, levers=listed, disputed={"backfill": "EASY"}))
-    assert folded["why"].tolist() == [
-        "the log also fits EASY, which does not have this lever",
-        "not above 0 in significantly many parts of the log",
-        "costs more than it gains",
-    ]
-    assert folded["GPU hours a month"].tolist()[:2] == ["0", "10 (0 to 20)"]
+    waits = outcome(now), outcome(half)
+    values = {
+        name: gain_of(now, Change(half), waits, Assumptions(value=name)).value_h.mean
+        for name in VALUES
+    }
+    assert values["total"] == pytest.approx(values["freed"] + values["waiting"])
+    begin_s, end_s = period_of(jobs)
+    month = 30 * 86_400 / (end_s - begin_s)
+    ran_h = sum(s.gpus * s.run_s for s in jobs if s.submit_s >= begin_s) / H
+    assert values["freed"] == pytest.approx(month * ran_h / 2)
+    servers = gain_of(now, Change(now.with_servers(1)), waits, Assumptions(value="waiting"))
+    assert servers.value_h.mean == pytest.approx(values["waiting"]), "no cost in waiting"
+
+
+def by_gang(
+    before_s: float, after_s: float, *, gang: str = ">8", factor: float = 2
+) -> pd.DataFrame:
+    """Return waits of ten jobs of a gang size; 90th percentile and longest are multiples."""
+    row: dict[str, object] = {"gang": gang, "jobs": 10}
+    for nth, name in enumerate(("mean", "p90", "longest")):
+        row |= {
+            f"{name}_before_s": before_s * factor**nth,
+            f"{name}_after_s": after_s * factor**nth,
+        }
+    return pd.DataFrame([row])
+
+
+def gain(
+    value_h: Span, *, gpu_h: float = 0.0, p: float = 0.01, waits: pd.DataFrame | None = None
+) -> Gain:
+    freed = Monthly(gpu_h, gpu_h, gpu_h)
+    table = pd.DataFrame() if waits is None else waits
+    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p)
+
+
+def priced(name: str, found: Gain) -> Priced:
+    return Priced(name, name, found)
 
 
 @pytest.mark.parametrize(
-    ("gpu_h", "wait_h", "value_h", "expected"),
+    ("found", "value", "why"),
     [
-        ((5, 1, 9), None, 1, True),
-        ((5, 0, 10), None, 1, False),
-        ((5, 1, 9), (0, -2, 2), 1, True),
-        ((0, 0, 0), (5, 1, 9), 1, True),
-        ((0, 0, 0), (5, 0, 9), 1, False),
-        ((5, 1, 9), (-5, -9, -1), 1, False),
-        ((5, 1, 9), (-5, -9, 0), 1, True),
-        ((-5, -9, -1), (5, 1, 9), 1, False),
-        ((5, 1, 9), (0, -2, 2), 0, False),
+        (gain((5, 1, 9), gpu_h=5), "total", ""),
+        (gain((5, -1, 9), gpu_h=5), "total", ""),
+        (gain((5, -1, 9), gpu_h=5, p=0.05), "total", "too few of the log's twelve parts"),
+        (gain((5, 1, 9), gpu_h=5, p=0.05), "total", ""),
+        (gain((0.9, 0.5, 1), gpu_h=0.9), "total", "less than 1 % of the GPU hours"),
+        (gain((5, 1, 9), waits=by_gang(400, 280)), "total", ""),
+        (gain((5, 1, 9), waits=by_gang(400, 281)), "total", "and 2 min a job"),
+        (gain((5, 1, 9), waits=by_gang(400, 281), gpu_h=5), "waiting", "and 2 min a job"),
+        (gain((5, 1, 9), waits=by_gang(400, 280)), "freed", "less than 1 %"),
+        (gain((0, 0, 0), gpu_h=5), "total", "costs more"),
+        (gain((-5, -9, -1), gpu_h=5), "total", "costs more"),
+        (gain((5, 1, 9), gpu_h=5, waits=by_gang(1000, 1251)), "total", "raises the mean wait"),
+        (gain((5, 1, 9), gpu_h=5, waits=by_gang(100, 210)), "total", "raises the 90th percentile"),
+        (gain((5, 1, 9), gpu_h=5, waits=by_gang(1000, 1250)), "total", ""),
+        (gain((5, 1, 9), gpu_h=5, waits=by_gang(10, 60)), "total", ""),
     ],
 )
-def test_a_gain_is_clear_if_an_interval_is_above_0_and_none_below(
-    gpu_h: Span, wait_h: Span | None, value_h: float, *, expected: bool
+def test_a_lever_has_a_card_unless_there_is_an_objection(found: Gain, value: str, why: str) -> None:
+    told = objection(found, 100.0, value)
+    assert why in told if why else told == ""
+
+
+def test_harm_is_stated_with_the_longest_wait() -> None:
+    two = pd.concat([by_gang(50, 40, gang="1"), by_gang(11 * H, 49 * H)])
+    assert harm(gain((1, 1, 1), waits=two)) == (
+        "raises the mean wait of jobs with >8 GPUs from 11 h to 2.04 days, and the longest wait "
+        "from 44 h to 8.17 days"
+    )
+    assert gain((1, 1, 1), waits=two).saved_s == pytest.approx((50 + 11 * H - 40 - 49 * H) / 2)
+
+
+def given(now: Scenario, *levers: Priced, **fields: object) -> Advice:
+    nothing: dict[str, object] = {
+        **{name: {} for name in ("disputed", "objections", "failed")},
+        **dict.fromkeys(("best", "combined", "moved"), ()),
+        "withheld": "",
+    }
+    rest = {**nothing, **fields}
+    return Advice(None, now, 100.0, 50.0, levers, **rest)  # type: ignore[arg-type]
+
+
+def test_a_gain_whose_interval_contains_0_is_likely_and_the_measure_is_first() -> None:
+    both = priced("share", gain((15, -5, 35), gpu_h=10, waits=by_gang(2 * H, H)))
+    advice = given(scenario(job("a", H)), both)
+    first, *others = parts(advice, both)
+    assert not clear(both.gain)
+    assert first == (
+        "likely 15 GPU hours a month freed or waited less "
+        "(nine of ten months: \N{MINUS SIGN}5 to 35)"
+    )
+    assert others == [
+        "10 GPU hours a month freed: 10 % of all GPU hours",
+        "the mean wait changes from 2 h to 60 min",
+        "no job completes later",
+    ]
+    sure = priced("backfill", gain((5, 1, 9), waits=by_gang(2 * H, H)))
+    assert parts(advice, sure)[0] == "5 GPU hours a month waited less (nine of ten months: 1 to 9)"
+    costs, *_ = parts(advice, priced("servers", gain((-10, -20, -1), gpu_h=-10)))
+    assert costs.startswith("costs 10 GPU hours a month (nine of ten months: 1 to 20)")
+    # where nobody waits, waits are not mentioned
+    idle = priced("end_idle", gain((10, 5, 15), gpu_h=10, waits=by_gang(60, 30)))
+    calm = given(scenario(job("a", H)), idle)
+    assert parts(calm, idle)[0].startswith("10 GPU hours a month freed (")
+    assert not any("mean wait" in part for part in parts(calm, idle))
+    assert "The mean wait is 1 min: no lever can shorten it" in recommendation(calm)
+    assert "The mean wait" not in recommendation(advice)
+
+
+def test_levers_without_a_card_have_a_reason() -> None:
+    names = ("backfill", "share", "repair")
+    listed = [priced(name, gain((10, 0, 20), gpu_h=10)) for name in names]
+    advice = given(
+        scenario(job("a", H)),
+        *listed,
+        best=listed[:1],
+        objections={"share": "costs"},
+        failed={"Migrate": "no such knob"},
+    )
+    folded = without_card(advice)
+    assert folded["lever"].tolist() == ["share", "repair", "Migrate"]
+    assert folded["why"].tolist() == [
+        *("costs", "three other levers gain more", "could not be priced: no such knob"),
+    ]
+    assert folded.iloc[:, 1].tolist() == ["10 (0 to 20)", "10 (0 to 20)", NOT_KNOWN]
+
+
+def test_three_levers_at_most_have_a_card_and_none_with_a_purchase() -> None:
+    names = ("servers", "share", "repair", "backfill", "retries", "end_idle")
+    found = [priced(name, gain((5, 1, 9), gpu_h=5)) for name in names]
+    found[3] = priced("backfill", gain((0.1, 0, 0.2), gpu_h=0.1))
+    now = scenario(*(job(f"j{i}", H, submit_s=864.0 * i) for i in range(101)))
+    pricing = Pricing(now, NOTHING, GIVEN, None, InlineExecutor())
+    assert pricing.ran_h == pytest.approx(100 * 30 / (99 * 0.01))
+    small = GIVEN
+    assert Pricing(now, NOTHING, small, None, InlineExecutor()).with_cards(found, 0) == []
+    large = [replace(p, gain=p.gain._replace(gpu_h=Monthly(50, 50, 50))) for p in found]
+    large[3] = found[3]
+    cards = pricing.with_cards(large, 0)
+    assert [p.name for p in cards] == ["share", "repair", "retries"]
+
+
+def test_the_failure_of_one_lever_is_a_row_and_the_others_are_priced(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert clear(priced("share", gpu_h, wait_h, value_h)) is expected
+    jobs = convoys(np.random.default_rng(5), 60)
+    now = scenario(*jobs)
 
+    def fails_at_once(*_: object) -> Change:
+        raise SimulationError("no such knob")
 
-def test_levers_are_tested_until_three_have_a_clear_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    batches = []
+    def fails_in_replay(before: Scenario, *_: object) -> Change:
+        return Change(replace(before, pools=(replace(before.pools[0], machines=()),)))
 
-    def drawn(_: Pricing, best: list[Priced], months: int) -> list[Priced]:
-        batches.append([each.name for each in best])
-        return [p if p.name != "share" else priced("share", (5, -1, 11), None) for p in best]
-
-    monkeypatch.setattr(Pricing, "over_months", drawn)
-    names = ("servers", "share", "repair", "retries", "end_idle", "checkpoints")
-    found = [priced(name, (5, 1, 9), None) for name in names]
-    found.insert(1, priced("backfill", (0, 0, 0), (1, -1, 3)))
-    pricing = Pricing(scenario(job("a", H)), NOTHING, GIVEN, pl.DataFrame(), InlineExecutor())
-    tested = pricing.tested(found, 3)
-    assert batches == [["share", "repair", "retries"], ["end_idle"]]
-    assert [p.name for p in tested if clear(p)] == ["repair", "retries", "end_idle"]
-    assert [p.name for p in pricing.tested(found, 0)] == ["share", "repair", "retries"]
+    levers = [
+        Lever("consolidate", fails_at_once, lambda _: "Fail at once", "Nothing."),
+        Lever("migrate", fails_in_replay, lambda _: "Fail in the replay", "Nothing."),
+        LEVER["backfill"],
+    ]
+    pricing = Pricing(now, NOTHING, GIVEN, outcome(now), InlineExecutor())
+    assert [p.name for p in pricing.levers(levers)] == ["backfill"]
+    assert pricing.failed.keys() == {"Fail at once", "Fail in the replay"}
+    assert pricing.failed["Fail at once"] == "no such knob"
+    assert "machines" in pricing.failed["Fail in the replay"]
+    monkeypatch.setattr(
+        "philly_analysis.experiments.advice.pricing._BY_NAME", {"migrate": levers[1]}
+    )
+    broken = priced("migrate", gain((5, 1, 9)))
+    assert pricing.over_months([broken], 3) == []
+    assert pricing.failed["migrate"].endswith(pricing.failed["Fail in the replay"])
 
 
 # all of it
@@ -437,7 +590,9 @@ def test_a_queue_that_blocks_is_advised_to_backfill(advised: tuple[Result, Path]
     assert result.facts.distance == pytest.approx(0, abs=0.05)
     assert result.facts.best_1 == "backfill"
     assert result.sentences[0].startswith("Switch on backfilling: ")
-    assert "hours less waiting a month" in result.sentences[0]
+    assert "GPU hours a month waited less" in result.sentences[0]
+    assert result.facts.recorded_wait_1_s == pytest.approx(result.facts.replayed_wait_1_s, rel=0.01)
+    assert result.facts.ks_1 < 0.05
     assert "SchedulerType=sched/backfill" in page.read_text("utf-8")
     gains = result.table["value_h"]
     assert gains.is_monotonic_decreasing
@@ -445,7 +600,7 @@ def test_a_queue_that_blocks_is_advised_to_backfill(advised: tuple[Result, Path]
     html = page.read_text("utf-8")
     assert "What to type in Slurm" in html and "nine of ten months" in html
     assert '<a href="https://slurm.schedmd.com/slurm.conf.html#OPT_bf_window">' in html
-    assert "<summary>No clear gain: " in html and "costs more than it gains" in html
+    assert "<summary>No card: " in html and "costs more than it gains" in html
 
 
 def test_every_lever_has_its_settings_and_wording() -> None:
@@ -455,12 +610,7 @@ def test_every_lever_has_its_settings_and_wording() -> None:
 
     toml = tomllib.loads((Path(package.__file__).parent / "slurm.toml").read_text("utf-8"))
     assert toml.keys() == LEVER.keys()
-    pages = "|".join(
-        (
-            *("gres", "job_submit_plugins", "priority_multifactor", "sacctmgr", "sbatch"),
-            *("scancel", "scontrol", r"slurm\.conf", "sstat"),
-        )
-    )
+    pages = r"gres|sacctmgr|sbatch|scontrol|slurm\.conf|sstat"
     for row in (row for rows in toml.values() for row in rows):
         assert re.fullmatch(rf"({pages})\.html(#[A-Za-z_]+)?", row["link"])
     for lever in LEVERS:
@@ -471,20 +621,22 @@ def test_every_lever_has_its_settings_and_wording() -> None:
 def test_settings_are_filled_in_from_the_log() -> None:
     def typed(name: str, **fields: object) -> pd.DataFrame:
         now = scenario(job("a", H, **fields), job("b", H, vc="it's"), machines="2x4,1x8")
-        advice = Advice(None, now, 1.0, None, (), (), {}, (), (), "")
-        advice = replace(advice, worst_servers=("m1", "m2;reboot"))
-        return settings(advice, priced(name, (0, 0, 0), None), GIVEN)
+        advice = given(now, worst_servers=("m1", "m2;reboot"))
+        return settings(advice, priced(name, gain((0, 0, 0))), GIVEN)
 
     assert "NodeName='m1,m2;reboot' State=DRAIN" in typed("repair")["type"][0]
-    assert typed("backfill")["type"][1] == "SchedulerParameters=bf_window=60,bf_continue"
+    assert typed("backfill")["type"][1] == (
+        "SchedulerParameters=bf_window=60,bf_job_part_count_reserve=1"
+    )
     assert "bf_window=91," in typed("backfill", time_limit_s=90 * 60.0 + 1)["type"][1]
     assert "bf_window=43200," in typed("backfill", time_limit_s=1000 * 24 * H)["type"][1]
     assert typed("backfill")["link"][1] == "https://slurm.schedmd.com/slurm.conf.html#OPT_bf_window"
     assert typed("share")["type"][1] == "NodeName=NAME Gres=gpu:4,shard:8"
     assert typed("other_servers")["type"][0] == "NodeName=NEW[1-1] Gres=gpu:8"
+    assert typed("repair")["type"][1] == "scontrol update NodeName='m1,m2;reboot' State=RESUME"
     shares = typed("quotas")
-    assert shares["type"][1] == """sacctmgr modify account name='it'"'"'s' set fairshare=8"""
-    assert "GrpTRES=gres/gpu=8" in shares["documentation"][1]
+    assert shares["type"][0] == """sacctmgr modify account name='it'"'"'s' set fairshare=8"""
+    assert "GrpTRES=gres/gpu=8" in shares["documentation"][0]
 
 
 def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> None:
@@ -607,7 +759,7 @@ def test_freed_gpu_hours_of_following_months_lie_in_the_interval() -> None:
         for n in range(6):
             jobs = month(np.random.default_rng([seed, n]), load)
             now = scenario(*jobs)
-            gains.append(gain_of(now, applied("end_idle", now, wasteful(jobs)), None, 1.0).gpu_h)
+            gains.append(gain_of(now, applied("end_idle", now, wasteful(jobs)), None, GIVEN).gpu_h)
         pairs = ((a, b) for i, a in enumerate(gains) for j, b in enumerate(gains) if i != j)
         inside += [told.low <= realised.mean <= told.high for told, realised in pairs]
     assert 0.8 <= np.mean(inside) <= 0.95

@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 from philly_analysis.errors import InputError
+from philly_analysis.experiments.advice.gains import gain_of
 from philly_analysis.experiments.advice.lever import Assumptions, Change
-from philly_analysis.experiments.advice.scenario import Known, recorded_scenario
-from philly_analysis.simulator.policies import Easy, Fifo, Philly, Qssf
+from philly_analysis.experiments.advice.scenario import (
+    Known,
+    Scenario,
+    outcome,
+    period_of,
+    recorded_scenario,
+)
+from philly_analysis.simulator import Outage
+from philly_analysis.simulator.policies import Easy, Fifo, Philly
 from philly_analysis.trace import Trace
 from philly_analysis.workload import AttemptSpec, Estimates
 from tests.experiments.test_advice import GIVEN, LEVER, H, applied, job, scenario
@@ -67,7 +75,10 @@ def test_retries_continue_from_the_last_checkpoint_but_not_after_user_errors() -
 def test_failed_runs_do_not_happen_on_repaired_servers() -> None:
     now = scenario(job("a", CRASH, 3 * H), job("b", CRASH, status="Failed"))
     known = Known(broken={"a": frozenset({0}), "b": frozenset({0})})
-    assert run_times(applied("repair", now, known)) == {"a": [3 * H], "b": [2.5 * H]}
+    known = replace(known, worst_servers=("m1", "m2"))
+    change = applied("repair", now, known, repair_days=2)
+    assert run_times(change) == {"a": [3 * H], "b": [2.5 * H]}
+    assert change.scenario.outages == tuple(Outage(0.0, 2 * 24 * H, name) for name in ("m1", "m2"))
     assert LEVER["repair"].apply(now, Known(), GIVEN) is None
 
 
@@ -107,18 +118,76 @@ def test_jobs_of_low_utilisation_get_half_their_gpus() -> None:
     assert after["e"].run_s == H
 
 
+def test_lower_limits_are_offered_where_users_ask_for_much_more() -> None:
+    def asking(*factors: float) -> Scenario:
+        jobs = (job(f"j{i}", H, time_limit_s=f * H) for i, f in enumerate(factors))
+        now = scenario(*jobs, job("none", H), policy=Easy())
+        return replace(now, estimates=Estimates(requested=True))
+
+    # the median is at least twice the lever's 1.5
+    now = asking(1.1, 3, 10)
+    after = applied("limits", now).scenario
+    limits = {s.job_id: s.time_limit_s for s in after.jobs}
+    assert limits == {"j0": 1.1 * H, "j1": 1.5 * H, "j2": 1.5 * H, "none": None}
+    assert (after.policy, after.estimates) == (now.policy, now.estimates)
+    assert LEVER["limits"].apply(asking(1.05, 1.3, 10), Known(), GIVEN) is None
+    assert LEVER["limits"].apply(replace(now, estimates=Estimates()), Known(), GIVEN) is None
+    assert LEVER["limits"].apply(replace(now, policy=Fifo()), Known(), GIVEN) is None
+    # whole minutes, as Slurm's limits
+    odd = replace(now, pools=scenario(job("a", 50.0, time_limit_s=H)).pools)
+    [lowered] = applied("limits", odd).scenario.jobs
+    assert lowered.time_limit_s == 120
+
+
+def test_the_gain_of_lower_limits_is_that_of_a_schedule_by_hand() -> None:
+    """Of 4 GPUs, 3 run for an hour. A gang of 4 waits, and a job of half an hour behind the gang.
+
+    The job asks for 2 h, so that EASY keeps the job behind the gang, until 3 h: the gang runs from
+    1 h to 3 h. With a limit of 45 min the job starts at once.
+    """
+    jobs = (
+        job("running", H, gpus=3, submit_s=0.0, time_limit_s=H),
+        job("gang", 2 * H, gpus=4, submit_s=60.0, time_limit_s=6 * H),
+        job("small", H / 2, gpus=1, submit_s=120.0, time_limit_s=2 * H),
+    )
+    now = replace(
+        scenario(*jobs, policy=Easy(), machines="1x4"), estimates=Estimates(requested=True)
+    )
+
+    def waits(of: Scenario) -> list[float]:
+        return outcome(of).sort("job_id")["wait_s"].to_list()
+
+    assert waits(now) == [H - 60, 0, 3 * H - 120]
+    assert waits(applied("limits", now).scenario) == [H - 60, 0, 0]
+
+
+def test_drained_servers_run_no_jobs_until_the_repair() -> None:
+    """Of two servers of 4 GPUs one is drained for a day: a job of 8 GPUs waits a day."""
+    failed = job("failed", CRASH, H, submit_s=0.0)
+    gang = job("gang", H, gpus=8, submit_s=5 * H)
+    now = scenario(failed, gang, machines="2x4")
+    names = [machine.machine_id for machine in now.pools[0].machines]
+    known = Known(broken={"failed": frozenset({0})}, worst_servers=(names[1],))
+    repaired = applied("repair", now, known, repair_days=1)
+    waits = dict(outcome(repaired.scenario).select("job_id", "wait_s").iter_rows())
+    begin_s, _ = period_of(now.jobs)
+    assert waits == {"failed": 0, "gang": begin_s + 24 * H - 5 * H}
+    # without a replay the drained GPU hours are a cost
+    days = [replace(failed, job_id=f"j{i}", submit_s=24 * H * i) for i in range(31)]
+    month = scenario(*days, machines="2x4")
+    known = replace(known, broken={"j3": frozenset({0})})
+    change = applied("repair", month, known, repair_days=1)
+    gain = gain_of(month, change, None, GIVEN)
+    log_d = 29  # the first job was submitted before the period
+    assert gain.gpu_h.mean == pytest.approx((2.5 - 4 * 24) * 30 / log_d)
+
+
 def test_levers_of_the_policy_apply_where_they_change_it() -> None:
     plain = job("a", H)
     two = scenario(plain, job("b", H, user="bob"))
     assert applied("backfill", two).scenario.policy == Easy()
     assert applied("consolidate", two).scenario.policy == Fifo(consolidate=True)
-    assert applied("predicted", two).scenario.policy == Qssf(backfill=True)
-    assert LEVER["predicted"].apply(scenario(plain), Known(), GIVEN) is None
     assert LEVER["backfill"].apply(replace(two, policy=Easy()), Known(), GIVEN) is None
-    limits = replace(two, policy=Easy(), estimates=Estimates(requested=True))
-    planned = applied("limits", limits).scenario
-    assert (planned.policy, planned.estimates) == (Easy(estimate=1.5), Estimates())
-    assert LEVER["limits"].apply(replace(two, policy=Easy()), Known(), GIVEN) is None
     quotas = scenario(plain, job("b", 3 * H, vc="w"), policy=Philly())
     quotas = replace(quotas, quotas={"v": 4, "w": 4})
     assert applied("quotas", quotas).scenario.quotas == {"v": 4, "w": 12}
@@ -141,9 +210,27 @@ def test_levers_of_the_policy_apply_where_they_change_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"idle_h": 0}, {"wait_weight": -1}, {"interference_pct": 100}, {"servers": 0}]
+    "wrong",
+    [
+        *({"idle_h": 0}, {"interference_pct": 100}, {"servers": 0}, {"repair_days": 0}),
+        *({"limit_factor": 0.99}, {"value": "money"}),
+    ],
 )
 def test_assumptions_have_bounds(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         Assumptions(**wrong)  # type: ignore[arg-type]
-    assert Assumptions(wait_weight=0, interference_pct=99).wait_weight == 0
+    assert Assumptions(limit_factor=1, interference_pct=99).limit_factor == 1
+
+
+def test_an_assumption_is_moved_within_its_bounds() -> None:
+    def moved(name: str, factor: float, **fields: float) -> float | None:
+        found = Assumptions(**fields).moved(name, factor)  # type: ignore[arg-type]
+        return None if found is None else getattr(found, name)
+
+    assert moved("idle_h", 0.5) == 2
+    # half of 1.5 would end jobs
+    assert [moved("limit_factor", f) for f in (0.5, 2)] == [1, 3]
+    assert moved("limit_factor", 0.5, limit_factor=1) is None
+    assert moved("interference_pct", 2, interference_pct=60) is None
+    assert [moved("servers", f) for f in (0.5, 2)] == [None, 2]
+    assert moved("servers", 0.5, servers=3) == 2

@@ -175,12 +175,9 @@ def test_synergys_profiles_grow_with_cpus_and_are_one_at_the_proportional_share(
 LEVERS = pd.DataFrame(
     {
         "lever": ["backfill", "limits", "pool"],
-        "gpu_h": [120.0, np.nan, 30.0],
-        "gpu_h_low": [80.0, np.nan, -10.0],
-        "gpu_h_high": [190.0, np.nan, 70.0],
-        "wait_h": [10.0, 25.0, np.nan],
-        "wait_h_low": [4.0, 20.0, np.nan],
-        "wait_h_high": [12.0, 45.0, np.nan],
+        "value_h": [120.0, 40.0, 30.0],
+        "value_h_low": [80.0, 20.0, -10.0],
+        "value_h_high": [190.0, 50.0, 70.0],
         "later_jobs": [1200, 0, 7],
         "later_users": [12, 0, 3],
     }
@@ -189,11 +186,10 @@ LEVERS = pd.DataFrame(
 
 def test_advice_shows_gains_and_who_loses_by_lever() -> None:
     figure = charts.frontier(Result("frontier", LEVERS))
-    freed, waited, losers = figure.axes
-    for ax, of in ((freed, "gpu_h"), (waited, "wait_h")):
-        expected = LEVERS[[of, f"{of}_low", f"{of}_high"]].fillna(0).to_numpy()
-        assert dots(ax)[::-1, 1:] == pytest.approx(expected)
-    assert names(freed)[::-1] == list(LEVERS["lever"])
+    gains, losers = figure.axes
+    expected = LEVERS[["value_h", "value_h_low", "value_h_high"]].to_numpy()
+    assert dots(gains)[::-1, 1:] == pytest.approx(expected)
+    assert names(gains)[::-1] == list(LEVERS["lever"])
     [drawn] = losers.containers
     lengths = [bar.get_width() for bar in drawn.patches]  # type: ignore[attr-defined]
     assert lengths[::-1] == list(LEVERS["later_jobs"])
@@ -201,10 +197,6 @@ def test_advice_shows_gains_and_who_loses_by_lever() -> None:
     assert written[::-1] == ["1,200 of 12 users", "none", "7 of 3 users"]
     assert misleading(figure) == []
     assert figures.is_empty(charts.frontier(Result("frontier", LEVERS[:0])))
-    nobody_waits = charts.frontier(Result("frontier", LEVERS.assign(wait_h=0.0)))
-    assert [ax.get_xlabel() for ax in nobody_waits.axes] == [
-        *("GPU hours a month", "jobs that complete later or lose work"),
-    ]
 
 
 def test_waits_before_and_after_are_in_minutes() -> None:

@@ -1,12 +1,12 @@
-"""Find the distance up to which a replay is accepted, on simulated clusters of known policy.
+"""Find the distance of wait distributions up to which a replay is believed.
 
 Usage: python -m data.models.advice_threshold.estimate [--seeds N]
 
 Jobs of the shipped model `philly` run on 64 GPUs under known policies, at three loads. Start-up
-times are added to the recorded waits. A replay must be accepted if the policy is a candidate. It
-must be refused if half of the jobs are missing from the log. The threshold lies midway between
-the 95th percentile of the former distances and the 5th percentile of the latter, and is written
-beside the module that reads it.
+times are added to the recorded waits. A replay must be believed if the policy is a candidate. A
+replay must be refused if half of the jobs are missing from the log. The threshold lies midway
+between the 95th percentile of the former distances and the 5th percentile of the latter, and is
+written beside the module that reads the threshold.
 """
 
 import argparse
@@ -32,8 +32,11 @@ START_UP_S, SPREAD = 30.0, 1.0
 FILE = Path(__file__).parents[3] / "philly_analysis/experiments/advice/threshold.toml"
 
 
-def distances(place: int, load: float, seed: int) -> tuple[float, float]:
-    """Return the distances of a cluster's replay from its log, and from one with half the jobs."""
+def distances(place: int, load: float, seed: int) -> list[tuple[bool, float]]:
+    """Return whether the mean waits agree, and the larger distance of the two halves of the log.
+
+    The first pair is of the whole log, the second of a log with half of the jobs.
+    """
     rng = np.random.default_rng([place, seed])
     drawn = list(load_model("philly").sample(JOBS, gpus=GPUS, offered=1.0, seed=seed).specs())
     specs = tuple(at_load(drawn, load, GPUS))
@@ -46,41 +49,52 @@ def distances(place: int, load: float, seed: int) -> tuple[float, float]:
         spec for spec, keep in zip(specs, rng.random(len(specs)) < 0.5, strict=True) if keep
     )
     fence_s = START_UP_S * float(np.exp(2.7 * SPREAD))
-    both = []
+    both: list[tuple[bool, float]] = []
     for jobs in (specs, kept):
         log = replace(cluster, pools=(Pool("", fleet("8x8"), jobs),))
         baseline = fit_baseline(log, waits, fence_s, InlineExecutor())
         assert baseline is not None  # noqa: S101 - there are enough jobs
-        both.append(baseline.distance.total)
-    return both[0], both[1]
+        halves = baseline.halves
+        both.append((all(h.means_agree for h in halves), max(h.ks for h in halves)))
+    return both
 
 
 def main(seeds: int) -> None:
     """Write the threshold, and the distances that it comes from."""
     cases = list(product(POLICIES, LOADS, range(1, seeds + 1)))
     rows = [(*case, *distances(*case)) for case in cases]
-    near, far = (np.array([row[i] for row in rows]) for i in (3, 4))
-    ends = float(np.quantile(near, 0.95)), float(np.quantile(far, 0.05))
+    near, far = ([row[i] for row in rows] for i in (3, 4))
+    ends = (
+        float(np.quantile([ks for _, ks in near], 0.95)),
+        float(np.quantile([ks for _, ks in far], 0.05)),
+    )
     threshold = round(sum(ends) / 2, 2)
+    accepted, refused = (
+        np.mean([(agree and ks <= threshold) == believed for agree, ks in logs])
+        for logs, believed in ((near, True), (far, False))
+    )
     lines = [
         f"# data/models/advice_threshold, --seeds {seeds}: {len(rows)} clusters of {JOBS} jobs.",
         "# Of replays of a known policy 95 % are nearer than `near`; of logs with half of the jobs",
-        "# 5 % are nearer than `far`.",
-        f"distance = {threshold}",
+        "# 5 % are nearer than `far`. With the mean waits, the share `accepted` of the former is",
+        "# believed, and the share `refused` of the latter is not.",
+        f"ks = {threshold}",
         f"near = {ends[0]:.3f}",
         f"far = {ends[1]:.3f}",
-        f"accepted = {np.mean(near <= threshold):.3f}",
-        f"refused = {np.mean(far > threshold):.3f}",
-        "# policy, load, seed, distance with all jobs, with half of them",
+        f"accepted = {accepted:.3f}",
+        f"refused = {refused:.3f}",
+        "# policy, load, seed, [mean waits agree, distance] with all jobs, with half of the jobs",
         "clusters = [",
         *(
-            f'  ["{CANDIDATES[p].name}", {load}, {s}, {a:.3f}, {b:.3f}],'
-            for p, load, s, a, b in rows
+            f'  ["{CANDIDATES[p].name}", {load}, {s}, '
+            + ", ".join(f"[{str(agree).lower()}, {ks:.3f}]" for agree, ks in logs)
+            + "],"
+            for p, load, s, *logs in rows
         ),
         "]",
     ]
     FILE.write_text("\n".join(lines) + "\n", "utf-8")
-    print(*lines[:8], sep="\n")
+    print(*lines[:9], sep="\n")
 
 
 if __name__ == "__main__":

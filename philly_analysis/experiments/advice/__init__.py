@@ -4,10 +4,12 @@ from philly_analysis.experiments.advice.advice import Advice, advise
 from philly_analysis.experiments.advice.baseline import CANDIDATES, fit_baseline
 from philly_analysis.experiments.advice.charts import waits_figure
 from philly_analysis.experiments.advice.gains import Monthly
-from philly_analysis.experiments.advice.lever import Assumptions
+from philly_analysis.experiments.advice.judging import clear
+from philly_analysis.experiments.advice.lever import VALUES, Assumptions
 from philly_analysis.experiments.advice.levers import LEVERS
-from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
+from philly_analysis.experiments.advice.pricing import Priced, Pricing
 from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome
+from philly_analysis.experiments.advice.typed import binding_limits, limits_sentences, settings
 from philly_analysis.experiments.advice.wording import (
     QUESTION,
     baseline_result,
@@ -16,6 +18,5 @@ from philly_analysis.experiments.advice.wording import (
     parts,
     recommendation,
     result_of,
-    settings,
-    without_clear_gain,
+    without_card,
 )

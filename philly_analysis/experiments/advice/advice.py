@@ -2,26 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import pandas as pd
 import polars as pl
 
 from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.baseline import Baseline, fit_baseline
 from philly_analysis.experiments.advice.gains import MONTH_D
+from philly_analysis.experiments.advice.judging import LEAST_S
 from philly_analysis.experiments.advice.levers import (
     LEVERS,
     Assumptions,
 )
-from philly_analysis.experiments.advice.pricing import Priced, Pricing, clear
+from philly_analysis.experiments.advice.pricing import Priced, Pricing
 from philly_analysis.experiments.advice.scenario import (
     Known,
     Scenario,
-    jobs_in_period,
     period_of,
     recorded_scenario,
 )
+from philly_analysis.experiments.advice.waiting import binding, dominating, waiting
 from philly_analysis.results import FEWEST_PAIRS, duration
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload, demand_of
@@ -55,10 +57,14 @@ class Advice:
     levers
         Every lever that applies, in order.
     best
-        The recommended ones, with intervals over drawn months if waits are replayed. They need no
-        purchase, have a clear gain, and are not disputed.
+        The recommended levers, with intervals over drawn months if waits are replayed. No objection
+        holds against them.
     disputed
         Levers that a near tie of the baseline's policy lacks, with the name of that policy.
+    objections
+        Why a lever gets no card, by name.
+    failed
+        Why a lever could not be priced, by title.
     combined
         The best two and three together.
     moved
@@ -67,6 +73,10 @@ class Advice:
         Why scheduling levers are withheld; empty: they are not.
     worst_servers
         Servers with significantly many failures.
+    limits
+        Limits that keep jobs waiting: see :func:`binding`.
+    value
+        Measure of gains: a key of :data:`VALUES`.
     """
 
     baseline: Baseline | None
@@ -76,10 +86,25 @@ class Advice:
     levers: Sequence[Priced]
     best: Sequence[Priced]
     disputed: Mapping[str, str]
+    objections: Mapping[str, str]
+    failed: Mapping[str, str]
     combined: Sequence[Priced]
     moved: Sequence[Priced]
     withheld: str
     worst_servers: Sequence[str] = ()
+    limits: pd.DataFrame = field(default_factory=pd.DataFrame)
+    value: str = "total"
+
+    @property
+    def mean_wait_s(self) -> float | None:
+        """Mean wait (s) of a job in the replay; None: not replayed."""
+        gains = [each.gain for each in self.levers if not each.gain.by_gang.empty]
+        return gains[0].mean_wait_s("before") if gains else None
+
+    @property
+    def nobody_waits(self) -> bool:
+        """Whether no lever can save two minutes a job."""
+        return self.mean_wait_s is not None and self.mean_wait_s < LEAST_S
 
 
 def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) -> Advice:
@@ -123,7 +148,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         quotas=len(workload.virtual_clusters) > 0,
         cache=trace,
     )
-    withheld = _why_withheld(trace, baseline)
+    causes, method = waiting(trace, (end_s - begin_s) / _SHORTEST_S)
+    withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None
     disputed: dict[str, str] = {}
     if baseline is not None and replayed is not None:
@@ -131,22 +157,29 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         disputed = disputed_levers(baseline, known, assumed)
     pricing = Pricing(scenario, known, assumed, replayed, executor, trace)
     priced = pricing.levers(LEVERS)
-    tested = pricing.tested([each for each in priced if each.name not in disputed], months)
-    best = [each for each in tested if clear(each)]
+    objections = {each.name: pricing.objection(each) for each in priced}
+    objections |= {
+        name: f"the log also fits {rival}, which does not have this lever"
+        for name, rival in disputed.items()
+    }
+    best = pricing.with_cards([each for each in priced if not objections.get(each.name)], months)
     month = MONTH_D * 86_400 / (end_s - begin_s)
-    ran_h = sum(spec.gpu_s for spec in jobs_in_period(scenario.jobs)) / 3600 * month
     return Advice(
-        baseline,
-        scenario,
-        ran_h,
-        None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        [next((t for t in tested if t.name == each.name), each) for each in priced],
-        best,
-        disputed,
-        pricing.together(best),
-        pricing.moved(best),
-        withheld,
-        known.worst_servers,
+        baseline=baseline,
+        scenario=scenario,
+        gpu_h=pricing.ran_h,
+        wait_h=None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
+        levers=[next((b for b in best if b.name == each.name), each) for each in priced],
+        best=best,
+        disputed=disputed,
+        objections=objections,
+        failed=pricing.failed,
+        combined=pricing.together(best),
+        moved=pricing.moved(best),
+        withheld=withheld,
+        worst_servers=known.worst_servers,
+        limits=binding(trace, causes),
+        value=assumed.value,
     )
 
 
@@ -158,10 +191,10 @@ def _start_up_s(trace: Trace) -> float | None:
     return None if longest_s is None else float(longest_s)
 
 
-def _why_withheld(trace: Trace, baseline: Baseline | None) -> str:
-    """Return why advice on scheduling is withheld, as a sentence; empty if it is given."""
+def _why_withheld(trace: Trace, baseline: Baseline | None, dominating_cause: str) -> str:
+    """Return why advice on scheduling is withheld, as sentences; empty if it is given."""
     if reason := completeness.missing_jobs(trace):
         return f"Advice on scheduling is withheld: {reason}."
     if baseline is None:
         return "Advice on scheduling is withheld: too few jobs have a known wait."
-    return "" if baseline.near else baseline.sentence
+    return "" if baseline.near else f"{baseline.sentence} {dominating_cause}".rstrip()

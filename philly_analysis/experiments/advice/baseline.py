@@ -1,10 +1,8 @@
 """Fit the cluster's own scheduling: candidate policies, compared with the recorded waits."""
 
-import tomllib
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +12,11 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
+from philly_analysis.experiments.advice.agreement import CONDITION, Agreement, agreement
 from philly_analysis.experiments.advice.candidates import (
     CANDIDATES,
     Candidate,
-    without_limits,
+    fitting,
 )
 from philly_analysis.experiments.advice.scenario import (
     Jobs,
@@ -26,16 +25,12 @@ from philly_analysis.experiments.advice.scenario import (
     of_jobs,
     replay_all,
 )
-from philly_analysis.results import number
 from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
 from philly_analysis.workload import mean_level
 
-THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("utf-8"))
-"""Distance up to which a replay is accepted, with the simulated clusters that it comes from."""
-
 _HALVES = 2
-"""Parts of the jobs, by submission: a policy is fitted to one and judged on the other."""
+"""Parts of the jobs, by submission, that a policy is compared with apart."""
 _FOLDS = 4
 """Blocks of each half that the jackknife deletes in turn."""
 _INTERVALS = 96
@@ -82,8 +77,9 @@ class Baseline:
     scenario
         The jobs and machines under its policy.
     distance
-        Cross-validated: of the policy that one half of the jobs chooses, on the other half; of the
-        two ways the farther.
+        Distance of the policy's waits from the recorded ones; the mean of both halves of the jobs.
+    halves
+        Agreement with the recorded waits in each half of the jobs.
     tried
         A row per candidate: policy, its distance on the first half and on the second, their mean
         with its parts, and whether it is a near tie of the best.
@@ -96,6 +92,7 @@ class Baseline:
     name: str
     scenario: Scenario
     distance: Distance
+    halves: tuple[Agreement, ...]
     tried: pd.DataFrame
     rivals: dict[str, Scenario]
     queue: pd.DataFrame
@@ -103,26 +100,33 @@ class Baseline:
 
     @property
     def near(self) -> bool:
-        """Whether the replay is accepted."""
-        return bool(self.distance.total <= THRESHOLD["distance"])
+        """Whether the replay is believed."""
+        return all(half.holds for half in self.halves)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The conclusion with the policy, its near ties, both halves, and the condition."""
+        if not self.near:
+            conclusion = (
+                "No policy reproduces the log's waits, so that advice on scheduling is withheld. "
+                f"The nearest is {self.name}."
+            )
+        else:
+            many = len(self.rivals) > _NAMED
+            ties = f"{len(self.rivals)} others" if many else "; ".join(self.rivals)
+            also = f" Within one standard error are also: {ties}." if ties else ""
+            conclusion = f"The log's waits are reproduced by: {self.name}.{also}"
+        halves = zip(("First", "Second"), self.halves, strict=True)
+        return (
+            conclusion,
+            *(f"{half} half of the log: {found}." for half, found in halves),
+            CONDITION,
+        )
 
     @property
     def sentence(self) -> str:
-        """The policy, its distance, its near ties and the conclusion."""
-        found = f"distance {number(self.distance.total)} of at most {THRESHOLD['distance']:g}"
-        half = (
-            " The distance is that on one half of the jobs under the policy that the other half "
-            "chooses, the larger of the two."
-        )
-        if not self.near:
-            return (
-                "No policy reproduces the log's waits, so that advice on scheduling is withheld. "
-                f"The nearest is {self.name} ({found}).{half}"
-            )
-        many = len(self.rivals) > _NAMED
-        ties = f"{len(self.rivals)} others" if many else "; ".join(self.rivals)
-        also = f" Within one standard error are also: {ties}." if ties else ""
-        return f"The log's waits are reproduced by: {self.name} ({found}).{also}{half}"
+        """All sentences as one text."""
+        return " ".join(self.sentences)
 
 
 def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Distance:
@@ -215,9 +219,12 @@ def fit_baseline(
     jobs = [spec for spec in jobs_in_period(scenario.jobs) if spec.job_id in recorded_s]
     if len(jobs) < 2 * _FEWEST:
         return None
-    limits = any(spec.time_limit_s for spec in jobs)
-    if not limits:
-        candidates = without_limits(candidates)
+    candidates = fitting(
+        candidates,
+        limits=any(spec.time_limit_s for spec in jobs),
+        quotas=bool(scenario.quotas),
+        vcs=len({spec.vc for spec in jobs}),
+    )
     scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
     replays = replay_all({s.rules: s for s in scenarios}, executor, cache)
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
@@ -241,13 +248,8 @@ def fit_baseline(
         ]
     )
 
-    def nearest(by: list[int]) -> list[int]:
-        ties = near_ties(distances[:, by], deleted[:, by])
-        return [i for i in ties if quotas and candidates[i].policy.quotas] or ties
-
-    best, *rivals = nearest([0, 1])
-    validated = [parts[nearest([half])[0]][1 - half] for half in range(_HALVES)]
     ties = near_ties(distances, deleted)
+    best, *rivals = [i for i in ties if quotas and candidates[i].policy.quotas] or ties
     tried = pd.DataFrame(
         [
             (c.name, *own, own.mean(), *np.mean(found, axis=0), place in ties)
@@ -266,7 +268,8 @@ def fit_baseline(
     return Baseline(
         name=candidates[best].name,
         scenario=scenarios[best],
-        distance=max(validated, key=lambda found: found.total),
+        distance=Distance(*np.mean(parts[best], axis=0).tolist()),
+        halves=tuple(agreement(recorded[h], waits[best][h], floor_s) for h in halves),
         tried=tried.sort_values("distance", ignore_index=True),
         rivals={candidates[place].name: scenarios[place] for place in rivals},
         queue=queue,

@@ -18,11 +18,21 @@ from philly_analysis.workload import Estimates
 
 
 class Candidate(NamedTuple):
-    """A policy that the cluster may have, with the estimates that it plans by."""
+    """A policy that the cluster may have, with the estimates that it plans by.
+
+    Attributes
+    ----------
+    without_quotas
+        Name for clusters without quotas; empty: the same.
+    shares
+        Whether the policy shares GPUs between virtual clusters.
+    """
 
     name: str
     policy: Policy
     estimates: Estimates = Estimates()
+    without_quotas: str = ""
+    shares: bool = False
 
 
 _H = 3600.0
@@ -36,14 +46,24 @@ CANDIDATES = (
     Candidate("conservative backfilling", Conservative()),
     Candidate("shortest job first", Sjf()),
     Candidate("least predicted GPU time first", Qssf()),
-    Candidate("quotas with borrowing, gangs hold GPUs", Philly()),
-    Candidate("quotas with borrowing, patient gangs", Philly(asks=6)),
+    Candidate(
+        "quotas with borrowing, gangs hold GPUs",
+        Philly(),
+        without_quotas="gangs hold free GPUs in turns",
+    ),
+    Candidate(
+        "quotas with borrowing, patient gangs",
+        Philly(asks=6),
+        without_quotas="gangs hold free GPUs in turns, and spread over servers late",
+    ),
     Candidate("max-min fairness over users", MaxMin(of="user")),
-    Candidate("max-min fairness over virtual clusters", MaxMin(of="vc")),
+    Candidate("max-min fairness over virtual clusters", MaxMin(of="vc"), shares=True),
     Candidate("dominant resource fairness", Drf()),
     Candidate("backfilling, priority to large jobs", Easy(size_s=_H), _LIMITS),
     Candidate("backfilling, priority to small jobs", Easy(size_s=-_H), _LIMITS),
-    Candidate("backfilling, priority by fair share", Easy(share_s=7 * 24 * _H), _LIMITS),
+    Candidate(
+        "backfilling, priority by fair share", Easy(share_s=7 * 24 * _H), _LIMITS, shares=True
+    ),
 )
 """Of near ties the first is preferred, so that simpler policies come first.
 
@@ -51,9 +71,27 @@ The priorities are a grid of Slurm's weights of size and fair share, relative to
 """
 
 
-def without_limits(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates for a log without time limits: each policy once, with exact estimates."""
-    exact: dict[Policy, Candidate] = {}
-    for each in candidates:
-        exact.setdefault(each.policy, each._replace(estimates=Estimates()))
-    return list(exact.values())
+def fitting(
+    candidates: Iterable[Candidate], *, limits: bool, quotas: bool, vcs: int
+) -> list[Candidate]:
+    """Return the candidates that a log can have, with names that fit the log.
+
+    Parameters
+    ----------
+    limits
+        Whether jobs have time limits. Otherwise each policy is a candidate once, with exact
+        estimates.
+    quotas
+        Whether virtual clusters have quotas.
+    vcs
+        Number of virtual clusters; policies that share between them need two.
+    """
+    policies: dict[tuple[Policy, Estimates], Candidate] = {}
+    for candidate in candidates:
+        if vcs < 2 and candidate.shares:
+            continue
+        estimates = candidate.estimates if limits else Estimates()
+        name = candidate.name if quotas else candidate.without_quotas or candidate.name
+        named = candidate._replace(name=name, estimates=estimates)
+        policies.setdefault((candidate.policy, estimates), named)
+    return list(policies.values())

@@ -26,25 +26,15 @@ def frontier(result: Result) -> Figure:
     table = result.table
     if table.empty:
         return empty(canvas()[0], "no lever applies")
-    measures = [("gpu_h", "GPU hours a month", "freed"), ("wait_h", "hours a month", "waited less")]
-    if not table["wait_h"].fillna(0.0).any():
-        measures.pop()
-    ratios = [*(4 for _ in measures), 3]
-    fig, [*gains, right] = canvas(
-        len(ratios),
-        width=11.6,
-        height=1.0 + 0.3 * len(table),
-        gridspec_kw={"width_ratios": ratios},
+    fig, [left, right] = canvas(
+        2, width=11.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": [5, 3]}
     )
-    for nth, (ax, (measure, unit, what)) in enumerate(zip(gains, measures, strict=True)):
-        columns = table[[measure, f"{measure}_low", f"{measure}_high"]].fillna(0.0)
-        spans = columns.itertuples(index=False, name=None)
-        found = [Paired(mean, low, high, BLOCKS) for mean, low, high in spans]
-        names = [lever if nth == 0 else "" for lever in table["lever"]]
-        rows = [(n, f, effect_color(f, more=True)) for n, f in zip(names, found, strict=True)]
-        forest(ax, rows)
-        ax.set_xlabel(unit)
-        title(ax, f"{what}, and where nine of ten months lie" if nth == 0 else what)
+    spans = table[["value_h", "value_h_low", "value_h_high"]].itertuples(index=False, name=None)
+    gains = [Paired(mean, low, high, BLOCKS) for mean, low, high in spans]
+    rows = zip(table["lever"], gains, strict=True)
+    forest(left, [(name, gain, effect_color(gain, more=True)) for name, gain in rows])
+    left.set_xlabel("GPU hours a month")
+    title(left, "gain, and where nine of ten months lie")
     shown = table.iloc[::-1]
     hbars(
         right,

@@ -1,6 +1,7 @@
 """Measure the gain of a lever a month: GPU hours, hours of waiting, and who completes later."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import special
 from scipy.stats import rankdata
 
 from philly_analysis.distributions import Floats
-from philly_analysis.experiments.advice.lever import Change
+from philly_analysis.experiments.advice.lever import Assumptions, Change
 from philly_analysis.experiments.advice.scenario import Scenario, jobs_in_period, of_jobs
 from philly_analysis.results import time_blocks
 from philly_analysis.study import GANGS, gang_class
@@ -43,17 +44,17 @@ class Gain(NamedTuple):
     wait_h
         Hours a month that jobs wait less; None: not replayed.
     value_h
-        Both in GPU hours, by which levers are ordered: each hour of waiting counts the job's GPUs
-        times the weight of waiting.
+        GPU hours by the chosen measure, which orders and tests levers: freed, of waiting saved, or
+        both. An hour of waiting counts once for each GPU of the job.
     jobs, users
         How many jobs, of how many users, run otherwise.
     later_jobs, later_users
         How many complete later by over ten minutes, or lose their work.
     by_gang
-        A row per gang bucket: gang, jobs, mean_before_s, mean_after_s, p90_before_s, p90_after_s
-        (waits); empty if not replayed.
-    gpu_p, wait_p
-        One-sided p values of freed GPU hours and of less waiting: see :func:`p_value`.
+        A row per gang bucket: gang, jobs, and the mean, 90th percentile and longest wait before and
+        after (mean_before_s, mean_after_s, p90_before_s, …); empty if not replayed.
+    value_p
+        One-sided p value of `value_h`: see :func:`p_value`.
     """
 
     gpu_h: Monthly
@@ -64,8 +65,19 @@ class Gain(NamedTuple):
     later_jobs: int
     later_users: int
     by_gang: pd.DataFrame
-    gpu_p: float = 1.0
-    wait_p: float = 1.0
+    value_p: float = 1.0
+
+    def mean_wait_s(self, when: str) -> float:
+        """Return the mean wait (s) of all jobs, `before` or `after`; 0 if not replayed."""
+        waits = self.by_gang
+        if waits.empty:
+            return 0.0
+        return float(np.average(waits[f"mean_{when}_s"], weights=waits["jobs"]))
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds that a job waits less on average."""
+        return self.mean_wait_s("before") - self.mean_wait_s("after")
 
 
 def p_value(values: Floats, submit_s: Floats) -> float:
@@ -138,7 +150,7 @@ def gain_of(
     before: Scenario,
     change: Change,
     waits: tuple[pl.DataFrame, pl.DataFrame] | None,
-    wait_weight: float,
+    assumed: Assumptions,
 ) -> Gain:
     """Return the gain of a change.
 
@@ -146,8 +158,8 @@ def gain_of(
     ----------
     waits
         The outcomes of the replays before and after; None: not replayed.
-    wait_weight
-        GPU hours that an hour of waiting for one GPU counts as.
+    assumed
+        Measure of the gain, and days of a repair.
     """
     after_of = {spec.job_id: spec for spec in change.scenario.jobs}
     specs = jobs_in_period(before.jobs)
@@ -164,38 +176,55 @@ def gain_of(
         saved_h = (was - then) / 3600
         longer_s = longer_s + then - was
         by_gang = _by_gang(np.array([spec.gpus for spec in specs]), was, then)
-    added = change.scenario.gpus - before.gpus
-    capacity_h = added * 24 * MONTH_D
+    capacity_h = (change.scenario.gpus - before.gpus) * 24 * MONTH_D
+    if waits is None:  # a replay shows what drained servers cost
+        period_d = max(float(np.ptp(submit_s)) / _DAY_S, 1e-9)
+        begin_s = float(submit_s.min())
+        capacity_h += _drained_h(change.scenario, begin_s) * MONTH_D / period_d
     users = np.array([spec.user for spec in specs])
     lost = np.array([spec.job_id in change.losers for spec in specs])
     later = (longer_s > LATER_S) | lost
-    gpu_h, value_h = (
-        Monthly(*(x - capacity_h for x in monthly(values, submit_s)))
-        for values in (freed_h, freed_h + wait_weight * gpus * saved_h)
-    )
+    measured_h = {"freed": freed_h, "waiting": gpus * saved_h}
+    measured_h["total"] = freed_h + gpus * saved_h
+    value = measured_h[assumed.value]
+    cost_h = 0.0 if assumed.value == "waiting" else capacity_h
     return Gain(
-        gpu_h=gpu_h,
+        gpu_h=_less(monthly(freed_h, submit_s), capacity_h),
         wait_h=None if waits is None else monthly(saved_h, submit_s),
-        value_h=value_h,
+        value_h=_less(monthly(value, submit_s), cost_h),
         jobs=int(changed.sum()),
         users=len(set(users[changed])),
         later_jobs=int(later.sum()),
         later_users=len(set(users[later])),
         by_gang=by_gang,
-        gpu_p=1.0 if added else p_value(freed_h, submit_s),
-        wait_p=p_value(saved_h, submit_s),
+        value_p=1.0 if cost_h else p_value(value, submit_s),
+    )
+
+
+def _less(gain: Monthly, cost_h: float) -> Monthly:
+    return Monthly(*(end - cost_h for end in gain))
+
+
+def _drained_h(scenario: Scenario, begin_s: float) -> float:
+    """Return the GPU hours for which servers are drained after the period begins."""
+    gpus = {m.machine_id: m.gpus for pool in scenario.pools for m in pool.machines}
+    return sum(
+        gpus[o.machine_id] * (o.end_s - max(o.start_s, begin_s)) / 3600 for o in scenario.outages
     )
 
 
 def _by_gang(gpus: Floats, was_s: Floats, then_s: Floats) -> pd.DataFrame:
-    """Return mean and 90th percentile of waits before and after, by gang bucket."""
-    of = gang_class(gpus)
+    """Return mean, 90th percentile and maximum of waits before and after, by gang bucket."""
+    waits = pd.DataFrame({"gang": gang_class(gpus), "before": was_s, "after": then_s})
     rows = []
-    for nth, gang in enumerate(GANGS):
-        own = of == nth
-        if own.any():
-            a, b = was_s[own], then_s[own]
-            quantiles = (float(np.quantile(w, 0.9)) for w in (a, b))
-            rows.append((gang, int(own.sum()), float(a.mean()), float(b.mean()), *quantiles))
-    columns = ["gang", "jobs", "mean_before_s", "mean_after_s", "p90_before_s", "p90_after_s"]
-    return pd.DataFrame(rows, columns=columns)
+    for nth, jobs in waits.groupby("gang"):
+        row: dict[str, object] = {"gang": GANGS[int(nth)], "jobs": len(jobs)}
+        for name, statistic in (
+            ("mean", "mean"),
+            ("p90", partial(np.quantile, q=0.9)),
+            ("longest", "max"),
+        ):
+            for when in ("before", "after"):
+                row[f"{name}_{when}_s"] = float(jobs[when].agg(statistic))
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,11 +1,19 @@
 """Define a lever, what it assumes, and the change that it makes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.scenario import Known, Scenario
+
+VALUES = {
+    "total": "GPU hours freed plus GPU hours of waiting saved",
+    "freed": "GPU hours freed",
+    "waiting": "GPU hours of waiting saved",
+}
+"""Measures of a gain. An hour of waiting of a job counts once for each of its GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +32,18 @@ class Assumptions:
         Share of its speed that a job loses beside another on its GPUs, or on more servers than
         it needs.
     limit_factor
-        Time limits, in multiples of run times, of users who give them with care.
+        Largest time limit that users request, in multiples of the run time.
+    repair_days
+        Days from draining a server until the server returns.
     servers
         Servers that are added.
-    wait_weight
-        GPU hours that one hour of waiting of a job for one GPU counts as, in the order of levers.
+    value
+        Measure of a gain, by which levers are ordered and tested: a key of :data:`VALUES`.
 
     Raises
     ------
     InputError
-        A number is not above 0, or a percentage is not below 100; `wait_weight` may be 0.
+        A number is out of its bounds, or the measure is unknown.
     """
 
     idle_h: float = 4.0
@@ -41,17 +51,41 @@ class Assumptions:
     share_below_pct: float = 30.0
     interference_pct: float = 5.0
     limit_factor: float = 1.5
+    repair_days: float = 7.0
     servers: int = 1
-    wait_weight: float = 1.0
+    value: str = "total"
 
     def __post_init__(self) -> None:
+        if self.value not in VALUES:
+            names = ", ".join(VALUES)
+            raise InputError(f"value is {self.value!r}; give one of: {names}.")
         for name in self.__slots__:
-            value = getattr(self, name)
-            least = value >= 0 if name == "wait_weight" else value > 0
-            if not least or (name.endswith("_pct") and value >= 100):
-                most = " and below 100" if name.endswith("_pct") else ""
-                at_least = "0 or more" if name == "wait_weight" else "above 0"
-                raise InputError(f"{name} is {value:g}; it must be {at_least}{most}.")
+            if name == "value":
+                continue
+            number = getattr(self, name)
+            if not _least(name) <= number < _end(name) or number == 0:
+                least = f"{_least(name):g} or more" if _least(name) else "above 0"
+                end = f" and below {_end(name):g}" if _end(name) < inf else ""
+                raise InputError(f"{name} is {number:g}; give a number {least}{end}.")
+
+    def moved(self, name: str, factor: float) -> "Assumptions | None":
+        """Return the assumptions with one multiplied; None: the bounds allow no such change."""
+        number = getattr(self, name)
+        to = max(number * factor, _least(name))
+        if isinstance(number, int):
+            to = max(round(to), 1)
+        if to == number or to >= _end(name):
+            return None
+        return replace(self, **{name: to})
+
+
+def _least(name: str) -> float:
+    # a time limit below the run time would end the job
+    return 1.0 if name in ("limit_factor", "servers") else 0.0
+
+
+def _end(name: str) -> float:
+    return 100.0 if name.endswith("_pct") else inf
 
 
 class Change(NamedTuple):

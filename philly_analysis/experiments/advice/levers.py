@@ -2,18 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
+from statistics import median
 
 from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
-from philly_analysis.experiments.advice.scenario import Known, Scenario
+from philly_analysis.experiments.advice.scenario import Known, Scenario, period_of
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import count, duration
-from philly_analysis.simulator import fails, is_user_error, until_user_error
-from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly, Qssf
+from philly_analysis.simulator import Outage, fails, is_user_error, until_user_error
+from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly
 from philly_analysis.study import PASS
 from philly_analysis.workload import AttemptSpec, Estimates, JobSpec
 
 _H = 3600.0
+
+PATIENCE = 6
+"""Factor by which gangs ask for few servers more often (convention)."""
+
+MUCH_MORE = 2.0
+"""Median requested limit, in multiples of the lever's, from which the lever is offered.
+
+EASY with run times doubled does as well as with exact ones (Mu'alem and Feitelson, TPDS 12, 2001),
+so that a limit twice as long costs little.
+"""
 
 
 def _policy(scenario: Scenario, **knobs: object) -> Change:
@@ -26,14 +37,6 @@ def _backfill(now: Scenario, _: Known, __: Assumptions) -> Change | None:
         return None
     requested = any(spec.time_limit_s for spec in now.jobs)
     return Change(replace(now, policy=Easy(), estimates=Estimates(requested=requested)))
-
-
-def _predicted(now: Scenario, _: Known, __: Assumptions) -> Change | None:
-    """Order jobs by the GPU time that their users' earlier jobs predict."""
-    users = {spec.user for spec in now.jobs}
-    if isinstance(now.policy, Qssf) or len(users) < 2:
-        return None
-    return Change(replace(now, policy=Qssf(backfill=True), estimates=Estimates()))
 
 
 def _quotas(now: Scenario, _: Known, __: Assumptions) -> Change | None:
@@ -49,7 +52,7 @@ def _locality(now: Scenario, known: Known, assumed: Assumptions) -> Change | Non
         return None
     speed = 1 - assumed.interference_pct / 100
     faster = now.with_jobs(lambda s: _scaled(s, speed) if s.job_id in known.spread else s)
-    return _policy(faster, asks=6 * now.policy.asks)
+    return _policy(faster, asks=PATIENCE * now.policy.asks)
 
 
 def _consolidate(now: Scenario, _: Known, __: Assumptions) -> Change | None:
@@ -60,11 +63,21 @@ def _consolidate(now: Scenario, _: Known, __: Assumptions) -> Change | None:
 
 
 def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
-    """Plan by time limits near the run times, in place of those requested."""
+    """Lower time limits towards the run times where users ask for much more than they use."""
     if not now.estimates.requested or not isinstance(now.policy, Easy | Conservative):
         return None
-    policy = replace(now.policy, estimate=assumed.limit_factor)
-    return Change(replace(now, estimates=Estimates(), policy=policy))
+    asked = [s.time_limit_s / s.run_s for s in now.jobs if s.time_limit_s and s.run_s > 0]
+    if not asked or median(asked) < MUCH_MORE * assumed.limit_factor:
+        return None
+
+    def lowered(spec: JobSpec) -> JobSpec:
+        if not spec.time_limit_s:
+            return spec
+        longest_s = max(run.run_s for run in spec.attempts)
+        enough_s = 60.0 * max(ceil(assumed.limit_factor * longest_s / 60), 1)
+        return replace(spec, time_limit_s=min(spec.time_limit_s, enough_s))
+
+    return _if_changed(now, now.with_jobs(lowered))
 
 
 def _migrate(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
@@ -134,15 +147,26 @@ def _checkpoints(now: Scenario, _: Known, assumed: Assumptions) -> Change | None
     return _if_changed(now, now.with_jobs(resumed))
 
 
-def _repair(now: Scenario, known: Known, __: Assumptions) -> Change | None:
-    """Repair the servers on which significantly many runs fail: the failed runs do not happen."""
+def _repair(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+    """Repair the servers on which significantly many runs fail: the failed runs do not happen.
+
+    The servers are drained from the log's begin until the repair. Earlier jobs avoid them too, so
+    that the drain ends no running job.
+    """
 
     def whole(spec: JobSpec) -> JobSpec:
         broken = known.broken.get(spec.job_id, frozenset())
         kept = tuple(a for i, a in enumerate(spec.attempts) if i not in broken)
         return replace(spec, attempts=kept) if kept else spec
 
-    return _if_changed(now, now.with_jobs(whole))
+    change = _if_changed(now, now.with_jobs(whole))
+    if change is None:
+        return None
+    jobs = now.jobs
+    begin_s, _ = period_of(jobs)
+    back_s = begin_s + assumed.repair_days * 24 * _H
+    drained = tuple(Outage(jobs[0].submit_s, back_s, name) for name in known.worst_servers)
+    return _with(change, outages=drained)
 
 
 def _share(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
@@ -163,6 +187,11 @@ def _share(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
 def _if_changed(before: Scenario, after: Scenario, losers: set[str] | None = None) -> Change | None:
     """Return the change; None if all jobs are as before."""
     return Change(after, frozenset(losers or ())) if after.pools != before.pools else None
+
+
+def _with(change: Change, **fields: object) -> Change:
+    """Return a change whose scenario has some fields replaced."""
+    return change._replace(scenario=replace(change.scenario, **fields))  # type: ignore[arg-type]
 
 
 def _scaled(spec: JobSpec, factor: float) -> JobSpec:
@@ -217,7 +246,9 @@ LEVERS = (
         "repair",
         _repair,
         lambda _: "Repair the servers with most failures",
-        "On repaired servers none of the failed runs would have failed.",
+        "On repaired servers none of the failed runs would have failed. The servers run no jobs "
+        "until they are repaired, once in the log; without a replay, these GPU hours are a cost.",
+        moves="repair_days",
     ),
     Lever(
         "backfill",
@@ -225,13 +256,6 @@ LEVERS = (
         lambda _: "Switch on backfilling",
         "Jobs are planned by the time limits that their users requested; by their run times if the "
         "log has no limits.",
-        changes="policy",
-    ),
-    Lever(
-        "predicted",
-        _predicted,
-        lambda _: "Order jobs by predicted GPU time",
-        "Users' earlier jobs predict their next ones, with the errors that this log has.",
         changes="policy",
     ),
     Lever(
@@ -267,10 +291,10 @@ LEVERS = (
     Lever(
         "limits",
         _limits,
-        lambda a: f"Request time limits of {a.limit_factor:g} times the run time",
-        "Users know the run times of their jobs so well.",
+        lambda a: f"Request time limits of at most {a.limit_factor:g} times the run time",
+        "Users can estimate run times this accurately. Lower limits that they request stay.",
         moves="limit_factor",
-        changes="policy",
+        changes="limits",
     ),
     Lever(
         "servers",

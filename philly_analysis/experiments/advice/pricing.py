@@ -2,20 +2,24 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import polars as pl
 
-from philly_analysis.experiments.advice.gains import (
-    Gain,
-    Monthly,
-    gain_of,
-    over_drawn,
-)
+from philly_analysis.errors import PhillyError
+from philly_analysis.experiments.advice.gains import MONTH_D, Gain, gain_of, over_drawn
+from philly_analysis.experiments.advice.judging import objection
 from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS, combined
 from philly_analysis.experiments.advice.resampling import drawn_month
-from philly_analysis.experiments.advice.scenario import Known, Scenario, replay_all
+from philly_analysis.experiments.advice.scenario import (
+    Known,
+    Scenario,
+    attempt_all,
+    jobs_in_period,
+    period_of,
+)
 from philly_analysis.trace import Trace
 
 CARDS = 3
@@ -44,32 +48,7 @@ class Priced:
     assumes: str = ""
 
 
-def _named(levers: Sequence[Lever]) -> str:
-    return "+".join(lever.name for lever in levers)
-
-
-_P = 0.025
-"""Level of each of the two tests, of freed GPU hours and of waiting: together 0.05."""
-
-
-def sure(part: Monthly | None, p_value: float) -> bool:
-    """Return whether a part of a gain is above 0: on average, or in nine of ten months."""
-    return part is not None and (p_value < _P or part.low > 0)
-
-
-def clear(priced: Priced) -> bool:
-    """Return whether a lever frees GPU hours or waiting, and costs neither.
-
-    By the waiting alone many levers that free GPU hours would be unclear, as waits vary more
-    between months.
-    """
-    gain = priced.gain
-    costs = any(part is not None and part.high < 0 for part in (gain.gpu_h, gain.wait_h))
-    gained = sure(gain.gpu_h, gain.gpu_p) or sure(gain.wait_h, gain.wait_p)
-    return gained and not costs and gain.value_h.mean > 0
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pricing:
     """Prices levers on a scenario; waits need its replay.
 
@@ -79,6 +58,8 @@ class Pricing:
         The outcome of the scenario's replay; None: waits are not known.
     cache
         Trace in whose cache outcomes are stored; None: nowhere.
+    failed
+        Why levers could not be priced, by title.
     """
 
     scenario: Scenario
@@ -87,6 +68,20 @@ class Pricing:
     replayed: pl.DataFrame | None
     executor: Executor
     cache: Trace | None = None
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def ran_h(self) -> float:
+        """GPU hours that jobs run a month."""
+        begin_s, end_s = period_of(self.scenario.jobs)
+        ran_s = sum(spec.gpu_s for spec in jobs_in_period(self.scenario.jobs))
+        return ran_s / 3600 * MONTH_D * 86_400 / (end_s - begin_s)
+
+    def objection(self, priced: Priced) -> str:
+        """Return why a lever gets no card, as a clause; empty: the lever gets one."""
+        if _BY_NAME[priced.name].changes == "machines":
+            return "needs a purchase"
+        return objection(priced.gain, self.ran_h, self.assumed.value)
 
     def levers(self, levers: Sequence[Lever]) -> list[Priced]:
         """Price levers, the greatest gain first."""
@@ -94,44 +89,47 @@ class Pricing:
         priced = self._price([((lever,), self.assumed, "") for lever in allowed])
         return sorted(priced, key=lambda p: -p.gain.value_h.mean)
 
-    def tested(self, priced: Sequence[Priced], months: int) -> list[Priced]:
-        """Return levers until three have a clear gain, with intervals over drawn months.
-
-        Levers with a purchase, and those without a clear gain over the log, are excluded.
-        """
-        left = [p for p in priced if clear(p) and _BY_NAME[p.name].changes != "machines"]
-        if not months or self.replayed is None:
-            return left[:CARDS]
-        found: list[Priced] = []
-        while left and (lack := CARDS - sum(map(clear, found))) > 0:
-            found += self.over_months(left[:lack], months)
-            left = left[lack:]
-        return found
+    def with_cards(self, priced: Sequence[Priced], months: int) -> list[Priced]:
+        """Return the levers with cards, with intervals over drawn months if waits are replayed."""
+        best = [each for each in priced if not self.objection(each)][:CARDS]
+        return self.over_months(best, months) if months and self.replayed is not None else best
 
     def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
         """Return levers with intervals over drawn months."""
-        drawn: list[list[Change]] = []
+        scenarios: dict[str, Scenario] = {}
+        drawn: list[tuple[str, list[tuple[str, Change]]]] = []
         for seed in range(months):
             month, known = drawn_month(self.scenario, self.known, seed)
-            found = (_BY_NAME[each.name].apply(month, known, self.assumed) for each in best)
-            drawn.append([Change(month), *(change or Change(month) for change in found)])
-        names = ["", *(each.name for each in best)]
-        of_text = {
-            f"{self._text(name, self.assumed)} in month {seed}": change.scenario
-            for seed, changes in enumerate(drawn)
-            for name, change in zip(names, changes, strict=True)
-        }
-        replays = iter(replay_all(of_text, self.executor, self.cache))
-        gains: list[list[Gain]] = [[] for _ in best]
-        for unchanged, *changes in drawn:
-            before = next(replays)
-            for own, change in zip(gains, changes, strict=True):
-                waits = before, next(replays)
-                own.append(gain_of(unchanged.scenario, change, waits, self.assumed.wait_weight))
-        return [
-            replace(each, gain=over_drawn(each.gain, own))
-            for each, own in zip(best, gains, strict=True)
-        ]
+            before = f"{self._text('')} in month {seed}"
+            scenarios[before] = month
+            changes = []
+            for each in best:
+                change = None
+                try:
+                    change = _BY_NAME[each.name].apply(month, known, self.assumed)
+                except PhillyError as error:
+                    self.failed[each.title] = str(error)
+                change = change or Change(month)
+                text = f"{self._text(each.name)} in month {seed}"
+                scenarios[text] = change.scenario
+                changes.append((text, change))
+            drawn.append((before, changes))
+        outcomes = attempt_all(scenarios, self.executor, self.cache)
+        replays = dict(zip(scenarios, outcomes, strict=True))
+        priced = []
+        for nth, each in enumerate(best):
+            gains = list[Gain]()
+            for before, changes in drawn:
+                after, change = changes[nth]
+                was, then = replays[before], replays[after]
+                for replay in (was, then):
+                    if isinstance(replay, PhillyError):
+                        self.failed[each.title] = str(replay)
+                if isinstance(was, pl.DataFrame) and isinstance(then, pl.DataFrame):
+                    gains.append(gain_of(scenarios[before], change, (was, then), self.assumed))
+            if each.title not in self.failed:
+                priced.append(replace(each, gain=over_drawn(each.gain, gains)))
+        return priced
 
     def together(self, best: Sequence[Priced]) -> list[Priced]:
         """Price the best two and three levers, of each kind that excludes others the best."""
@@ -147,42 +145,54 @@ class Pricing:
         tasks = []
         for lever in (_BY_NAME[priced.name] for priced in best):
             for factor in MOVED if lever.moves else ():
-                value = getattr(self.assumed, lever.moves)
-                to = max(round(value * factor), 1) if isinstance(value, int) else value * factor
-                if to != value:
-                    assumed = replace(self.assumed, **{lever.moves: to})
-                    tasks.append(((lever,), assumed, f"{lever.moves} = {to:g}"))
+                if (assumed := self.assumed.moved(lever.moves, factor)) is not None:
+                    to = f"{lever.moves} = {getattr(assumed, lever.moves):g}"
+                    tasks.append(((lever,), assumed, to))
         return self._price(tasks)
 
     def _price(self, tasks: Sequence[tuple[tuple[Lever, ...], Assumptions, str]]) -> list[Priced]:
-        found = [
-            (levers, assumed, moved, change)
-            for levers, assumed, moved in tasks
-            if (change := combined(levers, self.scenario, self.known, assumed)) is not None
-        ]
-        after: Sequence[pl.DataFrame | None] = [None] * len(found)
+        changes = list[tuple[tuple[Lever, ...], Assumptions, str, Change]]()
+        for levers, assumed, moved in tasks:
+            try:
+                change = combined(levers, self.scenario, self.known, assumed)
+            except PhillyError as error:
+                self.failed[_title(levers, assumed)] = str(error)
+                continue
+            if change is not None:
+                changes.append((levers, assumed, moved, change))
+        after: Sequence[pl.DataFrame | PhillyError | None] = [None] * len(changes)
         if self.replayed is not None:
-            of_text = {
+            scenarios = {
                 self._text(_named(levers), assumed): change.scenario
-                for levers, assumed, _, change in found
+                for levers, assumed, _, change in changes
             }
-            after = replay_all(of_text, self.executor, self.cache)
-        return [
-            Priced(
-                name=_named(levers),
-                title=" + ".join(lever.title(assumed) for lever in levers),
-                gain=gain_of(
-                    self.scenario,
-                    change,
-                    None if self.replayed is None or then is None else (self.replayed, then),
-                    assumed.wait_weight,
-                ),
-                moved=moved,
-                assumes=" ".join(lever.assumes for lever in levers),
+            after = attempt_all(scenarios, self.executor, self.cache)
+        priced = []
+        for (levers, assumed, moved, change), then in zip(changes, after, strict=True):
+            if isinstance(then, PhillyError):
+                self.failed[_title(levers, assumed)] = str(then)
+                continue
+            waits = None if self.replayed is None or then is None else (self.replayed, then)
+            priced.append(
+                Priced(
+                    name=_named(levers),
+                    title=_title(levers, assumed),
+                    gain=gain_of(self.scenario, change, waits, assumed),
+                    moved=moved,
+                    assumes=" ".join(lever.assumes for lever in levers),
+                )
             )
-            for (levers, assumed, moved, change), then in zip(found, after, strict=True)
-        ]
+        return priced
 
-    def _text(self, levers: str, assumed: Assumptions) -> str:
+    def _text(self, levers: str, assumed: Assumptions | None = None) -> str:
         """Return what determines the scenario after levers, for one trace; none: before."""
-        return f"{self.scenario.rules} {levers} {assumed if levers else ''}"
+        given = replace(assumed or self.assumed, value="total")  # changes no scenario
+        return f"{self.scenario.rules} {levers} {given if levers else ''}"
+
+
+def _named(levers: Sequence[Lever]) -> str:
+    return "+".join(lever.name for lever in levers)
+
+
+def _title(levers: Sequence[Lever], assumed: Assumptions) -> str:
+    return " + ".join(lever.title(assumed) for lever in levers)

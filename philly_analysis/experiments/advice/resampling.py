@@ -42,4 +42,5 @@ def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, 
         idle={name: known.idle[job] for name, job in log_id.items() if job in known.idle},
         spread=frozenset(name for name, job in log_id.items() if job in known.spread),
         broken={name: known.broken[job] for name, job in log_id.items() if job in known.broken},
+        worst_servers=known.worst_servers,
     )

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 
 from philly_analysis.distributions import Floats
+from philly_analysis.errors import PhillyError
 from philly_analysis.parallel import map_ordered
 from philly_analysis.simulator import (
+    Outage,
     Pool,
     Schedule,
     assign_to_pools,
@@ -75,12 +77,15 @@ class Scenario:
         GPUs of each virtual cluster, for policies that use quotas.
     estimates
         Run time estimates of policies that plan by them.
+    outages
+        Times at which servers are drained.
     """
 
     pools: tuple[Pool, ...]
     policy: Policy = field(default_factory=Fifo)
     quotas: Mapping[str, int] = field(default_factory=dict)
     estimates: Estimates = field(default_factory=Estimates)
+    outages: tuple[Outage, ...] = ()
 
     @property
     def jobs(self) -> list[JobSpec]:
@@ -129,7 +134,9 @@ class Scenario:
         jobs: Jobs = pool.jobs
         if not self.estimates.exact:
             jobs = self.estimates.apply(jobs, np.random.default_rng(0))
-        return run(jobs, pool.machines, self.policy, quotas=quotas)
+        servers = {machine.machine_id for machine in pool.machines}
+        outages = [outage for outage in self.outages if outage.machine_id in servers]
+        return run(jobs, pool.machines, self.policy, quotas=quotas, outages=outages)
 
 
 def outcome(scenario: Scenario) -> pl.DataFrame:
@@ -151,6 +158,14 @@ def outcome(scenario: Scenario) -> pl.DataFrame:
     )
 
 
+def _attempted(scenario: Scenario) -> pl.DataFrame | PhillyError:
+    """Return the outcome of a scenario, or why the scenario cannot be replayed."""
+    try:
+        return outcome(scenario)
+    except PhillyError as error:
+        return error
+
+
 def of_jobs(outcomes: pl.DataFrame, column: str, jobs: Jobs) -> Floats:
     """Return a column of outcomes in the order of some jobs."""
     ids = pl.DataFrame({"job_id": [spec.job_id for spec in jobs]})
@@ -160,7 +175,18 @@ def of_jobs(outcomes: pl.DataFrame, column: str, jobs: Jobs) -> Floats:
 def replay_all(
     scenarios: Mapping[str, Scenario], executor: Executor, cache: Trace | None = None
 ) -> list[pl.DataFrame]:
-    """Return the outcomes of scenarios, in their order.
+    """Return the outcomes of scenarios, in their order: see :func:`attempt_all`."""
+    outcomes = attempt_all(scenarios, executor, cache)
+    for replay in outcomes:
+        if isinstance(replay, PhillyError):
+            raise replay
+    return cast("list[pl.DataFrame]", outcomes)
+
+
+def attempt_all(
+    scenarios: Mapping[str, Scenario], executor: Executor, cache: Trace | None = None
+) -> list[pl.DataFrame | PhillyError]:
+    """Return the outcome of each scenario in order, or why the scenario cannot be replayed.
 
     Parameters
     ----------
@@ -171,14 +197,17 @@ def replay_all(
         advice continues; None: nowhere.
     """
     names = {text: f"replay-{text_digest(text)}" for text in scenarios}
-    found = {text: cache and load_table(cache, name) for text, name in names.items()}
-    missing = [text for text, table in found.items() if table is None]
-    outcomes = map_ordered(executor, outcome, map(scenarios.__getitem__, missing), ahead=64)
-    for text, frame in zip(missing, outcomes, strict=True):
-        found[text] = frame.to_arrow()
-        if cache is not None:
-            store_table(cache, names[text], found[text])
-    return [cast("pl.DataFrame", pl.from_arrow(table)) for table in found.values()]
+    replays: dict[str, pl.DataFrame | PhillyError] = {}
+    for text, name in names.items():
+        if cache is not None and (table := load_table(cache, name)) is not None:
+            replays[text] = cast("pl.DataFrame", pl.from_arrow(table))
+    missing = [text for text in names if text not in replays]
+    outcomes = map_ordered(executor, _attempted, map(scenarios.__getitem__, missing), ahead=64)
+    for text, replay in zip(missing, outcomes, strict=True):
+        replays[text] = replay
+        if cache is not None and isinstance(replay, pl.DataFrame):
+            store_table(cache, names[text], replay.to_arrow())
+    return [replays[text] for text in names]
 
 
 def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
