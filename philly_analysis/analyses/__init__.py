@@ -32,6 +32,7 @@ from philly_analysis.analyses import (
     overview,
     queueing_delay,
     queueing_delay_by_group,
+    reliability,
     retries,
     run_policy,
     run_time,
@@ -98,6 +99,7 @@ CHAPTERS: dict[str, tuple[Analysis, ...]] = {
         time_to_failure.ANALYSIS,
         failure_costs.ANALYSIS,
         failure_statuses.ANALYSIS,
+        reliability.ANALYSIS,
     ),
     "Operation": (
         usage.ANALYSIS,
