@@ -4,6 +4,9 @@ Rates have exact Poisson intervals. The effective training time ratio (ETTR) ass
 checkpoints and restarts, since logs do not record them.
 """
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -237,7 +240,7 @@ def _sentences(
     return sentences
 
 
-def _rate_sentence(row: dict[str, float], part: str) -> str:
+def _rate_sentence(row: Mapping[Hashable, Any], part: str) -> str:
     tier, days = row["tier"], f"{number(row['part_days'])} {part}-days"
     per, low, high = (number(row[f"per_1000_part_days{end}"]) for end in ENDS)
     if not row["failures"]:

@@ -30,13 +30,13 @@ def observes_failures(trace: Trace) -> bool:
     if "failures" in trace.tables or trace.manifest.source == "slurm":
         return records_failures(trace)
     lost = trace.answer("attempts").filter("end_reason = 'node_failure'")
-    return lost.limit(1).fetchone() is not None
+    return bool(lost.limit(1).fetchall())
 
 
 def ended_attempts(trace: Trace, seen: Exposure) -> pd.DataFrame:
     """Return the attempts that hardware or infrastructure ended, with cause and parts."""
     if "failures" in trace.tables:
-        ended = trace.answer("reliability_causes").df()
+        ended: pd.DataFrame = trace.answer("reliability_causes").df()
     else:
         ended = lost_attempts(trace).assign(tier="hardware", cause="lost server")
     if seen.part != "server":
@@ -64,7 +64,7 @@ def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]
 def time_in_use(trace: Trace, seen: Exposure) -> pd.DataFrame:
     """Return the time in use by parts of the gang: parts, part_days, gpu_days."""
     if seen.part == "server":
-        used = trace.answer("reliability").df()
+        used: pd.DataFrame = trace.answer("reliability").df()
         return used.rename(columns={"servers": "parts", "server_days": "part_days"})
     days = seen.gangs["parts"] * seen.gangs["gang_days"]
     return pd.DataFrame({"parts": seen.gangs["parts"], "part_days": days, "gpu_days": days})

@@ -10,6 +10,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from philly_analysis.errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
@@ -22,16 +24,25 @@ class Recovery:
     Attributes
     ----------
     checkpoint_s
-        Seconds of work between two checkpoints; above 0.
+        Seconds of work between two checkpoints.
     write_s
         Seconds during which the run stands still while a checkpoint is written.
     restart_s
         Seconds from the start of an attempt until the attempt makes progress.
+
+    Raises
+    ------
+    InputError
+        A time is negative.
     """
 
     checkpoint_s: float = 3600.0
     write_s: float = 300.0
     restart_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        if min(self.checkpoint_s, self.write_s, self.restart_s) < 0:
+            raise InputError(f"{self} has a negative time; give seconds of 0 or more.")
 
 
 def training_ratio(
@@ -59,7 +70,8 @@ def training_ratio(
     """
     mttf, wait = np.asarray(mttf_s, float), np.asarray(wait_s, float)
     cycle_s = recovery.checkpoint_s + recovery.write_s
-    kept = recovery.checkpoint_s / cycle_s / scipy.special.exprel(cycle_s / mttf)
+    working = recovery.checkpoint_s / cycle_s if recovery.write_s else 1.0
+    kept = working / scipy.special.exprel(cycle_s / mttf)
     return np.asarray(kept * np.exp(-recovery.restart_s / mttf) / (1 + wait / mttf), float)
 
 

@@ -188,7 +188,8 @@ def reliability(t: Rows) -> Out:
     for (servers,), rows in py.by(t.held_servers, "servers").items():
         days = sum(days_of_use(of) for of in py.by(rows, "machine_id").values())
         gangs = {(s.job_id, s.attempt): s for s in rows}.values()
-        yield servers, days, sum(s.gpus * ((s.until_at - s.started_at) / DAY) for s in gangs)
+        known = [s.gpus * ((s.until_at - s.started_at) / DAY) for s in gangs if s.gpus is not None]
+        yield servers, days, py.total(known)
 
 
 def reliability_causes(t: Rows) -> Out:
