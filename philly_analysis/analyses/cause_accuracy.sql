@@ -1,8 +1,8 @@
 -- Which causes of waits are found, where a simulation knows them?
 -- One row per (method, cause, found).
---   method  how the quota is known, as in wait_causes
+--   method  how the quota is known, as in study_causes
 --   cause   start_up, fair_share, fragmentation or other: the known cause of most of the wait
---   found   cause that the log shows, as in wait_causes; other: unknown there
+--   found   cause that the log shows, as in study_causes; other: unknown there
 --   waits   attempts
 --   wait_s  seconds that they waited
 select
@@ -16,7 +16,7 @@ select
   case w.cause when 'unknown' then 'other' else w.cause end as found,
   count(*) as waits,
   sum(w.wait_s) as wait_s
-from wait_causes as w
+from study_causes as w
 inner join known_causes as k using (job_id, attempt)
 where w.wait_s > 0
 group by all

@@ -55,10 +55,9 @@ _SHARES = (
 def compute(trace: Trace) -> Result:
     """Divide waits and waiting time by cause.
 
-    A waiting second is *fair-share delay* if the GPUs used by the virtual cluster and the
-    attempt's gang together exceed the quota. Otherwise it is *fragmentation delay* if the gang
-    does not fit on its minimum number of machines. A wait with room within the quota throughout is
-    *start-up* if it is as short as most such waits (``start_up_limits``). Other time is *unknown*.
+    *Fair-share delay* is the time of the causes limit and quota in ``wait_causes``, *fragmentation
+    delay* that of too few free GPUs and of fragmentation. *Unknown* includes stranded GPUs and time
+    behind other jobs, for which the study has no cause.
     No cause is given for a trace that lacks jobs of its cluster.
     """
     table = trace.answer("delay_causes").df()
@@ -166,7 +165,7 @@ def _caveats(trace: Trace, table: pd.DataFrame, method: str) -> tuple[str, ...]:
             f"fair-share delay depends on the estimate: {shares}."
         )
     elif method == "none":
-        quotas = "No virtual cluster is known, so there is no fair-share delay."
+        quotas = "No quota is recorded or estimated. Fair-share delay is time at a limit."
     else:
         [without] = trace.answer("delay_causes_no_quota").df()["waits"]
         quotas = count_note(without, "attempt", " in virtual clusters without a quota.")
@@ -179,6 +178,9 @@ def _caveats(trace: Trace, table: pd.DataFrame, method: str) -> tuple[str, ...]:
             " on a GPU that another holds meanwhile: the GPU counts as used once.",
         ),
         count_note(gaps.unused_machines, "machine", " without any job: not counted as free."),
+        "The study has two causes. Fair-share delay is the causes “over quota” and “limit” of the "
+        "finding on why jobs wait. Fragmentation delay is “too few free GPUs” and “fragmentation”. "
+        "Time behind other jobs or with stranded GPUs counts as unknown here.",
         "The cause of a wait is that of most of its time. Waits with untrusted times are excluded, "
         "as in the queueing delay.",
     )

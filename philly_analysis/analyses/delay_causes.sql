@@ -4,7 +4,7 @@
 --   vc      virtual cluster; (none): not known
 --   gang    gang-size bucket
 --   first   true for first attempts, false for retries
---   cause   none, held, fair_share, fragmentation, start_up or unknown, as in wait_causes
+--   cause   none, held, fair_share, fragmentation, start_up or unknown, as in study_causes
 --   waits   attempts whose wait has this cause
 --   time_s  seconds that passed for this cause, in waits of whatever cause
 --   full_s  of the seconds of fragmentation, those with fewer GPUs free than the gang at all
@@ -18,7 +18,7 @@ with parts as (
     full_s,
     unnest(['none', 'held', 'fair_share', 'fragmentation', 'start_up', 'unknown']) as part,
     unnest([0, held_s, fair_share_s, fragmentation_s, start_up_s, unknown_s]) as part_s
-  from wait_causes
+  from study_causes
 )
 
 select

@@ -1,19 +1,19 @@
-"""Divide waiting time into held, throttled, refused and pending.
+"""Divide waiting time by cause, and name the holds and limits behind it.
 
-The scheduler records one reason, the last: an attempt that was throttled and then pending has one
-of the two. Sources without reasons have pending time only.
+The rows are those of the relation ``wait_causes``, as are those of the finding on why jobs wait.
+Traces without placements have the causes that the scheduler stated.
 """
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.analyses.shared.completeness import preferred
 from philly_analysis.analyses.shared.exclusions import excluded
+from philly_analysis.analyses.why_waits import CAUSES, named_causes
 from philly_analysis.results import (
     Fact,
     Result,
-    clustered_share,
     count,
-    duration,
     figures,
     number,
     share,
@@ -21,66 +21,49 @@ from philly_analysis.results import (
 from philly_analysis.study import GANGS
 from philly_analysis.trace import Analysis, Trace
 
-_MEANINGS = {
-    "held": "not eligible to start (dependency, begin time or hold)",
-    "throttled": "throttled by a limit",
-    "refused": "of jobs that exceed a limit on requests",
-    "pending": "pending for priority or machines",
-}
-_SHADES = (figures.MUTED, figures.CYCLE[1], figures.CYCLE[4], figures.ACCENT)
-_COLORS = dict(zip(_MEANINGS, _SHADES, strict=True))
-_REASONS_SHOWN = 8
-_REASONS_LISTED = 3
+_COLORS = {cause: fields.color for cause, fields in CAUSES.items()}
+_NAMED = ("held", "limit")
+_NAMES_SHOWN = 8
+_NAMES_LISTED = 3
 
 
 def compute(trace: Trace) -> Result:
-    """Divide waits by the state of their attempts."""
-    table = trace.answer("wait_states").df()
-    spans = trace.answer("wait_spans").df()
-    hours = {s: float(table.loc[table["state"] == s, "wait_h"].sum()) for s in _MEANINGS}
-    waited = spans[spans["wait_s"] > 0]
-    shares = {
-        s: clustered_share(waited[f"{s}_s"] / waited["wait_s"], waited["user"], waited["wait_s"])
-        for s in _MEANINGS
-    }
+    """Divide waits by cause, hold and limit."""
+    placed = trace.has("wait_states")
+    table = trace.answer("wait_states" if placed else "wait_states_unplaced").df()
+    method = preferred(table["method"])
+    named = named_causes(method)
+    table = table[table["method"] == method].drop(columns="method")
+    table = table.reset_index(drop=True)
+    total_h, gpu_h = float(table["wait_h"].sum()), float(table["gpu_wait_h"].sum())
+    hours = table.groupby("cause")[["wait_h", "gpu_wait_h", "attempts"]].sum()
+    causes = [cause for cause in CAUSES if cause in hours.index]
     facts = [
-        Fact("attempts", len(waited), "attempts with a trusted wait above zero"),
-        Fact("never_started", int((waited["outcome"] != "started").sum()), "never started"),
+        Fact("quota_method", method, "source of the quotas"),
+        Fact("wait_h", total_h, "hours that attempts waited"),
     ]
-    for state in _MEANINGS:
-        inside = waited.loc[waited[f"{state}_s"] > 0, f"{state}_s"]
+    for cause in causes:
+        row, label = hours.loc[cause], named[cause].label
         facts += [
-            Fact(f"{state}_attempts", len(inside), f"attempts that were {state}"),
-            Fact(f"{state}_h", hours[state], f"hours {state}"),
-            *shares[state].facts(state, "their share of all waiting time"),
-            Fact(f"{state}_p50_s", inside.median(), f"median of their time {state}"),
+            Fact(f"{cause}_h", float(row["wait_h"]), f"hours waited: {label}"),
+            Fact(f"{cause}_pct", 100 * row["wait_h"] / total_h, f"share of all hours: {label}"),
+            Fact(
+                f"{cause}_gpu_pct",
+                100 * row["gpu_wait_h"] / gpu_h if gpu_h else None,
+                f"share of all hours weighted by GPUs: {label}",
+            ),
         ]
     sentences = []
-    total_h = sum(hours.values())
     if total_h > 0:
-        others = "".join(
-            f"; {share(shares[s].frac)} were {text}"
-            for s, text in _MEANINGS.items()
-            if s != "pending" and hours[s] > 0
+        ranked = sorted(causes, key=lambda cause: -hours.loc[cause, "wait_h"])
+        listed = "; ".join(
+            f"{share(hours.loc[c, 'wait_h'] / total_h)}, {named[c].meaning}" for c in ranked
         )
-        sentences = [
-            f"{shares['pending']} of {number(total_h)} hours that {count(len(waited), 'attempt')} "
-            f"waited were {_MEANINGS['pending']}{others}.",
-            _top_reasons(table),
-        ]
-        pending = waited.loc[waited["pending_s"] > 0, "pending_s"]
-        if len(pending):
-            since_submission = waited.loc[pending.index, "wait_s"]
-            sentences.append(
-                f"The median pending time is {duration(float(pending.median()))}; from submission, "
-                f"these attempts waited {duration(float(since_submission.median()))} (median)."
-            )
+        sentences = [f"Attempts waited {number(total_h)} hours: {listed}.", _top_names(table)]
+    unnamed = bool(table.loc[table["cause"] == "held", "name"].eq("not stated").any())
     caveats = (
-        "The recorded reason is the last one other than priority or machines: a throttled attempt "
-        "counts as throttled since it was eligible, although part of it was pending.",
-        ""
-        if table["reason"].ne("(none)").any()
-        else "The log has no reasons: throttled and refused jobs count as pending.",
+        "The log does not say what held some of the jobs." if unnamed else "",
+        _division(trace),
         "Jobs that were cancelled or still waiting at the end of the log count with the time "
         "waited.",
         *excluded(trace, "wait"),
@@ -88,57 +71,73 @@ def compute(trace: Trace) -> Result:
     return Result("wait_states", table, facts, sentences, caveats)
 
 
-def _top_reasons(table: pd.DataFrame) -> str:
-    named = table[(table["reason"] != "(none)") & (table["state"] != "pending")]
-    most = named.groupby("reason")["wait_h"].sum().sort_values(ascending=False, kind="stable")
-    top = most.head(_REASONS_LISTED)
-    listed = ", ".join(f"{reason} ({number(float(h))} h)" for reason, h in top.items())
-    return f"The reasons with most held, throttled or refused hours: {listed}." if listed else ""
+def _division(trace: Trace) -> str:
+    """Return how the time of attempts is divided whose limit has no recorded times."""
+    spans = trace.sql("select count(*) from given_queue_states").fetchall()[0][0]
+    if spans:
+        return f"The scheduler's own reasons cover {count(spans, 'span')} of pending time."
+    limits = trace.answer("limit_amounts").df()
+    if limits.empty:
+        return ""
+    levels = "recorded" if limits["recorded"].all() else "estimated as the most that jobs ever took"
+    return (
+        f"A limit counts while its use and the job exceed the limit, which is {levels}. A last "
+        "recorded reason that is a limit adds time in which the job had room."
+    )
+
+
+def _top_names(table: pd.DataFrame) -> str:
+    named = table[table["cause"].isin(_NAMED)]
+    most = named.groupby("name")["wait_h"].sum().sort_values(ascending=False, kind="stable")
+    top = most.head(_NAMES_LISTED)
+    listed = ", ".join(f"{name} ({number(float(h))} h)" for name, h in top.items())
+    return f"The holds and limits with most hours: {listed}." if listed else ""
 
 
 def plot(result: Result) -> Figure:
-    """Draw the hours of each state by gang size, and the reasons of most hours."""
-    table = result.table
+    """Draw the hours of each cause by gang size, and the holds and limits of most hours."""
+    table, named = result.table, named_causes(result.fact("quota_method"))
     fig, [left, right] = figures.canvas(2, width=9.6, height=3.4)
     if table.empty:
         return figures.empty(fig, "no attempt waited for a known time")
     sums = table.pivot_table(
-        index="gang", columns="state", values="wait_h", aggfunc="sum", fill_value=0.0
+        index="gang", columns="cause", values="wait_h", aggfunc="sum", fill_value=0.0
     )
     gangs = figures.ordered(sums.index, GANGS)
     totals = sums.sum(axis=1)[gangs]
+    shown = [cause for cause in CAUSES if cause in sums]
     figures.bars(
         left,
         [f"{gang}\n{number(float(h))} h" for gang, h in totals.items()],
-        {s: list(100 * sums[s][gangs] / totals) for s in _MEANINGS if s in sums},
-        colors=_COLORS,
+        {named[c].label: list(100 * sums[c][gangs] / totals) for c in shown},
+        colors={named[c].label: _COLORS[c] for c in shown},
         stacked=True,
         label="{:.0f} %",
     )
     left.set_xlabel("GPUs, and hours waited")
     figures.percent_axis(left, "share of hours waited")
-    figures.legend(left, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.08))
-    reasons = table.groupby(["reason", "state"])["wait_h"].sum().reset_index()
-    rows = reasons.nlargest(_REASONS_SHOWN, "wait_h").iloc[::-1]
+    figures.legend(left, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.08), fontsize=7)
+    names = table.groupby(["name", "cause"])["wait_h"].sum().reset_index()
+    rows = names.nlargest(_NAMES_SHOWN, "wait_h").iloc[::-1]
     figures.hbars(
         right,
         [
-            "priority or machines" if r == "(none)" and s == "pending" else f"{r}, {s}"
-            for r, s in zip(rows["reason"], rows["state"], strict=True)
+            named[c].label if n == "(none)" else f"{named[c].label}: {n}"
+            for n, c in zip(rows["name"], rows["cause"], strict=True)
         ],
         rows["wait_h"],
         [number(float(h)) for h in rows["wait_h"]],
-        color=[_COLORS[s] for s in rows["state"]],
+        color=[_COLORS[c] for c in rows["cause"]],
         names_fontsize=8,
     )
     figures.amount_axis(right, "hours waited", axis="x")
-    figures.title(right, "last recorded reason, and state")
+    figures.title(right, "cause, hold or limit")
     return fig
 
 
 ANALYSIS = Analysis(
     name="wait_states",
-    question="Which waiting jobs are held, throttled, refused or pending?",
+    question="Which holds, limits and shortages keep jobs waiting?",
     needs=("jobs", "attempts", "jobs.eligible_at"),
     compute=compute,
     plot=plot,

@@ -1,8 +1,7 @@
 """Report the largest cause of waiting time, in one number.
 
-The largest cause may be far from the only one. Time that neither placements nor quotas account for
-is not explained, and may be the largest part. Estimated quotas, as for every public trace, shift
-time between the causes quota and free GPUs.
+Every cause comes from the relation ``wait_causes``. The largest cause may be far from the only one.
+Estimated quotas, as for every public trace, shift time between the causes quota and free GPUs.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +43,7 @@ class Cause:
     advice
         Recommendation where it is the largest cause.
     by
-        Column whose group with most of this waiting time is named: ``gang`` or ``vc``.
+        Column whose group with most of this waiting time is named: ``gang``, ``vc`` or ``user``.
     color
         Its colour.
     """
@@ -62,10 +61,37 @@ class Cause:
 
 
 CAUSES = {cause: Cause(**fields) for cause, fields in texts("why_waits.toml").items()}
+
+
+def named_causes(method: object) -> dict[str, Cause]:
+    """Return the causes, the quota by the method of knowing it: estimated unless given."""
+    if method in ("given", "none"):
+        return CAUSES
+    quota = replace(
+        CAUSES["quota"],
+        label="over quota (estimated)",
+        meaning="the virtual cluster would have exceeded its estimated quota",
+        advice="Compare the estimate with the quotas that are set: no quota is recorded.",
+    )
+    return CAUSES | {"quota": quota}
+
+
 _NOT_ASKED = replace(
     CAUSES["unknown"],
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
 )
+
+RESOURCES = {
+    "gpus": "GPUs",
+    "jobs": "jobs",
+    "cpus": "CPUs",
+    "mem_gb": "GB of memory",
+    "servers": "servers",
+}
+"""Units of what limits are on."""
+
+_NEARLY_ALL = 0.9
+"""Share of a cause's waiting time above which one limit or hold is named as the only one."""
 
 _LEAST_DRAWN = 0.001
 """Share of the waiting time that a cause in the figure exceeds."""
@@ -81,60 +107,110 @@ def compute(trace: Trace) -> Result:
     jobs of its cluster has no causes.
     """
     missing = missing_jobs(trace)
-    found, caveats = _waits(trace, known=not missing)
-    parts = {cause: found[f"{cause}_s"].clip(lower=0) for cause in CAUSES if f"{cause}_s" in found}
-    wait_s = sum(parts.values(), start=pd.Series(0.0, found.index))
-    waits, total_s = int(found["waits"].sum()), float(wait_s.sum())
-    rows = found[["gang", "waits", "long"]]
-    table = pd.concat([rows.assign(cause=cause, wait_s=part) for cause, part in parts.items()])
-    table = table.groupby(["gang", "cause"], as_index=False)[["waits", "long", "wait_s"]].sum()
+    waits, method, caveats = _waits(trace, known=not missing)
+    causes = named_causes(method)
+    parts = {c: waits[f"{c}_s"].clip(lower=0) for c in CAUSES if f"{c}_s" in waits}
+    weighted = {c: float(waits[f"{c}_gpu_s"].clip(lower=0).sum()) for c in parts}
+    wait_s = sum(parts.values(), start=pd.Series(0.0, waits.index))
+    attempts, total_s = int(waits["waits"].sum()), float(wait_s.sum())
+    rows = waits[["gang", "waits", "long"]]
+    table = pd.concat(
+        [
+            rows.assign(cause=cause, wait_s=part, gpu_wait_s=waits[f"{cause}_gpu_s"].clip(lower=0))
+            for cause, part in parts.items()
+        ]
+    )
+    table = table.groupby(["gang", "cause"], as_index=False)[
+        ["waits", "long", "wait_s", "gpu_wait_s"]
+    ].sum()
     shares = {
-        cause: clustered_share((part / wait_s).fillna(0.0), found["user"], wait_s)
+        cause: clustered_share((part / wait_s).fillna(0.0), waits["user"], wait_s)
         for cause, part in parts.items()
     }
-    long = clustered_share(found["long"] / found["waits"], found["user"], found["waits"])
+    long = clustered_share(waits["long"] / waits["waits"], waits["user"], waits["waits"])
     facts = [
-        Fact("waits", waits, "attempts with a trusted wait"),
+        Fact("quota_method", method, "source of the quotas"),
+        Fact("waits", attempts, "attempts with a trusted wait"),
         Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
     for cause, part in shares.items():
-        facts += part.facts(cause, f"share of the waiting time: {CAUSES[cause].meaning}")
+        facts += part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
+    gpu_s = sum(weighted.values())
+    facts += [
+        Fact(
+            f"{cause}_gpu_pct",
+            100 * seconds / gpu_s if gpu_s else None,
+            f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
+        )
+        for cause, seconds in weighted.items()
+    ]
     if not total_s > 0:
-        return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(waits))
+        return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(attempts))
     main = max(shares, key=lambda cause: shares[cause].frac)
     asked = set(shares) != {"unknown"}
     if asked:
-        label, noun, answer = CAUSES[main].headline, "of waiting time", shares[main]
-        hits, weights = parts[main] / wait_s, wait_s
+        label, noun = _headline(trace, main, method)
+        answer, hits, weights = shares[main], parts[main] / wait_s, wait_s
     else:
         label, noun, answer = "Waits over 10 min", "of attempts", long
-        hits, weights = found["long"] / found["waits"], found["waits"]
-    trend = share_trend(found["day"], hits, found["user"], weights, "waits")
-    waited = f"{count(waits, 'attempt')} waited {duration(total_s)} in total"
+        hits, weights = waits["long"] / waits["waits"], waits["waits"]
+    trend = share_trend(waits["day"], hits, waits["user"], weights, "waits")
+    waited = f"{count(attempts, 'attempt')} waited {duration(total_s)} in total"
     if missing:
         waited += f", {share(long.frac)} of them longer than 10 minutes."
         others = f"The causes cannot be determined: {missing}. GPUs of other jobs look free."
     else:
-        waited += f": for {share(shares[main].frac)} of that time {CAUSES[main].meaning}."
-        others = _other_causes(shares, main)
-    sums = pd.DataFrame({"n": found["waits"], "s": wait_s}).groupby(found["gang"]).sum()
+        waited += f": for {share(shares[main].frac)} of that time {causes[main].meaning}."
+        others = _other_causes(shares, main, causes)
+    by_gpus = ""
+    if gpu_s and asked and not missing:
+        heaviest = max(weighted, key=lambda cause: weighted[cause])
+        by_gpus = (
+            f"Weighted by GPUs, {share(weighted[heaviest] / gpu_s)} of the waiting time has the "
+            f"cause “{causes[heaviest].label}”."
+        )
+    sums = pd.DataFrame({"n": waits["waits"], "s": wait_s}).groupby(waits["gang"]).sum()
     return Result(
         "why_waits",
         table,
         [*facts, *trend.facts()],
-        (waited, _gang_comparison(sums), others),
+        (waited, _gang_comparison(sums), others, by_gpus),
         caveats,
         verdict=Verdict(
             label,
             whole_percent(answer.frac),
             noun,
             answer.interval,
-            _cost(found["user"], parts[main], waits),
+            _cost(waits["user"], parts[main], attempts),
             str(trend),
-            _advice(found, parts[main], CAUSES[main] if asked else _NOT_ASKED),
+            _advice(waits, parts[main], causes[main] if asked else _NOT_ASKED),
         ),
     )
+
+
+def _headline(trace: Trace, main: str, method: str) -> tuple[str, str]:
+    """Return the label of the largest cause and the noun of its share, with the limit's name."""
+    cause, noun = named_causes(method)[main], "of waiting time"
+    if main not in ("limit", "held"):
+        return cause.headline, noun
+    states = trace.answer("wait_states" if trace.has("wait_states") else "wait_states_unplaced")
+    rows = states.df()
+    rows = rows[(rows["method"] == method) & (rows["cause"] == main)]
+    hours = rows.groupby("name")["wait_h"].sum().sort_values(ascending=False, kind="stable")
+    name = str(hours.index[0])
+    mostly = "" if hours.iloc[0] > _NEARLY_ALL * hours.sum() else "mostly "
+    if main == "held":
+        kind = "" if name == "not stated" else f" ({mostly}{name})"
+        return cause.headline, f"{noun}{kind}"
+    amounts = trace.answer("limit_amounts").df().set_index("limit_name")
+    if name not in amounts.index:
+        return f"{name.split()[0]} limit", f"{noun} ({mostly}{name})"
+    limit = amounts.loc[name]
+    label = {"qos": "QOS"}.get(limit["scope"], str(limit["scope"]).capitalize())
+    amount = f"{limit['amount']:g} {RESOURCES[limit['resource']]}"
+    estimated = "" if limit["recorded"] else ", estimated"
+    return f"{label} limit", f"{noun} ({mostly}{limit['owner']}, {amount}{estimated})"
 
 
 def _no_waits(waits: int) -> Verdict:
@@ -154,40 +230,46 @@ def _cost(users: pd.Series, wait_s: pd.Series, waits: int) -> str:
     return f"{duration(total_s)} of waiting{by}, {duration(total_s / waits)} per attempt."
 
 
-def _advice(found: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
+def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     """Return the recommendation for a cause, and the group with most of its waiting time."""
-    groups = wait_s.groupby(found[cause.by]).sum()
+    groups = wait_s.groupby(waits[cause.by]).sum()
     if groups.empty:
         return cause.advice
     most = str(groups.idxmax())
-    who = f"Jobs of {gang_label(most)} have" if cause.by == "gang" else f"VC {most} has"
+    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"VC {most} has"}.get(
+        cause.by, f"Jobs of user {most} have"
+    )
     most_s = float(groups.max())
     part = f"{share(most_s / float(wait_s.sum()))} of this waiting time"
     return f"{cause.advice} {who} {part}: {duration(most_s)}."
 
 
-def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, list[str]]:
-    """Return waiting seconds by user, gang and cause from the best relation, and its caveat."""
-    if not known:
-        return trace.answer("why_waits_unknown").df(), []
-    if trace.has("why_waits"):
-        found = trace.answer("why_waits").df()
-        method = preferred(found["method"])
-        caveat = {"given": "", "none": "No quota is known or can be estimated."}.get(
-            method, f"Quotas are estimated ({method} of the GPUs in use by a virtual cluster)."
-        )
-        return found[found["method"] == method].reset_index(drop=True), [caveat]
-    if trace.has("why_waits_by_reason") and trace.has_values("jobs.eligible_at"):
-        return trace.answer("why_waits_by_reason").df(), ["Causes are the last recorded reasons."]
+def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
+    """Return waiting seconds by user, gang and cause, the method of quotas, and a caveat."""
+    if known and trace.has("why_waits"):
+        waits = trace.answer("why_waits").df()
+        method = preferred(waits["method"])
+        waits = waits[waits["method"] == method].reset_index(drop=True)
+        estimated = method not in ("given", "none") and waits["quota_s"].sum() > 0
+        caveat = f"Quotas are estimated ({method} of the GPUs in use by a virtual cluster)."
+        return waits, method, [caveat] if estimated else []
+    waits = trace.answer("why_waits_unplaced").df()
+    causes = [c for c in CAUSES if f"{c}_s" in waits]
+    if known and waits["unknown_s"].sum() == 0 and trace.has_values("jobs.eligible_at"):
+        return waits, "none", ["Without placements, causes are the last reasons that are recorded."]
+    for unit in ("s", "gpu_s"):
+        columns = [f"{c}_{unit}" for c in causes]
+        waits[f"unknown_{unit}"] = waits[columns].sum(axis=1)
+        waits = waits.drop(columns=[c for c in columns if c != f"unknown_{unit}"])
     caveat = "Without placements and servers the causes of waits are unknown."
-    return trace.answer("why_waits_unknown").df(), [caveat]
+    return waits, "none", [caveat] if known else []
 
 
-def _other_causes(shares: dict[str, Share], main: str) -> str:
+def _other_causes(shares: dict[str, Share], main: str, causes: dict[str, Cause]) -> str:
     others = [cause for cause in shares if cause != main and shares[cause].frac > 0]
     others.sort(key=lambda cause: -shares[cause].frac)
-    rest = "; ".join(f"{share(shares[c].frac)}, {CAUSES[c].meaning}" for c in others)
-    return f"Other causes: {rest}." if rest else ""
+    parts = "; ".join(f"{share(shares[c].frac)}, {causes[c].meaning}" for c in others)
+    return f"Other causes: {parts}." if parts else ""
 
 
 def _gang_comparison(sums: pd.DataFrame) -> str:
@@ -218,12 +300,13 @@ def plot(result: Result) -> Figure:
     sums = wide.sum(axis=1)
     gangs = figures.ordered(wide.index[sums > 0], GANGS)
     least_s = _LEAST_DRAWN * float(sums.sum())
+    named = named_causes(result.fact("quota_method"))
     causes = [cause for cause in CAUSES if cause in wide and wide[cause].sum() > least_s]
     figures.stacked_shares(
         ax,
         [f"{gang_label(gang)}\n{duration(sums[gang])}" for gang in gangs],
-        {CAUSES[c].label: wide.loc[gangs, c].tolist() for c in causes},
-        colors={CAUSES[c].label: CAUSES[c].color for c in causes},
+        {named[c].label: wide.loc[gangs, c].tolist() for c in causes},
+        colors={named[c].label: named[c].color for c in causes},
     )
     figures.legend(ax, loc="lower left", bbox_to_anchor=(-0.2, 1), ncols=2, fontsize=8)
     return fig

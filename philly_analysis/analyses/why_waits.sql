@@ -1,34 +1,85 @@
--- For how long did each user's attempts wait, and for what, as placements and quotas tell?
+-- For how long did each user's attempts wait, and for which cause?
 -- One row per (method, day, user, vc, gang).
---   method          how the quota is known, as in wait_causes
---   day             day of their starts, UTC
---   user            who submitted them; null: not known
---   vc              virtual cluster
---   gang            gang-size bucket
---   waits           attempts with a trusted wait
---   long            of these, those that waited longer than 10 minutes
---   held_s          seconds that they waited before they were eligible
---   quota_s         while their GPUs would have put their virtual cluster over its quota
---   full_s          within quota, while their pool had fewer GPUs free than the gang
---   scattered_s     while it had enough, on more machines than the gang needs
---   start_up_s      there was always room within quota, and the wait is as short as a start-up
---   unknown_s       while neither applied: the cause is not in the log
+--   method            how the quota is known, as in wait_causes
+--   day               day on which the waits ended, UTC
+--   user              who submitted the jobs; null: not known
+--   vc                virtual cluster
+--   gang              gang-size bucket
+--   waits             attempts with a trusted wait
+--   long              attempts that waited longer than 10 minutes
+--   held_s            seconds before the jobs were eligible
+--   held_gpu_s        the same seconds, times the GPUs waited for
+--   limit_s           seconds at a limit that an administrator set
+--   limit_gpu_s       the same seconds, times the GPUs waited for
+--   quota_s           seconds in which the virtual cluster would have exceeded its quota
+--   quota_gpu_s       the same seconds, times the GPUs waited for
+--   too_few_s         seconds in which the pool had fewer GPUs free than the gang
+--   too_few_gpu_s     the same seconds, times the GPUs waited for
+--   fragmented_s      seconds in which enough GPUs were free, on other servers than asked for
+--   fragmented_gpu_s  the same seconds, times the GPUs waited for
+--   stranded_s        seconds in which GPUs were free without CPUs or memory beside them
+--   stranded_gpu_s    the same seconds, times the GPUs waited for
+--   behind_s          seconds with room, in which a job of higher order waited
+--   behind_gpu_s      the same seconds, times the GPUs waited for
+--   start_up_s        seconds with room at the end of waits, as short as a start-up
+--   start_up_gpu_s    the same seconds, times the GPUs waited for
+--   unknown_s         seconds that the log does not explain
+--   unknown_gpu_s     the same seconds, times the GPUs waited for
+with methods as (
+  select distinct method
+  from vc_quotas
+  union all
+  select 'none' as method
+  where not exists (select 1 from vc_quotas)
+),
+
+causes as (
+  select
+    method,
+    job_id,
+    attempt,
+    coalesce(sum(wait_s) filter (where cause = 'held'), 0) as held_s,
+    coalesce(sum(wait_s) filter (where cause = 'limit'), 0) as limit_s,
+    coalesce(sum(wait_s) filter (where cause = 'quota'), 0) as quota_s,
+    coalesce(sum(wait_s) filter (where cause = 'too_few'), 0) as too_few_s,
+    coalesce(sum(wait_s) filter (where cause = 'fragmented'), 0) as fragmented_s,
+    coalesce(sum(wait_s) filter (where cause = 'stranded'), 0) as stranded_s,
+    coalesce(sum(wait_s) filter (where cause = 'behind'), 0) as behind_s,
+    coalesce(sum(wait_s) filter (where cause = 'start_up'), 0) as start_up_s,
+    coalesce(sum(wait_s) filter (where cause = 'unknown'), 0) as unknown_s
+  from wait_causes
+  group by method, job_id, attempt
+)
+
 select
-  c.method,
-  attempts.started_at::date as day,
-  jobs.user,
-  c.vc,
-  gang_bucket(c.gpus) as gang,
+  methods.method,
+  q.until_at::date as day,
+  q.user,
+  q.vc,
+  gang_bucket(q.gpus) as gang,
   count(*) as waits,
-  count(*) filter (c.wait_s > 600) as long,
-  sum(c.held_s) as held_s,
-  sum(c.fair_share_s) as quota_s,
-  sum(c.full_s) as full_s,
-  sum(c.fragmentation_s - c.full_s) as scattered_s,
-  sum(c.start_up_s) as start_up_s,
-  sum(c.unknown_s) as unknown_s
-from wait_causes as c
-inner join jobs using (job_id)
-inner join attempts using (job_id, attempt)
+  count(*) filter (where q.wait_s > 600) as long,
+  sum(coalesce(c.held_s, 0)) as held_s,
+  sum(coalesce(c.held_s, 0) * q.gpus) as held_gpu_s,
+  sum(coalesce(c.limit_s, 0)) as limit_s,
+  sum(coalesce(c.limit_s, 0) * q.gpus) as limit_gpu_s,
+  sum(coalesce(c.quota_s, 0)) as quota_s,
+  sum(coalesce(c.quota_s, 0) * q.gpus) as quota_gpu_s,
+  sum(coalesce(c.too_few_s, 0)) as too_few_s,
+  sum(coalesce(c.too_few_s, 0) * q.gpus) as too_few_gpu_s,
+  sum(coalesce(c.fragmented_s, 0)) as fragmented_s,
+  sum(coalesce(c.fragmented_s, 0) * q.gpus) as fragmented_gpu_s,
+  sum(coalesce(c.stranded_s, 0)) as stranded_s,
+  sum(coalesce(c.stranded_s, 0) * q.gpus) as stranded_gpu_s,
+  sum(coalesce(c.behind_s, 0)) as behind_s,
+  sum(coalesce(c.behind_s, 0) * q.gpus) as behind_gpu_s,
+  sum(coalesce(c.start_up_s, 0)) as start_up_s,
+  sum(coalesce(c.start_up_s, 0) * q.gpus) as start_up_gpu_s,
+  sum(coalesce(c.unknown_s, 0)) as unknown_s,
+  sum(coalesce(c.unknown_s, 0) * q.gpus) as unknown_gpu_s
+from queued_attempts as q
+cross join methods
+left join causes as c
+  on methods.method = c.method and q.job_id = c.job_id and q.attempt = c.attempt
 group by all
 order by all

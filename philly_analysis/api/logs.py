@@ -117,8 +117,9 @@ def slurm_collect(
     history_days: int = 30,
     keep_days: int = 90,
 ) -> str:
-    """Print a script for cron that collects jobs, reasons for waiting, limits and telemetry.
+    """Print a script for cron that collects a cluster's logs.
 
+    The script collects Slurm's jobs, their reasons for waiting, limits, and telemetry of GPUs.
     The head of the script has the line of the crontab and the command that ingests the folder.
 
     Parameters

@@ -13,7 +13,7 @@ select
   sum(causes.fair_share_s) as fair_share_s,
   sum(causes.fragmentation_s) as fragmentation_s,
   sum(causes.fair_share_s) + sum(causes.fragmentation_s) as decided_s
-from wait_causes as causes
+from study_causes as causes
 inner join trusted_waits using (job_id, attempt)
 where causes.method = 'given' and trusted_waits.wait_s > trusted_waits.held_s
 group by all

@@ -17,7 +17,7 @@ from philly_analysis.trace import REJECTS, Trace
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
 _EVIDENCE = {
-    "why_waits": ("delay_causes", "wait_states", "queueing_delay", "out_of_order"),
+    "why_waits": ("delay_causes", "wait_states", "stated_causes", "queueing_delay", "out_of_order"),
     "how_used": ("gpu_util", "gpu_util_summaries", "occupancy", "usage"),
     "why_failures": ("failure_reasons", "failure_statuses", "failure_costs", "job_status"),
 }

@@ -1,17 +1,41 @@
 -- materialized
--- How many free GPUs do the n emptiest machines of a pool have together, over time?
--- One row per pool, number of machines that a gang may need (and all machines), and change.
--- Machines without any attempt are excluded: they may have been out of service.
---   pool       pool of machines, as named in the relation pools
---   machines   number of machines, n
---   moment     moment of the change, as in machine_use; the first row of each n holds for all
---              earlier time
---   free_gpus  GPUs free after the moment, on the n machines with the most free GPUs
-with machine_numbers as (
+-- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
+-- One row per pool, number of machines that a gang may need there (and all of them) and change.
+-- Machines that never ran an attempt are not counted: if they were in service, somebody who waited
+-- would have had them. Nor are those of server_outages.
+--   pool      as in pools
+--   machines  how many machines: n
+--   moment    as in machine_use; the first row of each n stands for all time before
+--   free_gpus  GPUs free from then on, on the n machines with most free
+with wanted as (
   select distinct
     pool,
-    unnest([machines, servers]) as machines
+    machines
+  from requests
+  where machines < servers
+  union
+  select
+    pool,
+    machines
   from gang_needs
+  where machines < servers
+),
+
+totals_wanted as (
+  select distinct
+    pool,
+    servers as machines
+  from gang_needs
+  where machines is not null
+),
+
+outage_gpus as (
+  select
+    machine_id,
+    from_us,
+    until_us,
+    unnest(range(1, gpus + 1)) as k
+  from server_outages
 ),
 
 -- machines that gained (1) or lost (-1) their k-th free GPU
@@ -24,9 +48,17 @@ changes as (
     sign(u.free_after - u.free_before) as change
   from machine_use as u
   inner join pool_machines as p using (machine_id)
+  union all
+  select
+    p.pool,
+    unnest([o.from_us, o.until_us]) as moment,
+    o.k,
+    unnest([-1, 1]) as change
+  from outage_gpus as o
+  inner join pool_machines as p using (machine_id)
 ),
 
-changes_by_moment as (
+totals as (
   select
     pool,
     moment,
@@ -45,7 +77,7 @@ slots as (
   semi join placements using (machine_id)
 ),
 
-machines_by_slot as (
+all_empty as (
   select
     pool,
     k,
@@ -55,38 +87,76 @@ machines_by_slot as (
 ),
 
 -- machines with k free GPUs and more
-machines_with_free_gpus as (
+having_free as (
   select
-    c.pool,
-    c.moment,
-    c.k,
-    c.change,
-    machines_by_slot.machines
-    + sum(c.change) over (partition by c.pool, c.k order by c.moment) as machines
-  from changes_by_moment as c
-  inner join machines_by_slot using (pool, k)
+    totals.pool,
+    totals.moment,
+    totals.k,
+    totals.change,
+    all_empty.machines
+    + sum(totals.change) over (partition by totals.pool, totals.k order by totals.moment)
+      as machines
+  from totals
+  inner join all_empty using (pool, k)
 ),
 
 -- the n largest of the free counts add up to the sum over k of min(n, machines with k and more)
 gains as (
   select
-    n.pool,
-    n.machines,
-    m.moment,
-    sum(least(n.machines, m.machines) - least(n.machines, m.machines - m.change)) as gain
-  from machines_with_free_gpus as m
-  inner join machine_numbers as n using (pool)
+    wanted.pool,
+    wanted.machines,
+    h.moment,
+    sum(
+      least(wanted.machines, h.machines) - least(wanted.machines, h.machines - h.change)
+    ) as gain
+  from having_free as h
+  inner join wanted using (pool)
   group by all
   having gain <> 0
   union all by name
   select
-    machine_numbers.pool,
-    machine_numbers.machines,
+    wanted.pool,
+    wanted.machines,
     0 as moment,
-    sum(least(machine_numbers.machines, machines_by_slot.machines)) as gain
-  from machines_by_slot
-  inner join machine_numbers using (pool)
+    sum(least(wanted.machines, all_empty.machines)) as gain
+  from all_empty
+  inner join wanted using (pool)
   group by all
+),
+
+-- all GPUs that are free, although on which servers may not be known
+pool_changes as (
+  select
+    p.pool,
+    2 * epoch_us(unnest([h.started_at, h.until_at])) + unnest([1, 0]) as moment,
+    unnest([-h.gpus, h.gpus]) as change
+  from machine_holdings as h
+  inner join pool_machines as p using (machine_id)
+  where h.gpus is not null
+  union all
+  select
+    p.pool,
+    unnest([o.from_us, o.until_us]) as moment,
+    unnest([-o.gpus, o.gpus]) as change
+  from server_outages as o
+  inner join pool_machines as p using (machine_id)
+  union all
+  select
+    pool,
+    0 as moment,
+    gpus as change
+  from pool_machines
+  semi join placements using (machine_id)
+),
+
+pool_levels as (
+  select
+    pool,
+    moment,
+    greatest(round(sum(sum(change)) over (partition by pool order by moment)), 0)::bigint
+      as free_gpus
+  from pool_changes
+  group by pool, moment
 )
 
 select
@@ -95,3 +165,14 @@ select
   moment,
   sum(gain) over (partition by pool, machines order by moment)::bigint as free_gpus
 from gains
+union all
+select
+  t.pool,
+  t.machines,
+  l.moment,
+  l.free_gpus
+from totals_wanted as t
+inner join pool_levels as l using (pool)
+qualify
+  l.free_gpus is distinct from
+    lag(l.free_gpus) over (partition by l.pool order by l.moment)

@@ -1,5 +1,22 @@
 -- Functions that every relation may call.
 
+-- A number rounded down to three binary digits, such as 1.75, 7 or 28.
+create or replace macro three_digits(x) as
+case when x > 0 then floor(x * 4 / pow(2, floor(log2(x)))) / 4 * pow(2, floor(log2(x))) else x end;
+
+-- True unless a free amount is known to be below the amount asked for, but for rounding.
+create or replace macro suffices(free, asked) as
+coalesce(free >= asked - 1e-6, true);
+
+-- Name of a limit that the scheduler stated: what it is set on, whose it is, and on what.
+create or replace macro limit_label(kind, account, qos, "user", resource) as
+concat_ws(
+  ' ',
+  upper(kind[1]) || kind[2:],
+  case kind when 'account' then account when 'qos' then qos when 'user' then "user" end,
+  resource
+);
+
 -- Values at the 0th, 1st, … 100th percentile, interpolated linearly.
 create or replace macro percentiles(x) as
 quantile_cont(x, list_transform(range(101), lambda p: p / 100.0));

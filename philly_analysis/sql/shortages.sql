@@ -1,20 +1,24 @@
--- When could a pool not give a gang its GPUs?
--- One row per pool, gang size and moment at which either answer changed.
---   pool        as in pools
---   gpus        gang size
+-- materialized
+-- When could a pool not serve a request?
+-- One row per request and moment at which one of three answers changed; each answer implies the
+-- next one.
+--   request     as in requests
 --   moment      as in machine_use; the first row stands for all time before
---   no_fit     true when the gang did not fit on the fewest machines that can hold it, from then on
---   no_fit_us  microseconds before the moment during which they had none
---   too_few     true when all its machines together had fewer GPUs free than the gang, from then on
---   too_few_us  microseconds before the moment during which they had
+--   too_few     true when the pool had fewer GPUs free than the gang, from the moment on
+--   too_few_us  microseconds with too few free GPUs before the moment
+--   no_fit      true when the servers that the request asks for had fewer GPUs free than the gang,
+--               from the moment on
+--   no_fit_us   microseconds without a fit before the moment
+--   no_room     true when no such servers had GPUs, CPUs and memory free, from the moment on
+--   no_room_us  microseconds without room before the moment
 with limits as (
   select
+    request,
     pool,
     gpus,
-    unnest(['no_fit', 'too_few']) as answer,
-    unnest([machines, servers]) as machines
-  from gang_needs
-  where machines is not null
+    unnest([true, false]) as total,
+    unnest([servers, machines]) as machines
+  from requests
 ),
 
 capacities as (
@@ -29,53 +33,72 @@ capacities as (
 
 flips as (
   select
-    limits.pool,
-    limits.gpus,
-    limits.answer,
-    capacities.moment,
-    capacities.free_gpus < limits.gpus as yes
+    limits.request,
+    c.moment,
+    case when limits.total then c.free_gpus < limits.gpus end as too_few,
+    case when not limits.total then c.free_gpus < limits.gpus end as no_fit,
+    null::boolean as short
   from limits
-  inner join capacities
+  inner join capacities as c
     on
-      limits.pool = capacities.pool
-      and limits.machines = capacities.machines
+      limits.pool = c.pool
+      and limits.machines = c.machines
       and (
-        capacities.free_gpus_before is null
-        or (limits.gpus > capacities.free_gpus) <> (limits.gpus > capacities.free_gpus_before)
+        c.free_gpus_before is null
+        or (limits.gpus > c.free_gpus) <> (limits.gpus > c.free_gpus_before)
       )
+  union all
+  select
+    request,
+    moment,
+    null as too_few,
+    null as no_fit,
+    short
+  from server_shortages
 ),
 
 states as (
   select
-    pool,
-    gpus,
+    request,
     moment,
-    last_value(any_value(yes) filter (where answer = 'no_fit') ignore nulls) over in_time
-      as no_fit,
-    last_value(any_value(yes) filter (where answer = 'too_few') ignore nulls) over in_time
-      as too_few
+    last_value(any_value(too_few) ignore nulls) over in_time as too_few,
+    last_value(any_value(no_fit) ignore nulls) over in_time as no_fit,
+    last_value(any_value(short) ignore nulls) over in_time as short
   from flips
-  group by pool, gpus, moment
-  window in_time as (partition by pool, gpus order by moment)
+  group by request, moment
+  window in_time as (partition by request order by moment)
+),
+
+-- shares of servers are estimates where they are not recorded, all GPUs together are not
+answers as (
+  select
+    request,
+    moment,
+    too_few,
+    too_few or no_fit as no_fit,
+    too_few or no_fit or coalesce(short, false) as no_room
+  from states
 ),
 
 spells as (
   select
     *,
-    lag(no_fit) over in_time as had_no_fit,
     lag(too_few) over in_time as had_too_few,
+    lag(no_fit) over in_time as had_no_fit,
+    lag(no_room) over in_time as had_no_room,
     moment // 2 - lag(moment) over in_time // 2 as lasted_us
-  from states
-  window in_time as (partition by pool, gpus order by moment)
+  from answers
+  window in_time as (partition by request order by moment)
 )
 
 select
-  pool,
-  gpus,
+  request,
   moment,
+  too_few,
+  coalesce(sum(lasted_us) filter (where had_too_few) over in_time, 0)::bigint as too_few_us,
   no_fit,
   coalesce(sum(lasted_us) filter (where had_no_fit) over in_time, 0)::bigint as no_fit_us,
-  too_few,
-  coalesce(sum(lasted_us) filter (where had_too_few) over in_time, 0)::bigint as too_few_us
+  no_room,
+  coalesce(sum(lasted_us) filter (where had_no_room) over in_time, 0)::bigint as no_room_us
 from spells
-window in_time as (partition by pool, gpus order by moment)
+window in_time as (partition by request order by moment)

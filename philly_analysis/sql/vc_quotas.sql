@@ -1,6 +1,8 @@
 -- materialized
 -- What is each virtual cluster's quota of GPUs?
--- One row per virtual cluster and method. Estimates stand only where no quota is given.
+-- One row per virtual cluster and method. Estimates stand only where no quota is given, and several
+-- virtual clusters exist, and the log has neither limits nor the scheduler's reasons with their
+-- times.
 --   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not
 --           exceeded during 99 and 95 % of the time from its first start to its last end, but not
 --           before the log is complete)
@@ -47,7 +49,11 @@ used as (
   from shares
   inner join methods
     on shares.not_exceeded >= methods.frac - 1e-12
-  where (select count(*) from given_quotas) = 0
+  where
+    (select count(*) from given_quotas) = 0
+    and (select count(distinct vc) from vc_use) > 1
+    and not exists (select 1 from given_limits)
+    and not exists (select 1 from given_queue_states)
   group by all
 ),
 

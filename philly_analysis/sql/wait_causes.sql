@@ -1,47 +1,193 @@
+-- materialized
 -- Why did each attempt wait?
--- One row per method of knowing the quota and attempt with a trusted wait of a known gang.
---   method           as in vc_quotas; none: no quota is known and none can be estimated
---   job_id           job
---   attempt          which attempt, from 1
---   vc               virtual cluster
---   gpus             gang size
---   first            true for the first attempt, false for a retry
---   wait_s           seconds waited
---   held_s           of these, before the job was eligible
---   fair_share_s     of these, while its GPUs would have put its virtual cluster over its quota
---   fragmentation_s  of these, within quota, while the gang did not fit on the fewest machines of
---                    its pool that can hold it
---   full_s           of the last, while the pool had fewer GPUs free than the gang at all
---   start_up_s       of these, if there was room within the quota during all of them, and they are
---                    not longer than start_up_limits
---   unknown_s        of these, while nothing of this applied: the cause is not in the log
---   cause            none: it did not wait; unknown: for more than half of the wait nothing is
---                    known; otherwise the longest of held, fair_share, fragmentation and start_up
-with parts as (
+-- One row per method of knowing the quota, attempt, cause and name; the seconds of an attempt add
+-- up to its wait.
+--   method   as in vc_quotas; none: no quota is known and none can be estimated
+--   job_id   job
+--   attempt  which attempt, from 1
+--   cause    the first that applies: held: not eligible; limit: at a limit that an administrator
+--            set; quota: the virtual cluster would have exceeded its quota; too_few: the pool had
+--            fewer GPUs free than the gang; fragmented: enough GPUs were free, but not on the
+--            servers that the job asks for; stranded: those GPUs were free, but not the CPUs or
+--            memory beside them; behind: there was room, and a job of higher order waited;
+--            start_up: nothing waited ahead, and these seconds are no more than start_up_limits;
+--            unknown: the log does not explain it
+--   name     what held the job, as in held_causes; or name of the limit; null: another cause
+--   wait_s   seconds that passed for this cause
+with queued as (
   select
-    p.* exclude (unexplained_s),
+    q.job_id,
+    q.attempt,
+    q.outcome,
+    q.account,
+    jobs.qos,
+    q.user,
+    q.vc,
     case
-      when
-        p.fair_share_s = 0
-        and p.fragmentation_s = 0
-        and p.unexplained_s > 0
-        and p.unexplained_s <= l.longest_s
-        then p.unexplained_s
-      else 0
-    end as start_up_s,
-    p.unexplained_s - start_up_s as unknown_s
+      when last_reason.cause = 'limit'
+        then limit_label(last_reason.kind, q.account, jobs.qos, q.user, last_reason.resource)
+    end as last_limit
+  from queued_attempts as q
+  inner join jobs using (job_id)
+  left join stated_reasons as last_reason
+    on q.reason = last_reason.reason
+),
+
+-- the recorded limit that a stated reason means
+stated_limits as (
+  select
+    job_id,
+    scope,
+    resource,
+    min(limit_name) as limit_name
+  from limit_members
+  group by job_id, scope, resource
+),
+
+quota_evidence as (
+  -- an estimated quota holds only where jobs over it waited although nothing else kept them
+  select
+    p.method,
+    q.vc,
+    coalesce(
+      p.method = 'given'
+      or sum(p.room_s)
+      >= 0.1 * sum(p.too_few_s + p.scattered_s + p.stranded_s + p.behind_s + p.room_s),
+      false
+    ) as shown
   from wait_parts as p
+  inner join queued as q using (job_id, attempt)
+  where p.cap = 'quota'
+  group by p.method, q.vc
+),
+
+-- what binds first: the scheduler's own statement, then limits, then the quota
+bound as (
+  select
+    p.*,
+    q.outcome,
+    q.last_limit,
+    case
+      when stated.cause in ('held', 'limit', 'start_up') then stated.cause
+      when p.cap = 'quota' and e.shown then 'quota'
+      when p.cap <> 'quota' and p.reason is null then 'limit'
+    end as bound_cause,
+    case
+      when bound_cause = 'held' then stated.kind
+      when bound_cause = 'limit' and p.cap <> 'quota' then p.cap
+      when bound_cause = 'limit'
+        then coalesce(
+          l.limit_name, limit_label(stated.kind, q.account, q.qos, q.user, stated.resource)
+        )
+    end as name
+  from wait_parts as p
+  inner join queued as q using (job_id, attempt)
+  left join stated_reasons as stated
+    on p.reason = stated.reason
+  left join stated_limits as l
+    on p.job_id = l.job_id and stated.kind = l.scope and stated.resource = l.resource
+  left join quota_evidence as e
+    on p.method = e.method and q.vc is not distinct from e.vc
+),
+
+open_parts as (
+  select
+    method,
+    job_id,
+    attempt,
+    outcome,
+    last_limit,
+    sum(too_few_s) + coalesce(sum(room_s) filter (where stated_short), 0) as too_few_s,
+    sum(scattered_s) as scattered_s,
+    sum(stranded_s) as stranded_s,
+    sum(behind_s) + coalesce(sum(room_s) filter (where reason = 'Priority'), 0) as behind_s,
+    coalesce(sum(room_s) filter (where reason is null), 0) as room_s
+  from (
+    select
+      *,
+      reason is not null and reason <> 'Priority' as stated_short
+    from bound
+    where bound_cause is null
+  ) as unbound
+  group by all
+),
+
+pool_causes as (
+  select
+    o.method,
+    o.job_id,
+    o.attempt,
+    unnest([
+      'too_few',
+      'fragmented',
+      'stranded',
+      'behind',
+      case
+        when o.last_limit is not null then 'limit'
+        when o.outcome = 'started' and o.room_s <= l.longest_s then 'start_up'
+        else 'unknown'
+      end
+    ]) as cause,
+    unnest([null, null, null, null, o.last_limit]) as name,
+    unnest([o.too_few_s, o.scattered_s, o.stranded_s, o.behind_s, o.room_s]) as wait_s
+  from open_parts as o
   left join start_up_limits as l using (method)
+),
+
+methods as (
+  select distinct method
+  from vc_quotas
+  union all
+  select 'none' as method
+  where not exists (select 1 from vc_quotas)
+),
+
+every_part as (
+  select
+    method,
+    job_id,
+    attempt,
+    bound_cause as cause,
+    name,
+    too_few_s + scattered_s + stranded_s + behind_s + room_s as wait_s
+  from bound
+  where bound_cause is not null
+  union all by name
+  from pool_causes
+  union all by name
+  select
+    methods.method,
+    h.job_id,
+    h.attempt,
+    h.cause,
+    h.name,
+    h.held_s as wait_s
+  from held_causes as h
+  cross join methods
+  union all by name
+  -- no server of the pool is known
+  select
+    methods.method,
+    u.job_id,
+    u.attempt,
+    case u.cause when 'pending' then 'unknown' else u.cause end as cause,
+    u.name,
+    u.wait_s
+  from wait_causes_unplaced as u
+  cross join methods
+  anti join job_requests as r
+    on u.job_id = r.job_id
+  anti join held_causes as h
+    on u.job_id = h.job_id and u.attempt = h.attempt and u.cause = h.cause
 )
 
 select
-  *,
-  case
-    when wait_s = 0 then 'none'
-    when unknown_s > wait_s / 2 then 'unknown'
-    when held_s >= greatest(fair_share_s, fragmentation_s, start_up_s) then 'held'
-    when start_up_s > 0 then 'start_up'
-    when fair_share_s >= fragmentation_s then 'fair_share'
-    else 'fragmentation'
-  end as cause
-from parts
+  method,
+  job_id,
+  attempt,
+  cause,
+  name,
+  sum(wait_s) as wait_s
+from every_part
+where wait_s > 0
+group by method, job_id, attempt, cause, name

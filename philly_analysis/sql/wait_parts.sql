@@ -1,19 +1,17 @@
 -- materialized
--- For how long was each waiting attempt held, over quota, or without room?
--- One row per method of knowing the quota and attempt with a trusted wait of a known gang.
---   method           as in vc_quotas; none: no quota is known and none can be estimated
---   job_id           job
---   attempt          which attempt, from 1
---   vc               virtual cluster
---   gpus             gang size
---   first            true for the first attempt, false for a retry
---   wait_s           seconds waited
---   held_s           of these, before the job was eligible
---   fair_share_s     of these, while its GPUs would have put its virtual cluster over its quota
---   fragmentation_s  of these, within quota, while the gang did not fit on the fewest machines of
---                    its pool that can hold it
---   full_s           of the last, while the pool had fewer GPUs free than the gang at all
---   unexplained_s    of these, while none of this applied: there was room within the quota
+-- Which cap and which state of the pool kept each attempt waiting, by stated reason?
+-- One row per method of knowing the quota, attempt, stated reason and cap, of eligible time.
+--   method       as in vc_quotas; none: no quota is known and none can be estimated
+--   job_id       job
+--   attempt      which attempt, from 1
+--   reason       reason that the scheduler stated meanwhile; null: none
+--   cap          limit or quota that bound, as in cap_states; null: none
+--   too_few_s    seconds in which the pool had fewer GPUs free than the gang
+--   scattered_s  seconds in which enough GPUs were free, but not on the servers that the job asks
+--                for
+--   stranded_s   seconds in which those GPUs were free, but not the CPUs or memory beside them
+--   behind_s     seconds with room, in which a job of higher order waited for room
+--   room_s       seconds with room, in which no job of higher order waited for room
 with methods as (
   select distinct method
   from vc_quotas
@@ -23,87 +21,206 @@ with methods as (
 ),
 
 -- numbered, so that what is sorted by moments need not carry names
-episodes as materialized (
+spans as materialized (
   select
-    row_number() over () as episode,
-    w.*,
-    job_pools.pool,
-    2 * (epoch_us(w.since_at) + (1e6 * w.held_s)::bigint) + 1 as since,
-    2 * epoch_us(w.started_at) + 1 as until
-  from trusted_waits as w
-  inner join job_pools using (job_id)
+    row_number() over () as span,
+    *
+  from (
+    select
+      job_id,
+      attempt,
+      null as reason,
+      false as stated,
+      wait_class,
+      request,
+      pool,
+      eligible_us as since_us,
+      until_us,
+      least(ahead_us, until_us - t.usual_us) as ahead_us
+    from queue_order
+  cross join start_up_times as t
+    where until_us > eligible_us
+    union all
+    select
+      o.job_id,
+      o.attempt,
+      s.reason,
+      true as stated,
+      o.wait_class,
+      o.request,
+      o.pool,
+      greatest(s.since_us, o.eligible_us) as since_us,
+      s.until_us,
+      least(o.ahead_us, o.until_us - t.usual_us) as ahead_us
+    from queue_order as o
+    cross join start_up_times as t
+    inner join queued_spans as s using (job_id, attempt)
+    where s.until_us > o.eligible_us
+  ) as eligible_spans
 ),
 
--- both ends of a wait, at which the clocks of quota_limits and shortages are read
+-- the moments at which clocks are read; those of jobs ahead stop early
 ends as (
   select
-    episode,
-    vc,
+    span,
+    wait_class,
+    request,
     pool,
-    gpus,
-    unnest([since, until]) as moment,
-    unnest([-1, 1]) as sign
-  from episodes
-  where until > since
+    2 * since_us + 1 as moment,
+    -1 as sign,
+    -1 as ahead_sign
+  from spans
+  union all
+  select
+    span,
+    wait_class,
+    request,
+    pool,
+    2 * until_us + 1 as moment,
+    1 as sign,
+    0 as ahead_sign
+  from spans
+  union all
+  select
+    span,
+    wait_class,
+    request,
+    pool,
+    2 * greatest(least(until_us, coalesce(ahead_us, since_us)), since_us) + 1 as moment,
+    0 as sign,
+    1 as ahead_sign
+  from spans
 ),
 
-short as (
+blockages as (
   select
     ends.*,
-    reading(s.no_fit_us, s.no_fit, s.moment, ends.moment) as no_fit_us,
-    reading(s.too_few_us, s.too_few, s.moment, ends.moment) as total_us
+    reading(b.blocked_us, b.blocked, b.moment, ends.moment) as blocked_us
   from ends
-  asof left join shortages as s
-    on ends.pool = s.pool and ends.gpus = s.gpus and ends.moment >= s.moment
+  asof left join queue_blockages as b
+    on ends.pool = b.pool and ends.moment >= b.moment
 ),
 
 readings as (
   select
-    methods.method,
-    e.episode,
+    e.span,
+    e.wait_class,
+    e.moment,
     e.sign,
-    e.no_fit_us,
-    e.total_us,
-    reading(q.over_us, q.over, q.moment, e.moment) as over_us,
-    coalesce(q.over_no_fit_us + case when q.over then e.no_fit_us - q.no_fit_us else 0 end, 0)
-      as over_no_fit_us,
-    coalesce(q.over_total_us + case when q.over then e.total_us - q.total_us else 0 end, 0)
-      as over_total_us
-  from short as e
-  cross join methods
-  asof left join quota_limits as q
-    on
-      methods.method = q.method
-      and e.vc = q.vc
-      and e.pool = q.pool
-      and e.gpus = q.gpus
-      and e.moment >= q.moment
+    e.ahead_sign,
+    reading(c.too_few_us, c.too_few, c.moment, e.moment) as too_few_us,
+    reading(c.no_fit_us, c.no_fit, c.moment, e.moment) as no_fit_us,
+    reading(c.no_room_us, c.no_room, c.moment, e.moment) as no_room_us,
+    coalesce(c.queued_us + case when c.no_room then 0 else e.blocked_us - c.blocked_us end, 0)
+      as queued_us
+  from blockages as e
+  asof left join pool_clocks as c
+    on e.request = c.request and e.moment >= c.moment
 ),
 
-spans as (
-  select
+class_caps as (
+  select distinct
+    wait_class,
     method,
-    episode,
-    sum(sign * over_us) / 1e6 as fair_share_s,
-    sum(sign * (no_fit_us - over_no_fit_us)) / 1e6 as fragmentation_s,
-    sum(sign * (total_us - over_total_us)) / 1e6 as full_s
+    cap
+  from cap_states
+),
+
+bound as (
+  select
+    e.span,
+    caps.method,
+    caps.cap,
+    sum(e.sign * reading(s.bound_us, s.binds, s.moment, e.moment)) as all_us,
+    sum(e.sign * (
+      s.bound_too_few_us + case when s.binds then e.too_few_us - s.too_few_us else 0 end
+    )) as too_few_us,
+    sum(e.sign * (
+      s.bound_no_fit_us + case when s.binds then e.no_fit_us - s.no_fit_us else 0 end
+    )) as no_fit_us,
+    sum(e.sign * (
+      s.bound_no_room_us + case when s.binds then e.no_room_us - s.no_room_us else 0 end
+    )) as no_room_us,
+    sum(e.ahead_sign * (
+      s.bound_queued_us + case when s.binds then e.queued_us - s.queued_us else 0 end
+    )) as behind_us
+  from readings as e
+  inner join class_caps as caps using (wait_class)
+  asof inner join cap_states as s
+    on
+      caps.wait_class = s.wait_class
+      and caps.method = s.method
+      and caps.cap = s.cap
+      and e.moment >= s.moment
+  group by e.span, caps.method, caps.cap
+  having all_us > 0
+),
+
+whole as (
+  select
+    span,
+    sum(sign * (moment // 2)) as all_us,
+    sum(sign * too_few_us) as too_few_us,
+    sum(sign * no_fit_us) as no_fit_us,
+    sum(sign * no_room_us) as no_room_us,
+    sum(ahead_sign * queued_us) as behind_us
   from readings
-  group by all
+  group by span
+),
+
+-- what no cap explains is the whole, less each cap
+parts as (
+  select
+    methods.method,
+    whole.span,
+    null::varchar as cap,
+    whole.* exclude (span)
+  from whole
+  cross join methods
+  union all
+  select
+    methods.method,
+    b.span,
+    unnest([b.cap, null]) as cap,
+    unnest([b.all_us, -b.all_us]) as all_us,
+    unnest([b.too_few_us, -b.too_few_us]) as too_few_us,
+    unnest([b.no_fit_us, -b.no_fit_us]) as no_fit_us,
+    unnest([b.no_room_us, -b.no_room_us]) as no_room_us,
+    unnest([b.behind_us, -b.behind_us]) as behind_us
+  from bound as b
+  inner join methods
+    on b.method = methods.method or b.method = 'limit'
+),
+
+-- what the scheduler stated is a part of the whole wait
+by_reason as (
+  select
+    p.method,
+    p.cap,
+    s.job_id,
+    s.attempt,
+    unnest(case when s.stated then [s.reason, null] else [null] end) as reason,
+    unnest(case when s.stated then [1, -1] else [1] end) as sign,
+    p.all_us,
+    p.too_few_us,
+    p.no_fit_us,
+    p.no_room_us,
+    p.behind_us
+  from parts as p
+  inner join spans as s using (span)
 )
 
 select
-  methods.method,
-  e.job_id,
-  e.attempt,
-  e.vc,
-  e.gpus,
-  e.first,
-  e.wait_s,
-  e.held_s,
-  coalesce(spans.fair_share_s, 0) as fair_share_s,
-  coalesce(spans.fragmentation_s, 0) as fragmentation_s,
-  coalesce(spans.full_s, 0) as full_s,
-  e.wait_s - e.held_s - coalesce(spans.fair_share_s + spans.fragmentation_s, 0) as unexplained_s
-from episodes as e
-cross join methods
-left join spans using (method, episode)
+  method,
+  job_id,
+  attempt,
+  reason,
+  cap,
+  sum(sign * too_few_us) / 1e6 as too_few_s,
+  sum(sign * (no_fit_us - too_few_us)) / 1e6 as scattered_s,
+  sum(sign * (no_room_us - no_fit_us)) / 1e6 as stranded_s,
+  sum(sign * behind_us) / 1e6 as behind_s,
+  sum(sign * (all_us - no_room_us - behind_us)) / 1e6 as room_s
+from by_reason
+group by method, job_id, attempt, reason, cap
+having sum(sign * all_us) > 0

@@ -1,36 +1,46 @@
--- What does the reason say for which Slurm let a job wait?
--- One row per pattern of reasons; where several fit, the first counts. From Slurm's own list, "Job
--- Reason Codes" (https://slurm.schedmd.com/job_reason_codes.html), and the names in its library.
+-- Why does a job wait, by the reason that Slurm states?
+-- One row per pattern of reasons; where several patterns fit, the first counts. From Slurm's list
+-- "Job Reason Codes" (https://slurm.schedmd.com/job_reason_codes.html), and the names in its
+-- library.
 --   place    order of the pattern, from 1
 --   pattern  regular expression that a whole reason fits
---   state    held: not to start yet; throttled: at a limit of its account, QOS, user or array;
---            refused: it asks for more than it may, and cannot start as it is; pending: for its
---            turn, or for machines
---   meaning  why it waits
-with listed (place, pattern, state, meaning) as (
+--   cause    held: the job is not to start yet; limit: a limit that an administrator set; start_up:
+--            the scheduler prepares the start; pending: for its turn, or for servers
+--   kind     what holds the job (dependency, begin time, hold, reservation), whose limit it is
+--            (account, qos, user, partition, array, licence), or request: the job asks for more
+--            than it may
+--   meaning  why the job waits
+with listed (place, pattern, cause, kind, meaning) as (
   values
-  (1, 'Dependency|DependencyNeverSatisfied', 'held', 'another job must end first'),
-  (2, 'BeginTime|FedJobLock', 'held', 'it is not to begin yet'),
-  (3, 'JobHeld(User|Admin)|JobHoldMaxRequeue', 'held', 'its user, or the cluster, holds it'),
-  (4, 'launch.failed.requeued.held', 'held', 'it did not start, and is held'),
-  (5, 'JobArrayTaskLimit', 'throttled', 'as many tasks of its array run as it allows'),
-  (6, '(Assoc|QOS)Max[A-Za-z]*Per(Job|Node)(Limit)?', 'refused', 'it asks for more than a job may'),
-  (7, 'QOSMin[A-Za-z]*', 'refused', 'it asks for less than a job of its QOS must'),
-  (8, 'QOS(NotAllowed|TimeLimit|ResourceLimit)', 'refused', 'its QOS does not allow it'),
-  (9, 'AssociationTimeLimit', 'refused', 'it asks for more time than its association may'),
-  (10, 'Invalid(Account|QOS)|AccountNotAllowed', 'refused', 'its account or QOS is not valid here'),
-  (11, 'Partition(Node|Time)Limit|PartitionConfig', 'refused', 'its partition does not allow it'),
-  (12, 'BadConstraints|MaxMemPerLimit', 'refused', 'no machine is as it asks'),
-  (13, 'Assoc(Grp|Max)[A-Za-z]*', 'throttled', 'its association is at a limit'),
-  (14, 'QOS(Grp|Max)[A-Za-z]*', 'throttled', 'its QOS is at a limit'),
-  (15, 'Max[A-Za-z]*PerAccount', 'throttled', 'its account is at a limit of the QOS'),
-  (16, 'Association(Job|Resource)Limit|QOSJobLimit', 'throttled', 'it is at a limit'),
-  (17, 'AccountingPolicy|QOSUsageThreshold', 'throttled', 'a limit of accounting holds it back')
+  (1, 'Dependency|DependencyNeverSatisfied', 'held', 'dependency', 'another job must end first'),
+  (2, 'BeginTime|FedJobLock', 'held', 'begin time', 'the job is not to begin yet'),
+  (3, 'JobHeld(User|Admin)|JobHoldMaxRequeue', 'held', 'hold', 'a user or administrator holds it'),
+  (4, '(launch|job).*held.*|RequeueExitHold', 'held', 'hold', 'requeued, and is held'),
+  (5, 'Reservation(Deleted)?', 'held', 'reservation', 'the reservation of the job is not active'),
+  (6, 'JobArrayTaskLimit', 'limit', 'array', 'as many tasks run as the array allows'),
+  (7, '(Assoc|QOS)Max[A-Za-z]*Per(Job|Node)(Limit)?', 'limit', 'request', 'more than a job may'),
+  (8, 'QOSMin[A-Za-z]*', 'limit', 'request', 'less than a job of the QOS must ask for'),
+  (9, 'QOS(NotAllowed|TimeLimit|ResourceLimit)', 'limit', 'request', 'the QOS does not allow it'),
+  (10, 'AssociationTimeLimit', 'limit', 'request', 'more time than the association may'),
+  (11, 'Invalid(Account|QOS)|AccountNotAllowed', 'limit', 'request', 'account or QOS not valid'),
+  (12, 'Partition(Node|Time)Limit|PartitionConfig', 'limit', 'request', 'the partition forbids it'),
+  (13, 'BadConstraints|MaxMemPerLimit', 'limit', 'request', 'no server is as the job asks'),
+  (14, 'QOS[A-Za-z]*Per(User|U)(Limit)?', 'limit', 'user', 'the user is at a limit of the QOS'),
+  (15, 'QOS[A-Za-z]*Per(Account|A)(Limit)?', 'limit', 'account', 'the account is at a QOS limit'),
+  (16, 'Assoc(Grp|Max)[A-Za-z]*', 'limit', 'account', 'the association is at a limit'),
+  (17, 'QOS(Grp|Max)[A-Za-z]*', 'limit', 'qos', 'the QOS is at a limit'),
+  (18, 'Max[A-Za-z]*PerAccount', 'limit', 'account', 'the account is at a limit of the QOS'),
+  (19, 'Association(Job|Resource)Limit', 'limit', 'account', 'the association is at a limit'),
+  (20, 'QOSJobLimit|QOSUsageThreshold', 'limit', 'qos', 'the QOS is at a limit'),
+  (21, 'AccountingPolicy', 'limit', 'account', 'a limit of accounting'),
+  (22, 'Licenses', 'limit', 'licence', 'no licence is free'),
+  (23, 'None|Cleaning|Prolog', 'start_up', null, 'the scheduler prepares the start')
 )
 
 select
   place,
   pattern,
-  state,
+  cause,
+  kind,
   meaning
 from listed

@@ -63,6 +63,10 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
     for i, (waits_from, start) in enumerate(((0, 20), (5, 50), (5, 30), (10, 20), (30, 50))):
         others = {"pool": "t", "submitted_at": begin + timedelta(minutes=waits_from)}
         cases[f"queued {i}"] = ([(start, 90)], [], others)
+    # start soon after they arrive at an idle server
+    for i in range(14):
+        asked = {"pool": "b", "vc": None, "submitted_at": begin + timedelta(minutes=100 * i)}
+        cases[f"brief {i}"] = ([(100 * i + i % 3 + 1, 100 * i + 50)], [("b0", 0)], asked)
     for job, (attempts, held, others) in cases.items():
         hopeless = others == killed
         rows["jobs"].append(
@@ -91,6 +95,7 @@ def add_corner_cases(rows: dict[str, list[dict[str, Any]]]) -> None:
             ("s0", 2, "a100", "s"),
             ("s1", 1, "k80", "s"),
             ("s2", 1, "k80", "u"),
+            ("b0", 2, "t4", "b"),
         )
     ]
     rows["gpu_samples"] += [

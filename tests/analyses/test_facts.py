@@ -83,8 +83,12 @@ def of_all(rows: pd.DataFrame, *names: str) -> Facts:
 
 
 def wait_states(t: pd.DataFrame) -> Facts:
-    return named("{}_h", summed(t, "state", "wait_h")) | named(
-        "{}_attempts", summed(t, "state", "attempts")
+    hours = summed(t, "cause", "wait_h")
+    weighted = summed(t, "cause", "gpu_wait_h")
+    return (
+        named("{}_h", hours)
+        | {"wait_h": sum(hours.values())}
+        | named("{}_gpu_pct", {c: 100 * h / sum(weighted.values()) for c, h in weighted.items()})
     )
 
 
@@ -135,8 +139,8 @@ OF_TABLE: dict[str, tuple[str, Callable[[pd.DataFrame], Facts]]] = {
         "largest": (of := t.groupby("account")["gpu_h"].sum()).idxmax(), "largest_gpu_h": of.max(),
         "largest_user": (by := t[t["user"] != "(none)"].groupby("user")["gpu_h"].sum()).idxmax(),
         "largest_user_gpu_h": by.max(), "accounts": 2, "users": 5}),
-    "wait_states": (r"\w+_(attempts|h)", wait_states),
-    "why_waits": (r"waits|wait_s|(full|quota|held|start_up|unknown)_pct", lambda t: named(
+    "wait_states": (r"\w+_(gpu_pct|h)", wait_states),
+    "why_waits": (r"waits|wait_s|(too_few|quota|held|start_up|unknown)_pct", lambda t: named(
         "{}_pct", {cause: 100 * wait_s / t["wait_s"].sum()
                    for cause, wait_s in summed(t, "cause", "wait_s").items()})
         | {"wait_s": t["wait_s"].sum(), "waits": t.drop_duplicates("gang")["waits"].sum()}),

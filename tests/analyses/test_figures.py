@@ -215,11 +215,13 @@ def by_reason(table: pd.DataFrame, value: str, by: str) -> dict[str, dict[str, f
 
 
 def wait_states(table: pd.DataFrame) -> list[list[Panel]]:
-    sums = table.groupby(["reason", "state"])["wait_h"].sum().reset_index()
-    sums["name"] = sums["reason"] + ", " + sums["state"]
-    sums.loc[sums["name"] == "(none), pending", "name"] = "priority or machines"
+    sums = table.groupby(["name", "cause"])["wait_h"].sum().reset_index()
+    labels = sums["cause"].map({cause: fields.label for cause, fields in CAUSES.items()})
+    sums["name"] = labels.where(sums["name"] == "(none)", labels + ": " + sums["name"])
     top = first(sums, "name", "wait_h", 8)
-    by_state = shares(table, "gang", "state", "wait_h")
+    by_state = {
+        CAUSES[cause].label: of for cause, of in shares(table, "gang", "cause", "wait_h").items()
+    }
     tops = [100] * table.loc[table["wait_h"] > 0, "gang"].nunique()
     return [[(bars, by_state), (stacked_to, tops)], [(bars, top)]]
 

@@ -76,10 +76,10 @@ def test_waits_are_divided_by_what_kept_them(cluster: MakeTrace) -> None:
     result = why_waits.compute(cluster(**PLACED))
     facts = {f.name: f.value for f in result.facts}
     assert facts["wait_s"] == 60 * (50 + 30 + 20)
-    shares = {"full": 50, "scattered": 20, "unknown": 30, "quota": 0, "held": 0}
+    shares = {"too_few": 50, "fragmented": 20, "unknown": 30, "quota": 0, "held": 0}
     assert {cause: facts[f"{cause}_pct"] for cause in shares} == pytest.approx(shares)
     assert "50 % of that time fewer GPUs were free" in result.sentences[0].replace("50.0", "50")
-    assert result.sentences[-1].startswith("Other causes: 30.0 %, the cause is not in the log; 20")
+    assert result.sentences[1].startswith("Other causes: 30.0 %, the cause is not in the log; 20")
     assert not any("not eligible" in sentence for sentence in result.sentences)
     assert verdict(result) == Verdict(
         "Too few free GPUs",

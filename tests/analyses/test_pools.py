@@ -33,7 +33,7 @@ def test_a_job_waits_for_the_machines_that_may_serve_it(make_trace: MakeTrace) -
         placements=frame("placements", ("job_id", "attempt", "machine_id", "gpus"), placements),
     )
     minutes = trace.sql(
-        "select job_id, fragmentation_s / 60, unknown_s / 60 from wait_causes where wait_s > 0"
+        "select job_id, fragmentation_s / 60, unknown_s / 60 from study_causes where wait_s > 0"
     ).fetchall()
     pools = dict(trace.sql("from job_pools").fetchall())
     needs = trace.sql("select job_id, fewest_servers from attempt_servers").fetchall()

@@ -282,7 +282,10 @@ def stored(trace: Path, names: Sequence[str]) -> dict[str, set[tuple[str, int]]]
     return {
         name: {
             (file.name[:10], file.stat().st_ino)
-            for file in sorted((trace / "derived").glob(f"{name}-*.parquet"))[-1].glob("*.parquet")
+            for file in max(
+                (trace / "derived").glob(f"{name}-*.parquet"),
+                key=lambda folder: folder.stat().st_mtime_ns,
+            ).glob("*.parquet")
         }
         for name in names
     }

@@ -106,7 +106,7 @@ def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> Non
         out = simulate(load, policy, tmp_path / str(seed), cluster=MACHINES)
         own = simulated_causes(out)
         with Trace(out) as trace:
-            seen = trace.answer("wait_causes").pl()
+            seen = trace.answer("study_causes").pl()
         seen = seen.with_columns(pl.col("cause").replace("start_up", "unknown"))
         assert set(seen["method"]) == {"given"}
         both = own.with_columns(pl.col("cause").replace("other", "unknown")).join(

@@ -122,7 +122,7 @@ FOUND = {"unknown": "other"}
 def test_the_causes_of_waiting_are_found(sample: Case) -> None:
     truth = pl.read_parquet(SAMPLE / "truth.parquet")
     with Trace(sample.trace) as trace:
-        found = trace.sql("select job_id, attempt, wait_s, cause from wait_causes").pl()
+        found = trace.sql("select job_id, attempt, wait_s, cause from study_causes").pl()
     both = found.filter(pl.col("wait_s") > 0).join(
         truth.select("job_id", "attempt", true="cause"), on=["job_id", "attempt"]
     )

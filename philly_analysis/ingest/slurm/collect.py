@@ -33,7 +33,7 @@ keep_days=$keep_days
 
 
 def slurm_collect(
-    folder: str | Path,
+    folder: str | Path = "/var/spool/philly",
     *,
     prometheus: str | None = None,
     every_min: int = 5,

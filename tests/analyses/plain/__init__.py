@@ -157,3 +157,8 @@ def trusted_run(r: Row) -> tuple[float | None, float | None]:
     if r is None or r.flag is not None or r.run_s is None:
         return None, None
     return r.run_s, None if r.gpus is None else r.run_s * r.gpus / 3600
+
+
+def values(row: Row) -> tuple[Any, ...]:
+    """Return the values of a row."""
+    return tuple(vars(row).values())

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
 from tests.analyses.plain import DAY, EPOCH, HOUR, Out, Row, Rows, by, keyed, lasts, monday, us
@@ -42,39 +42,86 @@ def busy_gpus(t: Rows) -> Out:
         yield from ((*key, *span) for span in joined)
 
 
-def machine_use(t: Rows) -> Out:
-    caps, runs = {m.machine_id: m.gpus for m in t.machines}, keyed(t.attempt_runs)
+def machine_holdings(t: Rows) -> Out:
+    runs = keyed(t.attempt_runs)
     servers = Counter((p.job_id, p.attempt) for p in t.placements)
-    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    for b in t.busy_gpus:
-        changes[b.machine_id] += starts_and_ends(b.started_at, b.until_at, 1)
+    yield from ((b.machine_id, b.started_at, b.until_at, 1) for b in t.busy_gpus)
     for p in t.placements:
         key = p.job_id, p.attempt
         r: Row = runs.get(key)
         if p.gpu is None and lasts(r):
             gpus = p.gpus if p.gpus or r.gpus is None else r.gpus / servers[key]
-            if gpus is not None:
-                changes[p.machine_id] += starts_and_ends(r.started_at, r.until_at, gpus)
+            yield p.machine_id, r.started_at, r.until_at, gpus
+
+
+def machine_use(t: Rows) -> Out:
+    caps = {m.machine_id: m.gpus for m in t.machines}
+    changes: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for h in t.machine_holdings:
+        if h.gpus is not None:
+            changes[h.machine_id] += starts_and_ends(h.started_at, h.until_at, h.gpus)
     for machine, some in changes.items():
         for moment, before, after in steps(some):
             free = (max(0, round(caps[machine] - n)) for n in (before, after))
             yield machine, moment, caps[machine], *free
 
 
+def server_outages(t: Rows) -> Out:
+    """After a failure that leaves a server empty, up to its next start, or for a day."""
+    failed = {(p.machine_id, 2 * us(a.ended_at)) for p in t.placements for a in t.attempts
+              if (a.job_id, a.attempt) == (p.job_id, p.attempt)
+              and a.end_reason == "node_failure" and a.ended_at}  # fmt: skip
+    for (machine,), some in by(t.machine_use, "machine_id").items():
+        order = sorted(some, key=lambda u: u.moment)
+        for one, two in zip(order, [*order[1:], None], strict=True):
+            if (machine, one.moment) in failed and one.free_after == one.gpus:
+                day = one.moment + 2 * 86_400_000_000
+                yield machine, one.gpus, one.moment, min(two.moment if two else day, day)
+
+
 def free_capacity(t: Rows) -> Out:
-    wanted = {(g.pool, n) for g in t.gang_needs for n in (g.machines, g.servers) if n}
+    wanted = {(g.pool, g.machines, g.servers) for g in (*t.gang_needs, *t.requests) if g.machines}
     used = {p.machine_id for p in t.placements}
-    for pool, machines in wanted:
-        there = [m for m in t.pool_machines if m.pool == pool and m.machine_id in used]
-        if not (free := {m.machine_id: m.gpus for m in there}):
+    outages = defaultdict(list)
+    for o in t.server_outages:
+        outages[o.machine_id].append((o.from_us, o.until_us))
+    use = by(t.machine_use, "machine_id")
+    for pool, servers in {(pool, servers) for pool, _, servers in wanted}:
+        there = {m.machine_id: m.gpus for m in t.pool_machines if m.pool == pool}
+        there = {m: n for m, n in there.items() if m in used}
+        if not there:
             continue
-        moments = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
-        known = sum(sorted(free.values())[-machines:])
-        yield pool, machines, 0, known
-        for moment, same in groupby(moments, key=lambda u: u[0]):
-            free |= {machine: after for _, machine, after in same if machine in free}
-            if (most := sum(sorted(free.values())[-machines:])) != known:
-                yield pool, machines, moment, (known := most)
+        changes: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        totals: dict[int, float] = defaultdict(float, {0: sum(there.values())})
+        for machine, gpus in there.items():
+            for u in use.get((machine,), []):
+                down = any(u.moment == a for a, _ in outages[machine])
+                changes[u.moment].append((machine, 0 if down else u.free_after))
+            for since, until in outages[machine]:
+                totals[since] -= gpus
+                totals[until] += gpus
+                if until not in {u.moment for u in use[machine,]}:
+                    changes[until].append((machine, gpus))
+        for h in t.machine_holdings:
+            if h.machine_id in there and h.gpus is not None:
+                for moment, change in starts_and_ends(h.started_at, h.until_at, h.gpus):
+                    totals[moment] -= change
+        free, known = dict(there), {}
+        for machines in {n for p, n, _ in wanted if p == pool and n < servers}:
+            known[machines] = sum(sorted(free.values())[-machines:])
+            yield pool, machines, 0, known[machines]
+        for moment in sorted(changes):
+            free |= dict(changes[moment])
+            for machines, before in known.items():
+                if (most := sum(sorted(free.values())[-machines:])) != before:
+                    known[machines] = most
+                    yield pool, machines, moment, most
+        level, before = 0.0, None
+        for moment in sorted(totals):
+            level += totals[moment]
+            if (whole := max(0, round(level))) != before:
+                yield pool, servers, moment, whole
+                before = whole
 
 
 def vc_use(t: Rows) -> Out:
@@ -88,7 +135,9 @@ def vc_use(t: Rows) -> Out:
 
 def vc_quotas(t: Rows) -> Out:
     yield from (("given", q.vc, q.gpus) for q in t.given_quotas)
-    for (vc,), levels in by([] if t.given_quotas else t.vc_use, "vc").items():
+    several = len({u.vc for u in t.vc_use}) > 1
+    estimated = t.vc_use if several and not t.given_quotas else []
+    for (vc,), levels in by(estimated, "vc").items():
         largest = max(r.gpus or 0 for r in t.attempt_runs if r.vc == vc)
         since, held = us(t.snapshot[0].complete_from), Counter[int]()
         for one, two in pairwise(sorted(levels, key=lambda u: u.moment)):

@@ -1,8 +1,8 @@
 """References of relations of waits, their causes and overtakings."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
-from datetime import timedelta
 from itertools import pairwise, product
 from math import exp, log
 from statistics import quantiles
@@ -36,43 +36,42 @@ def trusted_waits(t: Rows) -> Out:
                    w.since_at, w.started_at, w.wait_s, w.held_s)  # fmt: skip
 
 
-def wait_spans(t: Rows) -> Out:
-    jobs, made, reasons = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t), {
-        "Dependency": "held", "QOSGrpGRES": "throttled", "JobArrayTaskLimit": "throttled",
-        "QOSNotAllowed": "refused"}  # fmt: skip
-    trusted = py.keyed(t.trusted_waits)
+STATED = {
+    "Dependency": ("held", "dependency", None),
+    "QOSGrpGRES": ("limit", "qos", "gpus"),
+    "JobArrayTaskLimit": ("limit", "array", None),
+    "QOSNotAllowed": ("limit", "request", None),
+    "Resources": ("pending", None, None),
+}
+"""What the reasons of the trace mean: cause, kind, resource."""
+
+
+def stated_reasons(t: Rows) -> Out:
+    for reason in {a.wait_reason for a in t.attempts} - {None}:
+        yield reason, *STATED[reason]
+
+
+def queued_attempts(t: Rows) -> Out:
+    jobs, made = {j.job_id: j for j in t.gpu_jobs}, py.attempts_of(t)
+    assert any(j.eligible_at for j in t.jobs)  # else only attempts that started count
     for job, mine in made.items():
         if not (j := jobs.get(job)):
             continue
         since = j.submitted_at
         for a in mine:
-            w, outcome, wait, held = trusted.get((job, a.attempt)), "started", None, 0.0
-            until = py.first(a.ended_at, t.snapshot[0].ended_at)
-            if w:
-                wait, held = w.wait_s, w.held_s
-            elif (
-                a.started_at is None and a.run_s is None and since is not None and until >= since
-                and py.first(a.flag, j.flag) is None and j.gpus
-            ):  # fmt: skip
-                outcome = "waiting" if a.ended_at is None else "given up"
-                wait, ready = (
-                    (until - since).total_seconds(),
-                    py.first(a.eligible_at, j.eligible_at),
-                )
-                if ready is not None and ready > since:
-                    held = (min(ready, until) - since).total_seconds()
-            since = a.ended_at
-            if wait is None:
+            from_at, since = since, a.ended_at
+            until = py.first(a.started_at, a.ended_at, t.snapshot[0].ended_at)
+            ran = a.started_at is None and a.run_s is not None
+            if from_at is None or ran or until < from_at or py.first(a.flag, j.flag) or not j.gpus:
                 continue
-            state = reasons.get(a.wait_reason, "pending")
-            if a.wait_reason == "JobArrayTaskLimit":
-                held = 0.0
-            elif state == "held" and outcome != "started":
-                held = wait
-            parts = dict.fromkeys(("throttled", "refused", "pending"), 0.0)
-            parts["pending" if state == "held" else state] = wait - held
-            yield (job, a.attempt, j.account, j.vc, j.user, j.gpus, outcome, wait, held,
-                   *parts.values(), a.wait_reason)  # fmt: skip
+            outcome = "started" if a.started_at else "given up" if a.ended_at else "waiting"
+            cause = STATED[a.wait_reason][0] if a.wait_reason else None
+            ready = min(max(py.first(a.eligible_at, j.eligible_at, from_at), from_at), until)
+            if cause == "held" and outcome != "started":
+                ready = until
+            yield (job, a.attempt, j.account, j.vc, j.user, j.gpus, a is mine[0], outcome, from_at,
+                   until, (until - from_at).total_seconds(), (ready - from_at).total_seconds(),
+                   py.us(ready), py.us(until), a.wait_reason, cause)  # fmt: skip
 
 
 def level_at(rows: list[Row], name: str) -> Callable[[int], Any]:
@@ -82,66 +81,191 @@ def level_at(rows: list[Row], name: str) -> Callable[[int], Any]:
     return lambda at: getattr(order[i - 1], name) if (i := bisect_right(moments, at)) else None
 
 
-def wait_parts(t: Rows) -> Out:
-    """Add up the time between any two changes of free GPUs or of the virtual cluster's use."""
-    pool_of = {j.job_id: j.pool for j in t.job_pools}
-    quotas = {(q.method, q.vc): q.gpus for q in t.vc_quotas}
-    needs = {(g.pool, g.gpus): g for g in t.gang_needs}
+def queue_order(t: Rows) -> Out:
+    classes = {j.job_id: j.wait_class for j in t.job_classes}
+    requests = {c.wait_class: c.request for c in t.wait_classes}
+    pools = {r.request: r.pool for r in t.requests}
+
+    def pool(q: Row) -> str:
+        return str(pools[requests[classes[q.job_id]]])
+
+    some = [q for q in t.queued_attempts if q.job_id in classes]
+    for q in some:
+        here = [o for o in some if pool(o) == pool(q)]
+        key = q.job_id, q.attempt
+        older = max((o.until_us for o in here if o.cause != "limit" and
+                     (o.eligible_us, o.until_us, o.job_id, o.attempt)
+                     < (q.eligible_us, q.until_us, *key)), default=None)  # fmt: skip
+        before = max((o for o in here if (o.until_us, o.eligible_us, o.job_id, o.attempt)
+                      < (q.until_us, q.eligible_us, *key)), default=None,
+                     key=lambda o: (o.until_us, o.eligible_us, o.job_id, o.attempt))  # fmt: skip
+        started = before.until_us if before and before.outcome == "started" else None
+        ahead = max((m for m in (older, started) if m is not None), default=None)
+        yield (*key, pool(q), requests[classes[q.job_id]], classes[q.job_id], q.eligible_us,
+               q.until_us, q.outcome, older, ahead)  # fmt: skip
+
+
+def room_clock(t: Rows) -> Callable[[int, int], tuple[bool, bool, bool]]:
+    """Whether the pool has too few GPUs free for a request, no fit, and waits for room."""
     free = {
         k: level_at(rows, "free_gpus")
         for k, rows in py.by(t.free_capacity, "pool machines").items()
     }
+    blocked = {k: level_at(rows, "blocked") for k, rows in py.by(t.queue_blockages, "pool").items()}
+    requests = {r.request: r for r in t.requests}
+
+    def read(request: int, moment: int) -> tuple[bool, bool, bool]:
+        r = requests[request]
+        if (r.pool, r.servers) not in free:
+            return False, False, False
+        too_few = free[r.pool, r.servers](moment) < r.gpus
+        no_fit = too_few or free[r.pool, r.machines](moment) < r.gpus
+        there = blocked.get((r.pool,))
+        return too_few, no_fit, bool(there and there(moment))
+
+    return read
+
+
+def wait_parts(t: Rows) -> Out:
+    """Add up the time between any two changes of the pool, of its queue, or of a cap's use."""
+    read = room_clock(t)
+    quotas = {(q.method, q.vc): q.gpus for q in t.vc_quotas}
+    limits = {a.limit_name: a.amount for a in t.limit_amounts}
     used = {vc: level_at(rows, "gpus_after") for (vc,), rows in py.by(t.vc_use, "vc").items()}
-    every = sorted({u.moment for u in t.free_capacity} | {u.moment for u in t.vc_use})
-    for method, w in product({q.method for q in t.vc_quotas} or {"none"}, t.trusted_waits):
-        begin, end = (
-            2 * py.us(w.since_at + timedelta(seconds=w.held_s)) + 1,
-            2 * py.us(w.started_at) + 1,
-        )
-        parts, need = [0.0, 0.0, 0.0], needs[pool_of[w.job_id], w.gpus]
-        quota = quotas.get((method, w.vc))
+    taken = {n: level_at(r, "used_after") for (n,), r in py.by(t.limit_use, "limit_name").items()}
+    weights = py.by(t.limit_members, "job_id")
+    jobs = {j.job_id: j for j in t.gpu_jobs}
+    changes = (t.free_capacity, t.vc_use, t.queue_blockages, t.limit_use)
+    every = sorted({u.moment for rows in changes for u in rows})
+    usual = t.start_up_times[0].usual_us
+    for method, q in product({q.method for q in t.vc_quotas} or {"none"}, t.queue_order):
+        job = jobs[q.job_id]
+        begin, end = 2 * q.eligible_us + 1, 2 * q.until_us + 1
+        ahead = min(q.ahead_us or 0, q.until_us - usual)
+        quota, parts = quotas.get((method, job.vc)), dict[str | None, list[float]]()
         inside = every[bisect_right(every, begin) : bisect_right(every, end - 1)]
-        for since, until in pairwise([begin, *inside, end] if end > begin else []):
-            spent = (until // 2 - since // 2) / 1e6
-            busy = used[w.vc](since) or 0 if quota is not None and w.vc in used else 0
-            if quota is not None and busy + w.gpus > quota:
-                parts[0] += spent
-            elif (need.pool, need.machines) in free and free[need.pool, need.machines](
-                since
-            ) < w.gpus:
-                parts[1] += spent
-                parts[2] += spent * (free[need.pool, need.servers](since) < w.gpus)
-        fair, apart, full = parts
-        yield (method, w.job_id, w.attempt, w.vc, w.gpus, w.first, w.wait_s, w.held_s, fair, apart,
-               full, w.wait_s - w.held_s - fair - apart)  # fmt: skip
-
-
-def with_room(w: Row) -> bool:
-    """Whether there was room within the quota during all of a wait that nothing else explains."""
-    return bool(w.unexplained_s > 0 and not w.fair_share_s and not w.fragmentation_s)
+        marks = sorted({begin, *inside, end, min(max(2 * ahead + 1, begin), end)})
+        for since, until in pairwise(marks if end > begin else []):
+            too_few, no_fit, queue = read(q.request, since)
+            cap = next(
+                (m.limit_name for m in sorted(weights[q.job_id,], key=lambda m: m.limit_name)
+                 if (taken[m.limit_name](since) or 0) + m.weight > limits[m.limit_name]),
+                None,
+            )  # fmt: skip
+            busy = used[job.vc](since) or 0 if job.vc in used else 0
+            if cap is None and quota is not None and busy + job.gpus > quota:
+                cap = "quota"
+            behind = queue and until <= 2 * ahead + 1
+            state = 0 if too_few else 1 if no_fit else 3 if behind else 4
+            parts.setdefault(cap, [0.0] * 5)[state] += (until // 2 - since // 2) / 1e6
+        for cap, times in parts.items():
+            if sum(times):
+                yield method, q.job_id, q.attempt, None, cap, *times
 
 
 def start_up_limits(t: Rows) -> Out:
-    for (method,), waits in py.by(filter(with_room, t.wait_parts), "method").items():
-        if len(waits) > 9:
-            q1, _, q3 = quantiles([w.unexplained_s for w in waits], method="inclusive")
-            yield method, len(waits), min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
+    started = {(q.job_id, q.attempt) for q in t.queued_attempts if q.outcome == "started"}
+    waits = py.by(t.wait_parts, "method job_id attempt")
+    found: dict[str, list[float]] = defaultdict(list)
+    for (method, *key), rows in waits.items():
+        if tuple(key) in started and [r.cap for r in rows] == [None]:
+            [r] = rows
+            if r.room_s and not (r.too_few_s or r.scattered_s or r.stranded_s or r.behind_s):
+                found[method].append(r.room_s)
+    for method, times in found.items():
+        if len(times) > 9:
+            q1, _, q3 = quantiles(times, method="inclusive")
+            yield method, len(times), min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
+
+
+def held_causes(t: Rows) -> Out:
+    jobs = {j.job_id: j for j in t.jobs}
+    for q in t.queued_attempts:
+        if q.held_s > 0:
+            cause, kind, _ = STATED.get(q.reason, (None, None, None))
+            array = kind == "array"
+            held = kind if cause == "held" else "not stated" if q.first else "requeue"
+            yield (q.job_id, q.attempt, "limit" if array else "held", "Array" if array else held,
+                   q.held_s)  # fmt: skip
+    assert not any(j.scheduler_id for j in jobs.values())
+
+
+def label(t: Rows, q: Row) -> str | None:
+    """Name of the limit that was the last reason of an attempt."""
+    cause, kind, resource = STATED.get(q.reason, (None, "", None))
+    qos = {j.job_id: j.qos for j in t.jobs}[q.job_id] if kind == "qos" else None
+    words = (str(kind).capitalize(), qos, resource) if cause == "limit" else ()
+    return " ".join(filter(None, words)) or None
 
 
 def wait_causes(t: Rows) -> Out:
     longest = {limit.method: limit.longest_s for limit in t.start_up_limits}
-    for w in t.wait_parts:
-        short = with_room(w) and w.unexplained_s <= longest.get(w.method, 0)
-        known = {
-            "held": w.held_s,
-            "start_up": w.unexplained_s if short else 0,
-            "fair_share": w.fair_share_s,
-            "fragmentation": w.fragmentation_s,
-        }
-        unknown = 0 if short else w.unexplained_s
-        cause = "unknown" if unknown > w.wait_s / 2 else max(known, key=lambda c: known[c])
-        *parts, _ = vars(w).values()
-        yield (*parts, known["start_up"], unknown, cause if w.wait_s else "none")
+    queued = py.keyed(t.queued_attempts)
+    methods = {q.method for q in t.vc_quotas} or {"none"}
+    shown, rows = set(), []
+    over = [(p, queued[p.job_id, p.attempt].vc) for p in t.wait_parts if p.cap == "quota"]
+    times = ("too_few_s", "scattered_s", "stranded_s", "behind_s", "room_s")
+    for method, vc in {(p.method, vc) for p, vc in over}:
+        mine = [p for p, v in over if (p.method, v) == (method, vc)]
+        room, every = sum(p.room_s for p in mine), sum(getattr(p, s) for p in mine for s in times)
+        if method == "given" or room >= 0.1 * every:
+            shown.add((method, vc))
+    for (method, job, attempt), parts in py.by(t.wait_parts, "method job_id attempt").items():
+        q = queued[job, attempt]
+        pool = dict.fromkeys(times, 0.0)
+        for p in parts:
+            if p.cap and (p.cap != "quota" or (method, q.vc) in shown):
+                cause, name = ("quota", None) if p.cap == "quota" else ("limit", p.cap)
+                rows.append((method, job, attempt, cause, name, sum(getattr(p, s) for s in times)))
+            else:
+                for s in times:
+                    pool[s] += getattr(p, s)
+        room, last = pool.pop("room_s"), label(t, q)
+        for s, cause in zip(pool, ("too_few", "fragmented", "stranded", "behind"), strict=True):
+            rows.append((method, job, attempt, cause, None, pool[s]))
+        short = q.outcome == "started" and room <= longest.get(method, -1)
+        cause = "limit" if last else "start_up" if short else "unknown"
+        rows.append((method, job, attempt, cause, last, room))
+    placed = {j.job_id for j in t.job_requests}
+    for method in methods:
+        held = {(h.job_id, h.attempt, h.cause) for h in t.held_causes}
+        rows += [(method, *h) for h in map(py.values, t.held_causes)]
+        for u in t.wait_causes_unplaced:
+            if u.job_id not in placed and (u.job_id, u.attempt, u.cause) not in held:
+                cause = "unknown" if u.cause == "pending" else u.cause
+                rows.append((method, u.job_id, u.attempt, cause, u.name, u.wait_s))
+    return (r for r in py.tally(rows) if r[-1] > 0)
+
+
+def wait_causes_unplaced(t: Rows) -> Out:
+    rows = [("none", *h) for h in map(py.values, t.held_causes)]
+    for q in t.queued_attempts:
+        last = label(t, q)
+        rows.append(("none", q.job_id, q.attempt, "limit" if last else "pending", last,
+                     q.wait_s - q.held_s))  # fmt: skip
+    return (r for r in py.tally(rows) if r[-1] > 0)
+
+
+def study_causes(t: Rows) -> Out:
+    causes = py.by(t.wait_causes, "method job_id attempt")
+    groups = {
+        "held": ("held",),
+        "fair_share": ("limit", "quota"),
+        "fragmentation": ("too_few", "fragmented"),
+        "full": ("too_few",),
+        "start_up": ("start_up",),
+        "unknown": ("stranded", "behind", "unknown"),
+    }
+    for method in {q.method for q in t.vc_quotas} or {"none"}:
+        for q in t.queued_attempts:
+            if q.outcome != "started":
+                continue
+            mine = causes.get((method, q.job_id, q.attempt), [])
+            s = {g: sum(c.wait_s for c in mine if c.cause in of) for g, of in groups.items()}
+            order = ("held", "start_up", "fair_share", "fragmentation")
+            cause = "unknown" if s["unknown"] > q.wait_s / 2 else max(order, key=lambda c: s[c])
+            yield (method, q.job_id, q.attempt, q.vc, q.gpus, q.first, q.wait_s, *s.values(),
+                   cause if q.wait_s else "none")  # fmt: skip
 
 
 def overtakings(t: Rows) -> Out:

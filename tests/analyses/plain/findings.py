@@ -55,7 +55,7 @@ def cause_accuracy(t: Rows) -> Out:
     known = py.keyed(t.known_causes)
     parts = ("start_up", "fair_share", "fragmentation", "other")
     rows = []
-    for w in t.wait_causes:
+    for w in t.study_causes:
         if w.wait_s > 0 and (k := known.get((w.job_id, w.attempt))):
             cause = max(parts, key=lambda c: getattr(k, f"{c}_s"))
             found = "other" if w.cause == "unknown" else w.cause
@@ -67,7 +67,7 @@ def delay_causes(t: Rows) -> Out:
     rows = (
         (w.method, w.vc or "(none)", py.bucket(w.gpus), w.first, cause,
          w.cause == cause, getattr(w, f"{cause}_s", 0), w.full_s)
-        for w in t.wait_causes
+        for w in t.study_causes
         for cause in ("none", "held", "fair_share", "fragmentation", "start_up", "unknown")
     )  # fmt: skip
     for *key, waits, time_s, full_s in py.tally(rows, 3):
@@ -479,15 +479,23 @@ def usage_idle(t: Rows) -> Out:
 
 
 def wait_states(t: Rows) -> Out:
-    found = defaultdict(list)
-    for w in t.wait_spans:
-        for state in ("held", "throttled", "refused", "pending"):
-            if (wait_s := getattr(w, f"{state}_s")) > 0:
-                found[state, py.bucket(w.gpus), w.reason or "(none)"].append((wait_s, w))
+    return by_state(t, t.wait_causes)
+
+
+def wait_states_unplaced(t: Rows) -> Out:
+    return by_state(t, t.wait_causes_unplaced)
+
+
+def by_state(t: Rows, causes: list[Row]) -> Out:
+    """Waits by method, cause, name and gang."""
+    queued, found = py.keyed(t.queued_attempts), defaultdict(list)
+    for c in causes:
+        q = queued[c.job_id, c.attempt]
+        found[c.method, c.cause, c.name or "(none)", py.bucket(q.gpus)].append((c.wait_s, q))
     for key, rows in found.items():
         times = [s for s, _ in rows]
-        yield (*key, len(rows), sum(w.outcome == "started" for _, w in rows), sum(times) / 3600,
-               sum(s * w.gpus for s, w in rows) / 3600, py.quantile(times, 0.5),
+        yield (*key, len(rows), sum(q.outcome == "started" for _, q in rows), sum(times) / 3600,
+               sum(s * q.gpus for s, q in rows) / 3600, py.quantile(times, 0.5),
                py.quantile(times, 0.9))  # fmt: skip
 
 
@@ -508,32 +516,31 @@ def why_failures(t: Rows) -> Out:
         yield *key, len(rows), sum(s <= 300 for s in times), len(times), total_of(rows, "gpu_h")
 
 
-def by_user(t: Rows, rows: list[Row], *sums: str, of: str = "") -> Out:
-    """Waits by day, user, VC, gang: number, those of more than 10 minutes, sums of columns."""
-    users, day = {j.job_id: j.user for j in t.jobs}, day_of(t, "started_at", "ended_at")
+def by_user(t: Rows, causes: list[Row], methods: set[str], names: str) -> Out:
+    """Waits by day, user, VC, gang: number, those of more than 10 minutes, seconds by cause."""
+    made = py.by(causes, "method job_id attempt")
 
-    def key(w: Row) -> tuple[Any, ...]:
-        before = (getattr(w, c) for c in of.split())
-        return *before, day(w), users[w.job_id], w.vc, py.bucket(w.gpus)
+    def key(q: Row) -> tuple[Any, ...]:
+        return q.until_at.date(), q.user, q.vc, py.bucket(q.gpus)
 
-    for group, some in py.by(rows, key).items():
-        yield (*group, len(some), sum(w.wait_s > 600 for w in some),
-               *(total_of(some, c) for c in sums))  # fmt: skip
+    for method in methods:
+        for group, some in py.by(t.queued_attempts, key).items():
+            sums = dict.fromkeys(((c, g) for c in names.split() for g in (False, True)), 0.0)
+            for q in some:
+                for c in made.get((method, q.job_id, q.attempt), []):
+                    sums[c.cause, False] += c.wait_s
+                    sums[c.cause, True] += c.wait_s * q.gpus
+            yield (method, *group, len(some), sum(q.wait_s > 600 for q in some),
+                   *sums.values())  # fmt: skip
 
 
 def why_waits(t: Rows) -> Out:
-    sums = ("held_s", "fair_share_s", "full_s", "fragmentation_s", "start_up_s", "unknown_s")
-    for row in by_user(t, t.wait_causes, *sums, of="method"):
-        *key, held, quota, full, apart, start_up, unknown = row
-        yield *key, held, quota, full, apart - full, start_up, unknown
+    names = "held limit quota too_few fragmented stranded behind start_up unknown"
+    return by_user(t, t.wait_causes, {q.method for q in t.vc_quotas} or {"none"}, names)
 
 
-def why_waits_by_reason(t: Rows) -> Out:
-    return by_user(t, t.wait_spans, "held_s", "throttled_s", "refused_s", "pending_s")
-
-
-def why_waits_unknown(t: Rows) -> Out:
-    return by_user(t, t.trusted_waits, "wait_s")
+def why_waits_unplaced(t: Rows) -> Out:
+    return by_user(t, t.wait_causes_unplaced, {"none"}, "held limit pending start_up unknown")
 
 
 def wide_gangs(t: Rows) -> Out:
@@ -574,7 +581,7 @@ def failures_repeat(t: Rows) -> Out:
 
 
 def fragmentation_delays_most(t: Rows) -> Out:
-    causes = {(c.job_id, c.attempt): c for c in t.wait_causes if c.method == "given"}
+    causes = {(c.job_id, c.attempt): c for c in t.study_causes if c.method == "given"}
     waited = [w for w in t.trusted_waits if w.wait_s > w.held_s and (w.job_id, w.attempt) in causes]
     for key, rows in py.by(waited, lambda w: (w.since_at.date(), w.gang)).items():
         mine = [causes[w.job_id, w.attempt] for w in rows]

@@ -1,0 +1,100 @@
+-- materialized
+-- Which jobs count against which limit?
+-- One row per limit and job. Limits are those recorded; without a record, a limit is assumed for
+-- each account, QOS or user whose jobs the scheduler said to be at a limit of GPUs or jobs.
+--   limit_name  name of the limit; of a limit per user or account, followed by the user or account
+--   scope       whose use the limit counts: account, user, qos or partition
+--   owner       name of that account, QOS, user or partition
+--   resource    resource that the limit is on
+--   job_id      job
+--   weight      amount of the resource that the job takes while it runs
+--   amount      largest amount that running jobs may take together; null: not recorded
+with stated as (
+  select distinct
+    r.kind as scope,
+    case r.kind when 'account' then jobs.account when 'qos' then jobs.qos else jobs.user end
+      as owner,
+    r.resource
+  from (
+    select
+      job_id,
+      wait_reason as reason
+    from attempts
+    where wait_reason is not null
+    union all
+    select
+      job_id,
+      reason
+    from given_queue_states
+  ) as words
+  inner join stated_reasons as r using (reason)
+  inner join jobs using (job_id)
+  where
+    r.cause = 'limit'
+    and r.kind in ('account', 'qos', 'user')
+    and r.resource in ('gpus', 'jobs')
+    and not exists (select 1 from given_limits)
+),
+
+counted as (
+  select
+    l.name || coalesce(
+      ', ' || case l.per when 'user' then jobs.user when 'account' then jobs.account end, ''
+    ) as limit_name,
+    coalesce(l.per, l.scope) as scope,
+    case l.per
+      when 'user' then jobs.user
+      when 'account' then jobs.account
+      else coalesce(l.user, l.account, l.qos, l.vc)
+    end as owner,
+    l.resource,
+    l.amount,
+    jobs.job_id,
+    jobs.gpus,
+    jobs.cpus,
+    jobs.mem_gb,
+    jobs.servers
+  from given_limits as l
+  inner join jobs
+    on
+      fits(l.account, jobs.account)
+      and fits(l.user, jobs.user)
+      and fits(l.qos, jobs.qos)
+      and fits(l.vc, jobs.vc)
+  union all
+  select
+    limit_label(s.scope, s.owner, s.owner, s.owner, s.resource) as limit_name,
+    s.scope,
+    s.owner,
+    s.resource,
+    null as amount,
+    jobs.job_id,
+    jobs.gpus,
+    jobs.cpus,
+    jobs.mem_gb,
+    jobs.servers
+  from stated as s
+  inner join jobs
+    on s.owner = case s.scope
+      when 'account' then jobs.account
+      when 'qos' then jobs.qos
+      else jobs.user
+    end
+)
+
+select distinct
+  limit_name,
+  scope,
+  owner,
+  resource,
+  job_id,
+  case resource
+    when 'gpus' then gpus
+    when 'jobs' then 1
+    when 'cpus' then cpus
+    when 'mem_gb' then mem_gb
+    else servers
+  end::double as weight,
+  amount
+from counted
+where weight > 0

@@ -1,0 +1,37 @@
+-- How long does a start take, where nothing else keeps a job waiting?
+-- One row, of attempts that had room as they became eligible, while nothing waited before them.
+--   starts    number of such attempts
+--   usual_us  third quartile of the microseconds that they waited, starts without a wait included;
+--             at most an hour; 0: fewer than ten such attempts
+with arrivals as (
+  select
+    pool,
+    request,
+    -- releases of the microsecond are counted, its starts are not
+    2 * eligible_us as moment,
+    until_us - eligible_us as wait_us
+  from queue_order
+  where outcome = 'started' and coalesce(older_us <= eligible_us, true)
+),
+
+free_arrivals as (
+  select a.*
+  from arrivals as a
+  asof inner join shortages as s
+    on a.request = s.request and a.moment >= s.moment
+  where not s.no_room
+),
+
+first_arrivals as (
+  select a.wait_us
+  from free_arrivals as a
+  asof left join waits_for_room as b
+    on a.pool = b.pool and a.moment >= b.moment
+  where not coalesce(b.blocked, false)
+)
+
+select
+  count(*) as starts,
+  case when count(*) >= 10 then least(quantile_disc(wait_us, 0.75), 3600000000) else 0 end
+    as usual_us
+from first_arrivals

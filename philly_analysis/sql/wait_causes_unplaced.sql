@@ -1,0 +1,89 @@
+-- Why did each attempt wait, by what the scheduler stated?
+-- One row per attempt, cause and name; the seconds of an attempt add up to its wait.
+--   method   none: no quota is tested
+--   job_id   job
+--   attempt  which attempt, from 1
+--   cause    held, limit or start_up, as in wait_causes; pending: for priority or resources;
+--            unknown: the log has neither reasons nor times at which jobs became eligible
+--   name     as in wait_causes
+--   wait_s   seconds that passed for this cause. Eligible seconds without a reason of their time
+--            have the last recorded reason
+with spans as (
+  select
+    s.job_id,
+    s.attempt,
+    s.reason,
+    (s.until_us - greatest(s.since_us, q.eligible_us)) / 1e6 as wait_s
+  from queued_spans as s
+  inner join queued_attempts as q using (job_id, attempt)
+  where s.until_us > q.eligible_us
+),
+
+stated as (
+  select
+    job_id,
+    attempt,
+    sum(wait_s) as wait_s
+  from spans
+  group by job_id, attempt
+),
+
+eligible as (
+  from spans
+  union all by name
+  select
+    q.job_id,
+    q.attempt,
+    case when q.cause <> 'held' then q.reason end as reason,
+    q.wait_s - q.held_s - coalesce(stated.wait_s, 0) as wait_s
+  from queued_attempts as q
+  left join stated using (job_id, attempt)
+),
+
+recorded as (
+  select bool_or(jobs.eligible_at is not null or a.eligible_at is not null or a.wait_reason <> '')
+    as any_reason
+  from attempts as a
+  inner join jobs using (job_id)
+),
+
+parts as (
+  select
+    e.job_id,
+    e.attempt,
+    case
+      when r.cause in ('held', 'limit', 'start_up') then r.cause
+      when recorded.any_reason or e.reason is not null then 'pending'
+      else 'unknown'
+    end as cause,
+    case
+      when r.cause = 'held' then r.kind
+      when r.cause = 'limit'
+        then limit_label(r.kind, jobs.account, jobs.qos, jobs.user, r.resource)
+    end as name,
+    e.wait_s
+  from eligible as e
+  inner join jobs using (job_id)
+  cross join recorded
+  left join stated_reasons as r
+    on e.reason = r.reason
+  union all
+  select
+    job_id,
+    attempt,
+    cause,
+    name,
+    held_s as wait_s
+  from held_causes
+)
+
+select
+  'none' as method,
+  job_id,
+  attempt,
+  cause,
+  name,
+  sum(wait_s) as wait_s
+from parts
+where wait_s > 0
+group by job_id, attempt, cause, name

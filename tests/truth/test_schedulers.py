@@ -1,0 +1,67 @@
+"""Compare causes of waits with the truth of schedulers that are written apart from the package."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from philly_analysis import ingest
+from philly_analysis.analyses import why_waits
+from philly_analysis.trace.trace import Trace
+from tests.support.facts import number
+from tests.truth.schedulers import Scenario, simulate
+
+LOADS = (0.7, 0.85, 0.95)
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "FIFO": {"policy": "first_fit"},
+    "EASY": {"policy": "easy"},
+    "strict FIFO": {"policy": "strict"},
+    "EASY, caps by account": {"caps": (("a0", 48), ("a1", 40))},
+    "strict FIFO, caps by account": {"policy": "strict", "caps": (("a0", 48), ("a1", 40))},
+    "EASY, four partitions": {"partitions": 4},
+    "strict FIFO, two partitions": {"policy": "strict", "partitions": 2},
+    "EASY, idle jobs": {"idle": 0.03},
+    "EASY, failures": {"failures": 40},
+    "EASY, held jobs": {"held": 0.2},
+    "EASY, CPU-bound servers": {"cpu_heavy": 0.3},
+    "FIFO, CPU-bound servers": {"policy": "first_fit", "cpu_heavy": 0.3},
+    "EASY, spreadable": {"spreadable": 1.0},
+    "strict FIFO, spreadable": {"policy": "strict", "spreadable": 1.0},
+    "EASY, half of them spreadable": {"spreadable": 0.5},
+    "strict FIFO, start-up": {"policy": "strict", "start_up_s": 40},
+}
+QUICK = ("EASY", "EASY, caps by account", "EASY, CPU-bound servers", "strict FIFO, two partitions")
+
+
+def found_shares(folder: Path) -> dict[str, float]:
+    """Ingest a log, and return the percentages of waiting time that the card is made of."""
+    ingest("slurm", folder, folder.parent / "trace")
+    with Trace(folder.parent / "trace") as trace:
+        result = why_waits.compute(trace)
+    names = {f.name for f in result.facts}
+    shares = {c: number(result, f"{c}_pct") for c in why_waits.CAUSES if f"{c}_pct" in names}
+    assert sum(shares.values()) == pytest.approx(100)
+    assert result.fact("quota_method") == "none" or not shares["quota"]
+    return shares
+
+
+@pytest.mark.parametrize(
+    ("name", "load", "jobs"),
+    [
+        *((name, 0.85, 800) for name in QUICK),
+        *(
+            pytest.param(name, load, 4_000, marks=pytest.mark.slow)
+            for name in SCENARIOS
+            for load in LOADS
+        ),
+    ],
+)
+def test_causes_are_those_of_the_scheduler(
+    name: str, load: float, jobs: int, tmp_path: Path
+) -> None:
+    truth = simulate(Scenario(load=load, jobs=jobs, **SCENARIOS[name]), tmp_path / "log")
+    found = found_shares(tmp_path / "log")
+    assert len(truth) > 1
+    for cause in {*truth, *found}:
+        assert found.get(cause, 0) == pytest.approx(truth.get(cause, 0), abs=5), (truth, found)
