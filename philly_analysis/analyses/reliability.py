@@ -63,8 +63,7 @@ def compute(trace: Trace, recovery: Recovery = _ASSUMED) -> Result:
     Parameters
     ----------
     recovery
-        Times of checkpoints and restarts. Another value than the default gives a what-if:
-        ``analyze(trace, lambda t: reliability.compute(t, Recovery(checkpoint_s=600)))``.
+        Times of checkpoints and restarts, by default :class:`Recovery`'s.
     """
     seen = exposure(trace)
     ended, used = ended_attempts(trace, seen), time_in_use(trace, seen)
