@@ -3,8 +3,10 @@
 import math
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
@@ -59,6 +61,12 @@ def lost(make_trace: MakeTrace) -> Result:
     return analyze(trace, "reliability")
 
 
+def row_of(table: pd.DataFrame, gpus: int) -> dict[str, Any]:
+    """Return the row of a gang size."""
+    [row] = table[table["gpus"] == gpus].to_dict("records")
+    return {str(name): value for name, value in row.items()}
+
+
 def test_failures_by_cause_of_a_log_drawn_by_hand(lost: Result) -> None:
     causes = lost.table[lost.table["gpus"].isna()].set_index(["tier", "cause"])
     # m0 is in use for 4 days, m1 for 9; 104 GPU-days are 8 of a and b, 48 of c, 48 of e
@@ -73,20 +81,20 @@ def test_failures_by_cause_of_a_log_drawn_by_hand(lost: Result) -> None:
         ("infrastructure", "all"): 1,
         ("infrastructure", "MPI runtime failure"): 1,
     }
-    row = causes.loc[("hardware", "all")]
+    rows = {(r["tier"], r["cause"]): r for r in causes.reset_index().to_dict("records")}
+    row = rows["hardware", "all"]
     assert row["per_1000_part_days"] == pytest.approx(2000 / 13)
     assert row["per_1000_gpu_days"] == pytest.approx(2000 / 104)
     # Garwood's interval, from quantiles of the gamma distribution
     low, high = stats.gamma.ppf(0.025, 2), stats.gamma.ppf(0.975, 3)
     ends = [row[f"per_1000_part_days_{end}"] for end in ("low", "high")]
     assert ends == pytest.approx([1000 * low / 13, 1000 * high / 13])
-    none = causes.loc[("hardware", "GPU off the bus")]
+    none = rows["hardware", "GPU off the bus"]
     assert none["per_1000_part_days_high"] == pytest.approx(1000 * -math.log(0.05) / 13)
 
 
 def test_gangs_of_a_log_drawn_by_hand(lost: Result) -> None:
-    gangs = lost.table[lost.table["gpus"].notna()].set_index("gpus")
-    one, two = gangs.loc[8], gangs.loc[16]
+    one, two = row_of(lost.table, 8), row_of(lost.table, 16)
     assert (one["failures"], one["part_days"], one["gpu_days"]) == pytest.approx((1, 7, 56))
     assert (two["failures"], two["part_days"], two["gpu_days"]) == pytest.approx((1, 6, 48))
     assert (one["wait_s"], two["wait_s"]) == (600, 1200)
@@ -194,7 +202,7 @@ def test_zero_failures_bound_the_rate_if_the_log_would_record_them(tmp_path: Pat
         bound = result.fact("hardware_per_1000_gpu_days_high")
         assert bound == pytest.approx(1000 * -math.log(0.05) / 8)
         assert np.isnan(result.table["ratio"]).all()
-        row = result.table.set_index("gpus").loc[1024]
+        row = row_of(result.table, 1024)
         mttf_s = 86_400 * 8 / -math.log(0.05) / 1024
         assert row["ratio_low"] == pytest.approx(float(training_ratio(mttf_s, Recovery())))
 
@@ -205,7 +213,7 @@ def test_other_times_of_checkpoints_are_a_parameter(lost: Result, tmp_path: Path
     with Trace(write_tables(tmp_path / "t", {"jobs": jobs, "attempts": attempts})) as trace:
         result = reliability.compute(trace, Recovery(checkpoint_s=600, write_s=0, restart_s=60))
     assert result.fact("checkpoint_s") == 600
-    row = result.table.set_index("gpus").loc[8]
+    row = row_of(result.table, 8)
     assert row["ratio"] == pytest.approx(1 - (60 + 300) / 86_400, rel=1e-4)
 
 
@@ -234,7 +242,7 @@ def test_the_ratio_agrees_with_a_simulation(servers: int, tmp_path: Path) -> Non
                 "select min(started_at), max(ended_at) from attempts"
             ).fetchall()
             times.append((last - first).total_seconds())
-            found = reliability.compute(trace, recovery).table.set_index("gpus").loc[8 * servers]
+            found = row_of(reliability.compute(trace, recovery).table, 8 * servers)
             estimates.append([found["ratio_low"], found["ratio_high"]])
     ratio = float(training_ratio(mttf_s / servers, recovery))
     half = stats.t.ppf(0.995, 11) * np.std(times, ddof=1) / math.sqrt(12)
