@@ -299,7 +299,8 @@ def _ratios(ax: Axes, gangs: pd.DataFrame) -> None:
     ax.set_xticks(gpus, [f"{g:,.0f}" if i % 2 == 0 else "" for i, g in enumerate(gpus)], fontsize=8)
     ax.set_ylim(0, 100)
     ax.set(xlabel="GPUs of the gang", ylabel="% of the run's time")
-    figures.legend(ax, loc="lower left")
+    if gangs["ratio"].notna().any():
+        figures.legend(ax, loc="lower left")
     figures.title(ax, "expected effective training time")
 
 
