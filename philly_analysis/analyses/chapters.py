@@ -29,6 +29,7 @@ from philly_analysis.analyses import (
     overview,
     queueing_delay,
     queueing_delay_by_group,
+    reliability,
     retries,
     run_policy,
     run_time,
@@ -97,6 +98,7 @@ CHAPTERS: dict[str, tuple[Analysis, ...]] = {
         time_to_failure.ANALYSIS,
         failure_costs.ANALYSIS,
         failure_statuses.ANALYSIS,
+        reliability.ANALYSIS,
     ),
     "Operation": (
         usage.ANALYSIS,

@@ -39,7 +39,7 @@ _REPORTED_GPUS = (1_024, 16_384)
 
 
 @dataclass(frozen=True, slots=True)
-class _Exposure:
+class Exposure:
     """Parts that fail, their failure rate, and the losses of gangs.
 
     Attributes
@@ -65,8 +65,8 @@ class _Exposure:
 
 def compute(trace: Trace) -> Result:
     """Project the mean time to failure of gangs from servers, and compare with recorded gangs."""
-    seen = _servers(trace) if {"placements", "machines"} <= trace.tables else _gpus(trace)
-    table = _projection(seen)
+    seen = exposure(trace)
+    table = projection(seen)
     if not records_failures(trace):
         table = table.head(0)
     several = seen.gangs[seen.gangs["parts"] > 1]
@@ -108,7 +108,12 @@ def compute(trace: Trace) -> Result:
     return Result("gang_failures", table, facts, _sentences(seen, table, lost, expected), caveats)
 
 
-def _servers(trace: Trace) -> _Exposure:
+def exposure(trace: Trace) -> Exposure:
+    """Return the failures and the time in use of servers, or of GPUs in a log without servers."""
+    return _servers(trace) if {"placements", "machines"} <= trace.tables else _gpus(trace)
+
+
+def _servers(trace: Trace) -> Exposure:
     held = trace.answer("held_servers").df()
     rows = incidents(lost_attempts(trace), held)
     days = float(trace.answer("node_failures").df()["days_held"].sum())
@@ -119,18 +124,18 @@ def _servers(trace: Trace) -> _Exposure:
     gangs["lost"] = count_by(gangs["parts"], attempts["servers"])
     rate = Rate(int(attempts["begins"].sum()), days)
     gpus = int(sizes.max()) if len(sizes) else 1
-    return _Exposure("server", gpus, int(held["machine_id"].nunique()), rate, gangs)
+    return Exposure("server", gpus, int(held["machine_id"].nunique()), rate, gangs)
 
 
-def _gpus(trace: Trace) -> _Exposure:
+def _gpus(trace: Trace) -> Exposure:
     lost = lost_attempts(trace)
     gangs = trace.answer("gang_failures_gpus").df().rename(columns={"gpus": "parts"})
     gangs["lost"] = count_by(gangs["parts"], lost["gpus"])
     rate = Rate(len(lost), float((gangs["parts"] * gangs["gang_days"]).sum()))
-    return _Exposure("GPU", 1, int(gangs["parts"].max()) if len(gangs) else 0, rate, gangs)
+    return Exposure("GPU", 1, int(gangs["parts"].max()) if len(gangs) else 0, rate, gangs)
 
 
-def _projection(seen: _Exposure) -> pd.DataFrame:
+def projection(seen: Exposure) -> pd.DataFrame:
     """Return projected and measured mean times to failure by gang size, in powers of two."""
     rows = []
     below, parts = 0, 1
@@ -155,7 +160,7 @@ _COLUMNS = [
 ]
 
 
-def _sentences(seen: _Exposure, table: pd.DataFrame, lost: int, expected: float) -> list[str]:
+def _sentences(seen: Exposure, table: pd.DataFrame, lost: int, expected: float) -> list[str]:
     if table.empty or not seen.rate.exposure > 0:
         return []
     times = []

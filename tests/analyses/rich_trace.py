@@ -202,7 +202,7 @@ def rich_tables(seed: int, *, estimated: bool = False) -> dict[str, pl.DataFrame
                 reason = (
                     "Never helped" if status in ("Killed", "Failed") and gpus else one(*_REASONS)
                 )
-                told = {"reason": reason, "tier": one(None, "AE"), "fine": one(*_FINE)}
+                told = {"reason": reason, "tier": one(None, "AE", "IF"), "fine": one(*_FINE)}
                 rows["failures"].append(key | told)
             rows["summaries"] += [
                 {

@@ -21,7 +21,7 @@ from tests.support.strategies import one_in, tables
 
 Tables = dict[str, pl.DataFrame]
 
-NOT_OF_JOBS = {"gang_failures", "other_months", "philly_like"}
+NOT_OF_JOBS = {"gang_failures", "other_months", "philly_like", "reliability"}
 """Findings whose tables have rows without jobs: sizes of gangs, and figures of shipped models."""
 
 EMPTY = {name: pl.DataFrame(table.arrow.empty_table()) for name, table in TABLES.items()}

@@ -118,6 +118,10 @@ OF_TABLE: dict[str, tuple[str, Callable[[pd.DataFrame], Facts]]] = {
         {"all_pairs_pct": "{}_covered_pct"})),
     "queueing_delay": (r"median_wait_\w+_s", lambda t: named(
         "median_wait_{}_s", at(t[t["vc"].isna()], 50, "gang", "wait_s"))),
+    "reliability": (r"\w+_failures|hardware_per_1000_gpu_days", lambda t: {
+        **{f"{tier}_failures": rows["failures"][rows["cause"] != "all"].sum()
+           for tier, rows in t[t["gpus"].isna()].groupby("tier")},
+        "hardware_per_1000_gpu_days": 1000 * t["failures"][0] / t["gpu_days"][0]}),
     "retries": (r"(retries_per_job|retried|unsuccessful)_(?!gang).*", lambda t: columns(
         t, "gang", {"retries_per_job": "retries_per_job_{}", "retried_pct": "retried_{}_pct",
                     "unsuccessful_pct": "unsuccessful_{}_pct"})),

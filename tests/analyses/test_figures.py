@@ -139,6 +139,19 @@ def stacked_days(table: pd.DataFrame) -> list[list[Panel]]:
     return [[(steps, found)]]
 
 
+def rates_and_ratios(table: pd.DataFrame) -> list[list[Panel]]:
+    causes, gangs = table[table["gpus"].isna()][::-1].reset_index(), table[table["gpus"].notna()]
+    of = "per_1000_part_days"
+    seen = causes[causes["failures"] > 0]
+    bars_of = causes[[f"{of}_low", f"{of}_high"]].to_numpy(float)
+    spans = [[(low, y), (high, y)] for y, (low, high) in enumerate(bars_of)]
+    shares = ("ratio", "ratio_with_wait", "optimum_ratio")
+    return [
+        [(segments, [spans]), (lines, [points(seen[of], seen.index)])],
+        [(lines, sorted(points(gangs["gpus"], 100 * gangs[share]) for share in shares))],
+    ]
+
+
 def gang_mttf(table: pd.DataFrame) -> list[list[Panel]]:
     known, ran = table[table["mttf_low_s"] > 0], table[table["seen_mttf_s"].notna()]
     spans = [
@@ -377,6 +390,7 @@ EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {
         [(lines, grid(t[t["vc"].isna() & (t["waits"] >= 20)], "gang", "wait_s", least=1))]
     ],
     "queueing_delay_by_group": lambda t: by_group(t, "waits"),
+    "reliability": rates_and_ratios,
     "retries": lambda t: [[(bars, {"": dict(zip(t["gang"], t[of], strict=True))})]
                           for of in ("retries_per_job", "unsuccessful_pct")],
     "run_policy": lambda t: [[(lines, grid(t, "policy", of, least=1))]

@@ -170,13 +170,43 @@ def gang_failures_gpus(t: Rows) -> Out:
         yield gpus, len(rows), total_of(rows, "run_s") / 86_400
 
 
+def days_of_use(rows: list[Row]) -> float:
+    """Days during which a server was held by at least one of the attempts."""
+    days, reached = 0.0, datetime(1970, 1, 1)
+    for s in sorted(rows, key=lambda s: (s.started_at, s.until_at)):
+        days += max(timedelta(0), s.until_at - max(s.started_at, reached)) / DAY
+        reached = max(reached, s.until_at)
+    return days
+
+
 def node_failures(t: Rows) -> Out:
     for (machine,), rows in py.by(t.held_servers, "machine_id").items():
-        days, reached = 0.0, datetime(1970, 1, 1)
-        for s in sorted(rows, key=lambda s: (s.started_at, s.until_at)):
-            days += max(timedelta(0), s.until_at - max(s.started_at, reached)) / DAY
-            reached = max(reached, s.until_at)
-        yield machine, len(rows), days
+        yield machine, len(rows), days_of_use(rows)
+
+
+def reliability(t: Rows) -> Out:
+    for (servers,), rows in py.by(t.held_servers, "servers").items():
+        days = sum(days_of_use(of) for of in py.by(rows, "machine_id").values())
+        gangs = {(s.job_id, s.attempt): s for s in rows}.values()
+        known = [s.gpus * ((s.until_at - s.started_at) / DAY) for s in gangs if s.gpus is not None]
+        yield servers, days, py.total(known)
+
+
+def reliability_causes(t: Rows) -> Out:
+    lost = {(a.job_id, a.attempt): a for a in t.lost_attempts_by_output}
+    output = {(f.job_id, f.attempt): f for f in t.failures}
+    fine = {"gpu_fell_off_bus": "GPU off the bus", "nvlink_error": "NVLink error"}
+    for key, a in lost.items():
+        f = output.get(key)
+        cause = fine.get(f.fine, "lost server") if f else "lost server"
+        if f and f.reason == "GPU ECC error":
+            cause = "GPU memory error"
+        yield *key, "hardware", cause, a.gpus, a.ended_at
+    for r in t.attempt_runs:
+        f = output.get((r.job_id, r.attempt))
+        if (f and f.tier == "IF" and f.reason != "Job preempted" and r.gpus and r.until_at
+                and r.flag is None and (r.job_id, r.attempt) not in lost):  # fmt: skip
+            yield r.job_id, r.attempt, "infrastructure", f.reason, r.gpus, r.until_at
 
 
 def gpus_in_use(t: Rows) -> Out:
