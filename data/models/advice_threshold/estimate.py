@@ -62,8 +62,8 @@ def distances(place: int, load: float, seed: int) -> list[tuple[bool, float]]:
 def main(seeds: int) -> None:
     """Write the threshold, and the distances that it comes from."""
     cases = list(product(POLICIES, LOADS, range(1, seeds + 1)))
-    rows = [(*case, *distances(*case)) for case in cases]
-    near, far = ([row[i] for row in rows] for i in (3, 4))
+    rows = [(case, distances(*case)) for case in cases]
+    near, far = ([logs[i] for _, logs in rows] for i in range(2))
     ends = (
         float(np.quantile([ks for _, ks in near], 0.95)),
         float(np.quantile([ks for _, ks in far], 0.05)),
@@ -89,7 +89,7 @@ def main(seeds: int) -> None:
             f'  ["{CANDIDATES[p].name}", {load}, {s}, '
             + ", ".join(f"[{str(agree).lower()}, {ks:.3f}]" for agree, ks in logs)
             + "],"
-            for p, load, s, *logs in rows
+            for (p, load, s), logs in rows
         ),
         "]",
     ]

@@ -215,10 +215,11 @@ def _drained_h(scenario: Scenario, begin_s: float) -> float:
 
 def _by_gang(gpus: Floats, was_s: Floats, then_s: Floats) -> pd.DataFrame:
     """Return mean, 90th percentile and maximum of waits before and after, by gang bucket."""
-    waits = pd.DataFrame({"gang": gang_class(gpus), "before": was_s, "after": then_s})
+    gangs = np.array(GANGS)[gang_class(gpus)]
+    waits = pd.DataFrame({"gang": gangs, "before": was_s, "after": then_s})
     rows = []
-    for nth, jobs in waits.groupby("gang"):
-        row: dict[str, object] = {"gang": GANGS[int(nth)], "jobs": len(jobs)}
+    for gang, jobs in sorted(waits.groupby("gang"), key=lambda group: GANGS.index(str(group[0]))):
+        row: dict[str, object] = {"gang": gang, "jobs": len(jobs)}
         for name, statistic in (
             ("mean", "mean"),
             ("p90", partial(np.quantile, q=0.9)),
