@@ -73,7 +73,7 @@ def compute(trace: Trace) -> Result:
 
 def _division(trace: Trace) -> str:
     """Return how the time of attempts is divided whose limit has no recorded times."""
-    spans = trace.sql("select count(*) from given_queue_states").fetchall()[0][0]
+    spans = trace.answer("queue_states").shape[0] if trace.has("queue_states") else 0
     if spans:
         return f"The scheduler's own reasons cover {count(spans, 'span')} of pending time."
     limits = trace.answer("limit_amounts").df()

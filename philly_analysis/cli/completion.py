@@ -15,7 +15,7 @@ Choices = list[tuple[str, str]]
 _PACKAGE = Path(__file__).parents[1]
 _FINDING = re.compile(r'^    question="(.+)",$', re.MULTILINE)
 _EXPERIMENT = re.compile(r'^QUESTION = "(.+)"$', re.MULTILINE)
-_FAMILY = re.compile(r'^ +Family\(\s*"(\w+)", \(([^)]+?),?\)', re.MULTILINE)
+_FAMILY = re.compile(r'^    name = "(\w+)"\n    names = \(([^)]+?),?\)', re.MULTILINE)
 _POLICY = re.compile(
     r'^class .*:\n    """(.+?)(?:"""|\n)(?:(?!class ).*\n)*?    name = "(.+)"', re.MULTILINE
 )

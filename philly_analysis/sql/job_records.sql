@@ -17,6 +17,7 @@
 --   qos           quality of service
 --   pool          partition or queue
 --   gpu_model     GPU model that the job requested
+--   servers       servers that the job requested; null: not recorded, or any number
 --   gpu_frac      share of each GPU that the job requests, above 0 to 1
 --   flag          reason for which the times are not trusted; null: the times are trusted
 --   started_at    first start of the job's attempts
@@ -52,6 +53,7 @@ select
   jobs.qos,
   jobs.pool,
   jobs.gpu_model,
+  jobs.servers,
   jobs.gpu_frac,
   jobs.flag,
   runs.started_at,

@@ -310,8 +310,8 @@ def other_months(table: pd.DataFrame) -> list[list[Panel]]:
 
 WORDS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 
-ABSENT = {"philly_like", "notebook_definitions", "locality_effect"}
-"""Findings of the study's cluster alone, and that which such a trace is too small for."""
+ABSENT = {"philly_like", "notebook_definitions", "locality_effect", "stated_causes"}
+"""Findings of the study's cluster alone, or of data that such a trace does not have."""
 
 EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {
     "arrivals": lambda t: [[

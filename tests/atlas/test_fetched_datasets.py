@@ -265,7 +265,7 @@ def fetched(publisher: Server, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_all_of_the_ten_can_be_fetched() -> None:
     assert FILES.keys() == READ.keys() == FETCHABLE.keys()
     assert FETCHABLE.keys() <= catalogue.published().keys()
-    assert f"names: {', '.join(FETCHABLE)}." in " ".join(str(atlas.__doc__).split())
+    assert f"names are {', '.join(FETCHABLE)}." in " ".join(str(atlas.__doc__).split())
     for name, dataset in FETCHABLE.items():
         known = catalogue.published()[name]
         assert (known.source, known.map or None) == (dataset.source, dataset.map)

@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -16,7 +17,8 @@ from philly_analysis.ingest.philly_multigpu.conversion import convert
 from philly_analysis.ingest.source import Parser, Stream
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest
-from tests.ingest import test_public_traces, test_slurm
+from tests.ingest import test_accounting, test_public_traces, test_slurm
+from tests.ingest.accounting_logs import fortnight
 from tests.ingest.conftest import attempt, job, write_archive, write_files
 
 
@@ -51,6 +53,11 @@ def pai(folder: Path) -> Path:
     return test_public_traces.pai(folder, "m1,V100,96,512,8\nm2,CPU,64,512,\n")
 
 
+def accounting(kind: str, folder: Path) -> Path:
+    _, text = test_accounting.log(kind, fortnight(seed=3, jobs=5))
+    return write_files(folder / "raw", {"accounting": text})
+
+
 def philly_multigpu(folder: Path) -> Path:
     files = {
         "sampled_jobs.json.gz": json.dumps([extracted("j1", m1=2, m2=1), extracted("j2", m1=2)]),
@@ -74,6 +81,8 @@ def extracted(job_id: str, **gpus: int) -> dict[str, object]:
 RAW: dict[str, Callable[[Path], Path]]
 RAW = {"philly": philly, "philly-multigpu": philly_multigpu, "slurm": slurm, "table": table}
 RAW["pai"] = pai
+for kind in ("pbs", "lsf", "sge"):
+    RAW[test_accounting.log(kind, [])[0]] = partial(accounting, kind)
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 
 
@@ -86,6 +95,8 @@ DERIVED_OR_FIRST = "source_line is null or source_line > 2"
         ("slurm", "records", DERIVED_OR_FIRST),
         ("table", "records", DERIVED_OR_FIRST),
         ("pai", "jobs", "source_line > 1"),
+        *((source, "records", DERIVED_OR_FIRST) for source in ("pbs", "lsf", "gridengine")),
+        *((source, "attempts", DERIVED_OR_FIRST) for source in ("pbs", "lsf", "gridengine")),
         *(("philly", s, "source_line > 1") for s in ("attempts", "placements")),
         ("philly", "machines", DERIVED_OR_FIRST),
         ("philly", "log_attempts", "attempt > 1"),

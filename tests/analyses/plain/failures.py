@@ -2,7 +2,10 @@
 
 from tests.analyses.plain import Out, Row, Rows, attempts_of, bucket, by, first, keyed, trusted_run
 
-NOT_FAILED = {"completed", "killed", "migrated", "resized", "preempted", "requeued", "node_failure"}
+NOT_FAILED = {
+    *("completed", "killed", "migrated", "resized", "preempted", "requeued", "node_failure"),
+    "rejected",
+}
 
 
 def failed_attempts(t: Rows) -> Out:

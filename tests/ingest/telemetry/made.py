@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from philly_analysis.ingest.build import JOB_NAMES
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.telemetry import find_telemetry
 from philly_analysis.ingest.telemetry.loading import fill_telemetry
@@ -81,6 +82,7 @@ def made(
         con.read_parquet(str(file)).create_view(name)
         builder.rows[name] = len(full)
         builder.accounts[name] = Account(name, len(full), len(full))
+    con.execute(f"create view job_names as {JOB_NAMES}")
     given = find_telemetry(top, clock)
     assert given is not None
     fill_telemetry(builder, given)
