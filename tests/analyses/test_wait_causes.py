@@ -49,7 +49,7 @@ def frame_of(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) -> None:
     account = {"account": "prod"}
-    schedule = {
+    schedule: dict[str, Any] = {
         "first": (0, 0, 10, 2, "m0", account),
         "second": (1, 10, 20, 1, "m0", account),  # two GPUs are free, but prod may have two
         "other": (1, 1, 5, 1, "m0", {"account": "research"}),
@@ -61,7 +61,7 @@ def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) 
 
 
 def test_free_gpus_beside_taken_cpus_are_stranded(tmp_path: Path) -> None:
-    schedule = {
+    schedule: dict[str, Any] = {
         "wide": (0, 0, 10, 1, "m0", {"cpus": 16.0, "mem_gb": 8.0}),
         "narrow": (2, 10, 20, 1, "m0", {"cpus": 4.0, "mem_gb": 8.0}),
     }
@@ -75,7 +75,7 @@ def test_free_gpus_beside_taken_cpus_are_stranded(tmp_path: Path) -> None:
 
 
 def test_a_job_with_room_is_behind_an_older_one_without(tmp_path: Path) -> None:
-    schedule = {
+    schedule: dict[str, Any] = {
         "running": (0, 0, 10, 3, "m0", {}),
         "large": (1, 10, 20, 4, "m0", {}),
         "small": (2, 20, 30, 1, "m0", {}),  # one GPU is free up to minute 10
@@ -89,7 +89,7 @@ def test_a_job_with_room_is_behind_an_older_one_without(tmp_path: Path) -> None:
 
 
 def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path: Path) -> None:
-    schedule = {
+    schedule: dict[str, Any] = {
         "lost": (0, 0, 10, 4, "m0", {"end_reason": "node_failure"}),
         "beside": (0, 0, 60, 4, "m1", {}),
         "after": (5, 30, 40, 4, "m0", {}),
@@ -101,7 +101,7 @@ def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path:
 
 def test_a_launching_job_holds_its_gpus(tmp_path: Path) -> None:
     """Each job launches for two minutes; "next" is submitted while "last" launches."""
-    schedule = {
+    schedule: dict[str, Any] = {
         f"quick {i}": (20 * i, 20 * i + 2, 20 * i + 10, 1, "m0", {}) for i in range(12)
     } | {
         "last": (300, 302, 310, 4, "m0", {}),

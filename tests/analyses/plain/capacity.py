@@ -31,7 +31,8 @@ def allocated_at(t: Rows, run: Row) -> datetime:
     launches = (
         x.launch_us for x in t.launches if (x.job_id, x.attempt) == (run.job_id, run.attempt)
     )
-    return run.started_at - timedelta(microseconds=next(launches, 0))
+    started_at: datetime = run.started_at
+    return started_at - timedelta(microseconds=next(launches, 0))
 
 
 def busy_gpus(t: Rows) -> Out:
