@@ -13,6 +13,7 @@ import pytest
 
 import philly_analysis
 from philly_analysis import api
+from philly_analysis.cli.what_ifs import COMMANDS
 from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
 
@@ -70,7 +71,9 @@ def test_examples_give_what_they_show(
 TYPED = [
     pytest.param(verb.__name__, line, marks=[pytest.mark.slow] * (verb.__name__ in SLOW))
     for verb in api.VERBS
-    for line in re.findall(r"^ +(philly .*)$", verb.__doc__ or "", re.MULTILINE)
+    for line in re.findall(
+        r"^ +(philly .*)$", COMMANDS.get(verb.__name__, verb).__doc__ or "", re.MULTILINE
+    )
 ]
 
 

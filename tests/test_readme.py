@@ -46,7 +46,8 @@ def blocks(language: str, text: str = README) -> list[str]:
 def lines(program: str) -> list[str]:
     """Return the command lines of a program, without their comments."""
     typed = [line for block in blocks("sh") for line in re.split(r"\n(?=\S)", block)]
-    plain = [shlex.join(shlex.split(line, comments=True)) for line in typed]
+    words_typed = [shlex.split(line, comments=True) for line in typed]
+    plain = [shlex.join(line[: line.index(">")] if ">" in line else line) for line in words_typed]
     return [line for line in plain if line.split(" ")[0] == program]
 
 

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from philly_analysis.results import Result
 from philly_analysis.trace.trace import Trace
+
+if TYPE_CHECKING:  # few traces are opened to be drawn
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Analysis:
     question: str
     needs: tuple[str, ...]
     compute: Callable[[Trace], Result]
-    plot: Callable[[Result], Figure]
+    plot: "Callable[[Result], Figure]"
     sample_counts: str | None = None
     all_jobs: bool = False
     study_only: bool = False

@@ -33,8 +33,7 @@ def moved(job_id: str, column: str, when: datetime) -> Workload:
     """Return the five jobs with one submission, or end of an attempt, moved."""
     table = "jobs" if column == "submitted_at" else "attempts"
     other = pl.when(pl.col("job_id") == job_id).then(pl.lit(when)).otherwise(column)
-    frame: pl.DataFrame = getattr(TINY, table)
-    changed: dict[str, Any] = {table: frame.with_columns(other.alias(column))}
+    changed: dict[str, Any] = {table: TINY.frames[table].with_columns(other.alias(column))}
     return replace(TINY, **changed)
 
 
@@ -76,7 +75,7 @@ def test_shockwave_starts_jobs_at_rounds_of_1921_seconds() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_job_types_of_the_workload_are_kept(seed: int, exported: Exporter) -> None:
     types = pl.Series(["A3C", "LM (batch size 5)", "no such type", None, None])
-    named = replace(TINY, jobs=TINY.jobs.pl().with_columns(job_type=types))
+    named = replace(TINY, jobs=TINY.frames["jobs"].with_columns(job_type=types))
     exported("gavel", workload=named, seed=seed, partial=True)
     written = [line.split("\t")[0] for line in lines(exported.out)]
     assert written[:2] == ["A3C", "LM (batch size 5)"]
@@ -184,7 +183,7 @@ def test_pollux_generator(exported: Exporter) -> None:
     day = moved("d", "ended_at", at(30 + 24 * 3600))
     assert exported("pollux", "generator", day, force=True).jobs_read == 5
     short = moved("a", "ended_at", at(5 + 59))
-    short = replace(short, attempts=short.attempts.pl().filter(pl.col("job_id") != "d"))
+    short = replace(short, attempts=short.frames["attempts"].filter(pl.col("job_id") != "d"))
     for workload, message in (
         # 8 GPUs for 30 hours: the only job of at least 100 GPU hours, and not within a day
         (
@@ -277,8 +276,10 @@ def test_windows_start_at_the_first_job(
 
 
 def test_jobs_before_the_window_are_moved_into_it(exported: Exporter) -> None:
-    earlier = TINY.jobs.pl().with_columns(pl.col("submitted_at") - pl.duration(days=30))
-    runs = TINY.attempts.pl().with_columns(pl.col("started_at", "ended_at") - pl.duration(days=30))
+    earlier = TINY.frames["jobs"].with_columns(pl.col("submitted_at") - pl.duration(days=30))
+    runs = TINY.frames["attempts"].with_columns(
+        pl.col("started_at", "ended_at") - pl.duration(days=30)
+    )
     done = exported("helios", workload=replace(TINY, jobs=earlier, attempts=runs))
     rows = records(exported.out / "cluster_log.csv")
     assert [r["submit_time"] for r in rows][:2] == ["2017-10-01 00:00:00", "2017-10-01 00:00:10"]

@@ -155,7 +155,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
     assert tuple(wide.loc["mean_jct_s", ["one", "two"]]) == (10 * 60, 15 * 60)
     assert wide.loc["preemptions", "one"] == 0  # that was b
     assert wide.loc["makespan_s", "one"] == 40 * 60
-    assert "of all jobs of a trace" in result.caveats[0]
+    assert "cover all jobs of a trace" in result.caveats[0]
     with pytest.raises(TraceError, match="at least two"):
         compare([one])
 
@@ -164,7 +164,7 @@ def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     earlier = T - timedelta(minutes=5)
     result = compare([one, trace(tmp_path, "two", [(0, 10)], BOTH[:1], submitted_at=earlier)])
-    assert "so these are different jobs (2 in one, 1 in two)" in result.sentences[-1]
+    assert "Different jobs are compared (2 in one, 1 in two)" in result.sentences[-1]
     assert result.fact("common_jobs") == 0
     assert result.fact("one_mean_jct_s") == 25 * 60
     assert result.fact("two_mean_jct_s") == 15 * 60

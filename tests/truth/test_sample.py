@@ -134,7 +134,9 @@ def test_the_causes_of_waiting_are_found(sample: Case) -> None:
     shares = right.group_by("true").agg(right_s=pl.col("wait_s").sum())
     of_cause = both.group_by("true").agg(pl.col("wait_s").sum()).join(shares, on="true")
     parts = {cause: right_s / wait_s for cause, wait_s, right_s in of_cause.iter_rows()}
-    assert min(parts[c] for c in ("start_up", "fair_share", "fragmentation")) > 0.75
+    # jobs that launch while others wait cannot be told from jobs behind others
+    least = {"start_up": 0.65, "fair_share": 0.95, "fragmentation": 0.95, "other": 0.75}
+    assert {cause for cause, part in least.items() if parts[cause] <= part} == set()
     assert both.filter(pl.col("cause") == "unknown")["wait_s"].sum() < 0.2 * total_s
 
 

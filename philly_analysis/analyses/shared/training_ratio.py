@@ -71,8 +71,10 @@ def training_ratio(
     mttf, wait = np.asarray(mttf_s, float), np.asarray(wait_s, float)
     cycle_s = recovery.checkpoint_s + recovery.write_s
     working = recovery.checkpoint_s / cycle_s if recovery.write_s else 1.0
-    kept = working / scipy.special.exprel(cycle_s / mttf)
-    return np.asarray(kept * np.exp(-recovery.restart_s / mttf) / (1 + wait / mttf), float)
+    above_zero = np.where(mttf == 0, 1.0, mttf)
+    kept = working / scipy.special.exprel(cycle_s / above_zero)
+    ratio = kept * np.exp(-recovery.restart_s / above_zero) / (1 + wait / above_zero)
+    return np.asarray(np.where(mttf == 0, 0.0, ratio), float)
 
 
 def optimum_interval(mttf_s: ArrayLike, write_s: float) -> NDArray[np.float64]:
