@@ -1,5 +1,6 @@
 -- Attempts of a table's jobs.
--- One row per row of the table. A row without a start or a run time never ran, or its run is unknown.
+-- One row per row of the table. A row without a start or a run time never ran, or its run is
+-- unknown.
 with timed as (
   select
     *,
