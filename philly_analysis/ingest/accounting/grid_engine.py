@@ -107,7 +107,7 @@ def _end(
 def read_hosts(path: Path) -> list[dict[str, object]] | None:
     """Return the servers of ``qconf -se HOST``, printed one after the other; None: another file."""
     rows: list[dict[str, object]] = []
-    if not first_lines(path, 1)[:1] or not first_lines(path, 1)[0].startswith("hostname "):
+    if not any(line.startswith("hostname ") for line in first_lines(path, 1)):
         return None
     for number, line in _joined_lines(path):
         name, _, value = line.partition(" ")

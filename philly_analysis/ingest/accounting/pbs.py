@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from philly_analysis.ingest.accounting.record import Record, memory_gb, moment_s, span_s, whole
-from philly_analysis.ingest.raw_file import line_groups
+from philly_analysis.ingest.raw_file import text_lines
 
 _LINE = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?);(\w+);([^;]*);(.*)", re.DOTALL)
 _EVENTS = {
@@ -157,8 +157,8 @@ def _chunk_gpus(chunk: str) -> int:
     """
     first, *properties = chunk.split(":")
     nodes = whole(first, 100_000)
-    each = next((int(m[1]) for p in properties if (m := _NODE_GPUS.fullmatch(p))), 0)
-    return each * (1 if nodes is None else nodes)
+    per_node = next((int(m[1]) for p in properties if (m := _NODE_GPUS.fullmatch(p))), 0)
+    return per_node * (1 if nodes is None else nodes)
 
 
 def _torque_cpus(keys: dict[str, str]) -> int | None:
@@ -222,17 +222,9 @@ def read_nodes(path: Path) -> list[dict[str, object]] | None:
 def _node_blocks(path: Path) -> list[tuple[int, str]]:
     """Return the blocks of a list of nodes: a name, then indented lines of ``key = value``."""
     blocks: list[tuple[int, list[str]]] = []
-    for number, line in _lines(path):
+    for number, line in text_lines(path):
         if line.strip() and not line[0].isspace():
             blocks.append((number, [line]))
         elif line.strip() and blocks:
             blocks[-1][1].append(line)
     return [(number, "\n".join(lines)) for number, lines in blocks]
-
-
-def _lines(path: Path) -> list[tuple[int, str]]:
-    return [
-        (first + i, line)
-        for first, text in line_groups(path, "\0")
-        for i, line in enumerate(text.splitlines())
-    ]
