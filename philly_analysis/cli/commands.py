@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import philly_analysis as library
-from philly_analysis import api
+from philly_analysis import api, memory
 from philly_analysis.cli.completion import COMPLETIONS
 from philly_analysis.cli.console import Command, print_json, print_table, print_text
 from philly_analysis.cli.what_ifs import COMMANDS, DOCUMENTED
@@ -112,6 +113,22 @@ _CSV_OR_JSON = [
     )
 ]
 """Options of verbs that print a table."""
+
+_MEMORY = inspect.Parameter(
+    "memory",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Memory that the command may use, e.g. 4GB.",
+            show_default="three quarters of what is free",
+        ),
+    ],
+)
+"""The option of every verb that sets its memory budget."""
 
 EXECUTOR = {
     "processes": (int, "--jobs", "Number of processes to run on."),
@@ -391,8 +408,12 @@ def _add(function: Callable[..., Any]) -> None:
     ]
     if verb in TABLES:
         declared += _CSV_OR_JSON
+    declared.append(_MEMORY)
 
     def command(**typed: Any) -> None:
+        if typed["memory"] is not None:
+            memory.parse_bytes(typed["memory"])
+            os.environ[memory.SETTING] = typed["memory"]
         arguments = {n: typed[n] for n in parameters if typed.get(n) not in (None, [])}
         places = [typed[name] for name in ("scheduler", "processes") if typed.get(name) is not None]
         if places:

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from philly_analysis import memory
 from philly_analysis.errors import PhillyError
 
 if TYPE_CHECKING:  # `--help` does not import pandas
@@ -154,7 +155,7 @@ class Command(TyperCommand):
             raise typer.Exit(130) from None
         except Exception as error:
             if _out_of_memory(error):
-                message = "there is not enough memory for this. Give it more."
+                message = memory.lack()
             elif isinstance(error, PhillyError):
                 from philly_analysis.results import printable
 
@@ -180,7 +181,7 @@ def _out_of_memory(error: BaseException | None) -> bool:
     """Return whether an error is a lack of memory, or was raised while handling one."""
     while error is not None:
         names = {kind.__name__ for kind in type(error).__mro__}
-        if names & {"MemoryError", "OutOfMemoryException", "BrokenProcessPool"}:
+        if names & {"MemoryError", "OutOfMemoryException"}:
             return True
         error = error.__cause__ or error.__context__
     return False
