@@ -14,7 +14,7 @@ import typer
 import philly_analysis as library
 from philly_analysis import api, memory
 from philly_analysis.cli.completion import COMPLETIONS
-from philly_analysis.cli.console import Command, print_json, print_table, print_text
+from philly_analysis.cli.console import Command, Group, print_json, print_table, print_text
 from philly_analysis.cli.what_ifs import COMMANDS, DOCUMENTED
 from philly_analysis.errors import OutputError
 from philly_analysis.parallel import cores, processes
@@ -25,12 +25,17 @@ if TYPE_CHECKING:  # `--help` does not import pandas
 
     from philly_analysis.exports import Exported
     from philly_analysis.models import WorkloadModel
-    from philly_analysis.report import Page
+    from philly_analysis.report import Page, Summary
     from philly_analysis.results import Result, Results
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Workload
 
+Group.topics = {
+    topic: [verb.__name__.replace("_", "-") for verb in verbs]
+    for topic, verbs in api.TOPICS.items()
+}
 app = typer.Typer(
+    cls=Group,
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
     no_args_is_help=True,
     add_completion=True,
@@ -100,8 +105,8 @@ DEFAULTS = {
 """Defaults in help, where the signature has None or nothing."""
 
 
-_CSV_OR_JSON = [
-    inspect.Parameter(
+_FORMS = {
+    name: inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
@@ -110,9 +115,11 @@ _CSV_OR_JSON = [
     for name, flag, what in (
         ("csv", "--csv", "comma-separated values"),
         ("as_json", "--json", "JSON"),
+        ("markdown", "--markdown", "Markdown, for mail and chat"),
+        ("openmetrics", "--openmetrics", "OpenMetrics, for Prometheus"),
     )
-]
-"""Options of verbs that print a table."""
+}
+"""Options that choose what is printed."""
 
 _MEMORY = inspect.Parameter(
     "memory",
@@ -173,6 +180,18 @@ def _show_verified(files: "pd.DataFrame", given: Given) -> None:
     _show_table(files, given)
     if files["state"].isin(["damaged", "missing"]).any():
         raise typer.Exit(1)
+
+
+def _summarised(summary: "Summary", given: Given) -> None:
+    forms = {"as_json": summary.to_json, "markdown": summary.to_markdown}
+    forms["openmetrics"] = summary.to_openmetrics
+    wanted = [form for name, form in forms.items() if getattr(given, name)]
+    if given.out:
+        print_text(f"summary written to {given.out}")
+    elif wanted:
+        typer.echo(wanted[0]())
+    else:
+        print_text(str(summary))
 
 
 def _show_findings(results: "Results", given: Given) -> None:
@@ -279,6 +298,7 @@ MESSAGES: dict[str, Callable[[Any, Given], None]] = {
     "ingest": _ingested,
     "sample": _sampled,
     "simulate": _simulated,
+    "summary": _summarised,
     "sweep": _swept,
     **dict.fromkeys(
         ("fetch", "slurm_command", "slurm_collect", "kubectl_command"),
@@ -288,6 +308,12 @@ MESSAGES: dict[str, Callable[[Any, Given], None]] = {
     "experiment": _experimented,
 }
 """How the other verbs print."""
+
+FORMS_OF = {
+    **dict.fromkeys(TABLES, ("csv", "as_json")),
+    "summary": ("as_json", "markdown", "openmetrics"),
+}
+"""What each verb can print besides text."""
 
 PRINTERS = {**TABLES, **MESSAGES}
 """How each verb prints what its function returns."""
@@ -406,8 +432,7 @@ def _add(function: Callable[..., Any]) -> None:
         for name, parameter in parameters.items()
         for option in _declared(verb, parameter, texts.get(name, ""))
     ]
-    if verb in TABLES:
-        declared += _CSV_OR_JSON
+    declared += [_FORMS[form] for form in FORMS_OF.get(verb, ())]
     declared.append(_MEMORY)
 
     def command(**typed: Any) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from textwrap import dedent, indent
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
 from rich import box
@@ -175,6 +175,22 @@ class Command(TyperCommand):
                 named = param.param_type_name == "option"
                 with formatter.section(max(param.opts, key=len) if named else param.metavar):
                     formatter.write_dl(choices)
+
+
+class Group(TyperGroup):
+    """The group of all commands, whose help lists the commands by topic."""
+
+    topics: ClassVar[dict[str, list[str]]] = {}
+    """Names of commands by topic, in the order of the help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section per topic."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for topic, names in self.topics.items():
+            with formatter.section(topic):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(width)) for name in names]
+                )
 
 
 def _out_of_memory(error: BaseException | None) -> bool:

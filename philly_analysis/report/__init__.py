@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from philly_analysis.report.model_pages import model_page
     from philly_analysis.report.page import Page
     from philly_analysis.report.sample_page import demo
+    from philly_analysis.report.summarising import Summary, summary
     from philly_analysis.report.trace_report import report
 
 _NAMES = {
@@ -38,6 +39,7 @@ _NAMES = {
     "model_pages": "model_page",
     "page": "Page",
     "sample_page": "demo",
+    "summarising": "Summary summary",
     "trace_report": "report",
 }
 """Names by module."""

@@ -70,7 +70,13 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     function = COMMANDS.get(verb, getattr(library, verb))
     parameters = inspect.signature(function).parameters
     given = {ONE_ARGUMENT.get(name, name) for name in declared}
-    assert given - {"csv", "as_json", "memory"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
+    assert given - {
+        "csv",
+        "as_json",
+        "markdown",
+        "openmetrics",
+        "memory",
+    } == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
         absent = None if name in ONE_ARGUMENT else False
