@@ -38,12 +38,20 @@ class LimitUse:
         for key, resource, _ in self._of(_who(job.spec)):
             self._used[key] += sign * _amount(job.spec, resource)
 
-    def allows(self, job: Job) -> bool:
+    def allows(self, job: Job, *, counts: bool = False) -> bool:
         """Whether a job may start now.
+
+        Parameters
+        ----------
+        counts
+            Whether only limits on the number of jobs are checked. Slurm checks others after it has
+            found servers (``acct_policy_job_runnable_pre_select`` and ``_post_select``).
 
         A limit that the job alone exceeds does not count: the job would never start.
         """
         for key, resource, most in self._of(_who(job.spec)):
+            if counts and resource != "jobs":
+                continue
             amount = _amount(job.spec, resource)
             if amount <= most + _ROUNDING < self._used[key] + amount:
                 return False

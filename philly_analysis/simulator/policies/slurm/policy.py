@@ -1,9 +1,8 @@
 """Slurm's main and backfill schedulers, with limits, priorities, reservations and preemption."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import zip_longest
-from math import ceil, floor
+from math import floor
 from typing import ClassVar, Self
 
 from philly_analysis.simulator.cluster.allocation import Allocation
@@ -101,6 +100,10 @@ class Slurm(Policy):
         0, "jobs of each partition with a planned start; 0: all (slurm.conf, SchedulerParameters)",
         within=_COUNT,
     )  # fmt: skip
+    batch_sched_delay: float = knob(
+        3.0, "seconds between runs of the main scheduler (slurm.conf, SchedulerParameters)",
+        within=Bounds(0, 3600),
+    )  # fmt: skip
     default_queue_depth: int = knob(
         100, "jobs that the main scheduler considers (slurm.conf, SchedulerParameters)",
         within=Bounds(1, 1_000_000),
@@ -155,7 +158,8 @@ class Slurm(Policy):
         """Return when a waiting job may start: as recorded, or some time after it is requeued."""
         if job.started:
             return job.queued_s + self.cred_expire
-        return max(job.queued_s, job.spec.eligible_s or 0.0)
+        released_s = self._site.released_s.get(job.spec.job_id, 0.0)
+        return max(job.queued_s, job.spec.eligible_s or 0.0, released_s)
 
     def _limit_s(self, job: Job) -> float:
         """Return the time for which a job is planned to run: its time limit."""
@@ -173,9 +177,14 @@ class Slurm(Policy):
             return {}
         plan = view.plan()
         order = state.order(view)
-        self._main(plan, state, order)
         if view.changed or view.freed:
-            state.backfilled = False
+            state.backfilled = state.scheduled = False
+        if state.scheduled or view.now_s < state.schedule_at_s:
+            self._submit(plan, state, order)
+        else:
+            self._main(plan, state, order)
+            state.scheduled = True
+            state.schedule_at_s = self._next_run_s(view.now_s)
         if self.backfill and view.now_s >= state.backfill_at_s and not state.backfilled:
             state.backfill_at_s = (floor(view.now_s / self.bf_interval) + 1) * self.bf_interval
             state.backfilled = True
@@ -189,11 +198,35 @@ class Slurm(Policy):
         if state is None or not len(view.queue):
             return FOREVER
         times = [self._site.next_change_s(view.now_s)]
+        if not state.scheduled:
+            times.append(max(state.schedule_at_s, self._next_run_s(view.now_s)))
         if self.backfill and not state.backfilled:
             times.append(max(state.backfill_at_s, view.now_s + 1e-3))
         if self.PriorityWeightFairshare:
             times.append(state.computed_s + self.PriorityCalcPeriod)
         return min(times)
+
+    def _next_run_s(self, now_s: float) -> float:
+        """Return when the main scheduler runs next: once a second at most, and once a delay.
+
+        Half a period after whole ones: logs have whole seconds, which runs do not wait for.
+        """
+        period_s = max(self.batch_sched_delay, 1.0)
+        return (floor(now_s / period_s + 0.5) + 0.5) * period_s
+
+    def _submit(self, plan: Plan, state: State, order: Sequence[Job]) -> None:
+        """Start new jobs that precede all others of their partitions, as at a submission."""
+        new, passed = set(plan.view.changed), set[str]()
+        now_s = plan.view.now_s
+        for job in order if new else ():
+            if job.vc in passed or not state.limits.allows(job):
+                continue
+            if job in new and job.spec.job_id not in self._site.whole_of:
+                end_s = now_s + self._limit_s(job)
+                servers = self._site.servers(job, now_s, end_s, now_s)
+                if self._start(plan, state, job, servers):
+                    continue
+            passed.add(job.vc)
 
     def _main(self, plan: Plan, state: State, order: Sequence[Job]) -> None:
         """Start jobs until the first of each partition that does not fit."""
@@ -202,11 +235,19 @@ class Slurm(Policy):
         for job in order:
             if tested >= self.default_queue_depth or plan.cluster.full and not self.preempt:
                 return
-            if job.vc in stopped or not state.limits.allows(job):
+            if job.vc in stopped or not state.limits.allows(job, counts=True):
                 continue
             tested += 1
+            if job.spec.job_id in self._site.whole_of:  # backfill alone starts heterogeneous jobs
+                stopped.add(job.vc)
+                blocked |= self._site.partition(job)
+                continue
             servers = self._site.servers(job, now_s, now_s + self._limit_s(job), now_s) & ~blocked
-            if not self._start(plan, state, job, servers):
+            if not state.limits.allows(job):
+                fits = place(plan.cluster, job.request, servers) is not None
+            else:
+                fits = self._start(plan, state, job, servers)
+            if not fits:
                 stopped.add(job.vc)
                 blocked |= self._site.partition(job)
 
@@ -247,29 +288,37 @@ class Slurm(Policy):
         now_s = plan.view.now_s
         table = Timetable(now_s, self._ends(plan))
         planned: dict[str, int] = {}
+        together: dict[str, dict[Job, tuple[float, int]]] = {}
         for job in waiting[: self.bf_max_job_test]:
             if not state.limits.allows(job):
                 continue
-            found = self._earliest(plan, table, job)
+            whole = self._site.whole_of.get(job.spec.job_id, "")
+            parts = together.setdefault(whole, {}) if whole else {}
+            from_s = max((start_s for start_s, _ in parts.values()), default=now_s)
+            found = self._earliest(plan, table, job, from_s)
             if found is None:
                 continue
             start_s, servers = found
-            if start_s <= now_s and self._start(plan, state, job, servers):
+            if whole:
+                parts[job] = found
+            elif start_s <= now_s and self._start(plan, state, job, servers):
                 allocation = plan.allocation_of(job)
                 if allocation is not None:
                     table.run(End(self._end_s(job, now_s), job.index, allocation))
                 continue
-            if self.preempt and self._start_by_preemption(plan, state, job):
+            elif self.preempt and self._start_by_preemption(plan, state, job):
                 table = Timetable(now_s, self._ends(plan), table.windows)
                 continue
             most = self.bf_job_part_count_reserve
             if start_s > now_s + 60 * self.bf_window or most and planned.get(job.vc, 0) >= most:
                 continue
             planned[job.vc] = planned.get(job.vc, 0) + 1
-            step_s = self.bf_resolution
-            begin_s = floor(start_s / step_s) * step_s
-            end_s = ceil((begin_s + self._limit_s(job)) / step_s) * step_s
-            table.reserve(Window(begin_s, end_s, servers))
+            chosen = Rooms(plan.cluster, job.request, servers).counts() if start_s <= now_s else None
+            if chosen:
+                servers = sum(1 << machine for machine in chosen)
+            table.reserve(Window(*self._planned(start_s, job), servers))
+        for whole, parts in together.items():
+            self._start_together(plan, state, whole, parts)
 
     def _start_by_preemption(self, plan: Plan, state: State, job: Job) -> bool:
         now_s = plan.view.now_s
@@ -284,20 +333,51 @@ class Slurm(Policy):
             if (held := plan.allocation_of(job)) is not None:
                 yield End(max(self._end_s(job, now_s), now_s + _OVERDUE_S), job.index, held)
 
-    def _earliest(self, plan: Plan, table: Timetable, job: Job) -> tuple[float, int] | None:
+    def _start_together(
+        self, plan: Plan, state: State, whole: str, parts: Mapping[Job, tuple[float, int]]
+    ) -> None:
+        """Start the components of a heterogeneous job, if all can start now."""
+        many = sum(1 for other in self._site.whole_of.values() if other == whole)
+        if len(parts) < many or any(start_s > plan.view.now_s for start_s, _ in parts.values()):
+            return
+        for job, (_, servers) in parts.items():
+            if not (state.limits.allows(job) and self._start(plan, state, job, servers)):
+                for other in parts:
+                    if plan.allocation_of(other) is not None:
+                        plan.release(other)
+                        state.limits.add(other, -1)
+                return
+
+    def _earliest(
+        self, plan: Plan, table: Timetable, job: Job, from_s: float
+    ) -> tuple[float, int] | None:
         """Return the earliest planned start of a job, and the servers that it may then use."""
-        limit_s, partition = self._limit_s(job), self._site.partition(job)
-        times = table.changes(partition, self._site.changes_s)
-        for at_s, later_s in zip_longest(times, times[1:], fillvalue=FOREVER):
-            servers = table.servers_at(
-                self._site.servers(job, at_s, at_s + limit_s, table.now_s), at_s, at_s + limit_s
+        now_s, limit_s, partition = table.now_s, self._limit_s(job), self._site.partition(job)
+        at_s = from_s
+        while at_s < FOREVER:
+            servers = self._site.servers(job, at_s, at_s + limit_s, now_s)
+            servers = table.servers_at(servers, at_s, at_s + limit_s)
+            later_s = min(
+                table.next_change_s(partition, at_s), self._site.next_end_s(at_s, now_s)
             )
-            if not servers:
-                continue
-            found = table.earliest(plan.cluster, job.request, servers)
+            found = table.earliest(plan.cluster, job.request, servers) if servers else None
             if found is None:
+                at_s = later_s
                 continue
             start_s, chosen = max(found[0], at_s), found[1]
-            if start_s <= later_s:
-                return start_s, servers if start_s <= table.now_s else chosen
+            if start_s <= now_s:
+                return start_s, servers
+            if start_s > later_s:
+                at_s = later_s
+            elif start_s > at_s and table.taken(chosen, *self._planned(start_s, job)):
+                at_s = start_s
+            else:
+                return start_s, chosen
         return None
+
+    def _planned(self, start_s: float, job: Job) -> tuple[float, float]:
+        """Return the planned start and end of a job, rounded to the resolution."""
+        step_s = self.bf_resolution
+        begin_s = floor(start_s / step_s) * step_s
+        end_s = floor((start_s + self._limit_s(job)) / step_s) * step_s
+        return begin_s, max(end_s, begin_s + step_s)

@@ -2,8 +2,9 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import zip_longest
+from math import inf
 from typing import NamedTuple
 
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
@@ -99,6 +100,10 @@ class Rooms:
         return Allocation(shares, self._gpus, self._request.cpus, self._request.mem_gb)
 
 
+_FIRST_WIDTH_S = 30.0
+"""Width of the first span of ends (Slurm, select/cons_tres, ``_will_run_test``)."""
+
+
 class End(NamedTuple):
     """When a running job releases its allocation, at the latest."""
 
@@ -142,25 +147,42 @@ class Timetable:
                 servers &= ~window.servers
         return servers
 
-    def changes(self, servers: int, fixed_s: Sequence[float]) -> list[float]:
-        """Return now, and the times at which planned servers, or reserved ones, become free."""
-        ends = {w.end_s for w in self.windows if w.servers & servers} | set(fixed_s)
-        return [self.now_s, *sorted(end for end in ends if end > self.now_s)]
+    def taken(self, servers: int, start_s: float, end_s: float) -> bool:
+        """Whether a planned start needs one of some servers in an interval."""
+        return self.servers_at(servers, start_s, end_s) != servers
+
+    def next_change_s(self, servers: int, start_s: float) -> float:
+        """Return when a planned start next leaves one of some servers."""
+        ends = (w.end_s for w in self.windows if w.servers & servers and w.end_s > start_s)
+        return min(ends, default=inf)
 
     def earliest(
         self, cluster: Cluster, request: Request, servers: int
     ) -> tuple[float, int] | None:
-        """Return when a request fits on some servers, and on which; None: never."""
+        """Return when a request fits on some servers, and on which; None: never.
+
+        Jobs that end within one span of time are taken as ended together, at the last end. Spans
+        begin with half a minute and double, as in Slurm (select/cons_tres, ``_will_run_test``).
+        """
         rooms = Rooms(cluster, request, servers)
         if chosen := rooms.counts():
             return self.now_s, _mask(chosen)
-        touched = False
+        width_s, until_s = _FIRST_WIDTH_S, 0.0
+        last_s = -inf
         for end, following in zip_longest(self.ends, self.ends[1:]):
-            touched |= rooms.add(end.allocation)
-            if touched and (following is None or following.at_s > end.at_s):
-                touched = False
-                if chosen := rooms.counts():
-                    return max(end.at_s, self.now_s), _mask(chosen)
+            if not rooms.add(end.allocation):
+                continue
+            until_s = until_s or (end.at_s // width_s + 1) * width_s
+            last_s = end.at_s
+            if following is not None and following.at_s <= until_s + width_s:
+                continue
+            if chosen := rooms.counts():
+                return max(last_s, self.now_s), _mask(chosen)
+            width_s *= 2
+            while following is not None and following.at_s > until_s + width_s:
+                width_s *= 2
+        if chosen := rooms.counts():
+            return max(last_s, self.now_s), _mask(chosen)
         return None
 
 

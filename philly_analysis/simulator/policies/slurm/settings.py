@@ -109,8 +109,8 @@ def read_settings(folder: str | Path) -> Settings:
     The commands are ``scontrol show config``, ``scontrol show partition``, ``scontrol show
     reservation``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and ``sacctmgr show event
     -P``. Times are read as they are printed. The time in the name of a file, such as
-    ``reservation-20260302T130000Z.txt``, is when the file was printed, so that the reservations in
-    the file were known then; a file without such a time holds what was known from the beginning.
+    ``reservation-20260302T130000Z.txt``, is when the file was printed: a reservation that the file
+    before lacks is taken as made halfway between. Other reservations were made before the log.
 
     Raises
     ------
@@ -123,9 +123,11 @@ def read_settings(folder: str | Path) -> Settings:
     limits: dict[str, Limit] = {}
     shares: list[Share] = []
     reservations: dict[tuple[str, datetime], Reservation] = {}
+    before_at: datetime | None = None
     for path in sorted(Path(folder).glob("*")) if Path(folder).is_dir() else ():
         if not path.is_file():
             continue
+        printed_at = _printed_at(path.name)
         text = path.read_text("utf-8", errors="replace")
         header = text.partition("\n")[0].strip()
         columns = set(header.split("|"))
@@ -133,9 +135,11 @@ def read_settings(folder: str | Path) -> Settings:
             knobs |= _knobs(text)
         elif header.startswith("PartitionName="):
             partitions |= {r["PartitionName"]: _partition(r) for r in _records(text)}
-        elif header.startswith("ReservationName="):
+        elif "reservation" in path.name.lower() or header.startswith("ReservationName="):
+            known_at = _between(before_at, printed_at)
+            before_at = printed_at
             for record in _records(text):
-                found = _reservation(record, _printed_at(path.name))
+                found = _reservation(record, known_at)
                 reservations.setdefault((record["ReservationName"], found.start_at), found)
         elif {"Account", "User", "Share"} <= columns:
             rows = list(_table(text))
@@ -206,6 +210,7 @@ _WEIGHTS = ("Age", "Fairshare", "JobSize", "Partition", "QOS")
 _PARAMETERS = (
     *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test"),
     *("bf_job_part_count_reserve", "default_queue_depth"),
+    "batch_sched_delay",
 )
 
 
@@ -271,6 +276,13 @@ def _printed_at(name: str) -> datetime | None:
     """Return the time in the name of a file; None: there is none."""
     found = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
     return datetime.strptime(found[1], "%Y%m%dT%H%M%S") if found else None
+
+
+def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:
+    """Return the time halfway from one file to the next; None where a file has no time."""
+    if at is None or before_at is None:
+        return None
+    return before_at + (at - before_at) / 2
 
 
 def _reservation(record: Row, known_at: datetime | None) -> Reservation:

@@ -6,6 +6,8 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
+import polars as pl
+
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.slurm.priority import Owner
 from philly_analysis.simulator.policies.slurm.settings import Limit, Partition, Qos, Settings, Share
@@ -40,6 +42,13 @@ class Site:
         Servers of each partition of the settings.
     of_model
         Servers of each GPU model.
+    released_s
+        When the last recorded reason ended that this policy does not simulate, of each job that
+        waited for one: a hold, a licence, a named server, a limit of an array or of one job.
+    reserving
+        Jobs that recorded waiting for a reservation, so that they asked for one.
+    whole_of
+        Identifier of the heterogeneous job of each component of one; components start together.
     owners
         Accounts and users of the jobs.
     """
@@ -52,6 +61,9 @@ class Site:
     of_job: Mapping[str, int] = field(default_factory=dict)
     of_partition: Mapping[str, int] = field(default_factory=dict)
     of_model: Mapping[str, int] = field(default_factory=dict)
+    released_s: Mapping[str, float] = field(default_factory=dict)
+    reserving: frozenset[str] = frozenset()
+    whole_of: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[Owner, ...] = ()
 
     def partition(self, job: Job) -> int:
@@ -69,15 +81,16 @@ class Site:
                 continue
             overlaps = closure.start_s < end_s and start_s < closure.end_s
             if (closure.out or overlaps) and not (
-                job.spec.account in closure.accounts or job.spec.user in closure.users
+                job.spec.job_id in self.reserving
+                and (job.spec.account in closure.accounts or job.spec.user in closure.users)
             ):
                 servers &= ~closure.servers
         return servers
 
-    @property
-    def changes_s(self) -> tuple[float, ...]:
-        """Times at which reservations end."""
-        return tuple(closure.end_s for closure in self.closures)
+    def next_end_s(self, start_s: float, now_s: float) -> float:
+        """Return when the next reservation that is known now ends."""
+        ends = (c.end_s for c in self.closures if c.known_s <= now_s and c.end_s > start_s)
+        return min(ends, default=FOREVER)
 
     def next_change_s(self, now_s: float) -> float:
         """Return when the next reservation begins or ends."""
@@ -117,8 +130,9 @@ def site_of(workload: Workload, machines: Sequence[Machine], settings: Settings)
         if servers not in masks:
             masks[servers] = _mask(servers, bit)
         of_job[job_id] = masks[servers]
+    limits, released_s, reserving = _recorded(workload)
     return Site(
-        limits=_recorded_limits(workload) or settings.limits,
+        limits=limits or settings.limits,
         partitions=settings.partitions,
         qos=settings.qos,
         shares=settings.shares,
@@ -130,6 +144,9 @@ def site_of(workload: Workload, machines: Sequence[Machine], settings: Settings)
             if (mask := _mask(partition.nodes, bit))
         },
         of_model=models,
+        released_s=released_s,
+        reserving=reserving,
+        whole_of=_components(workload),
     )
 
 
@@ -151,14 +168,47 @@ def _recorded_pools(
     return {job_id: sets[pool] for job_id, pool in jobs if pool in sets}
 
 
-def _recorded_limits(workload: Workload) -> tuple[Limit, ...]:
-    """Return the limits of the workload's trace."""
-    if workload.trace is None:
-        return ()
+def _components(workload: Workload) -> dict[str, str]:
+    """Return the heterogeneous job of each component, whose identifier is ``JOB+NUMBER``."""
+    jobs = workload.frames["jobs"].filter(pl.col("scheduler_id").str.contains(r"^[^+]+\+\d+$"))
+    rows = jobs.select("job_id", pl.col("scheduler_id").str.extract(r"^([^+]+)\+")).iter_rows()
+    return dict(rows)
+
+
+def _recorded(
+    workload: Workload,
+) -> tuple[tuple[Limit, ...], dict[str, float], frozenset[str]]:
+    """Return the limits of the workload's trace, and what its recorded reasons tell of jobs."""
+    origin_at = workload.origin_at
+    if workload.trace is None or origin_at is None:
+        return (), {}, frozenset()
     with Trace(workload.trace) as trace:
-        if "limits" not in trace.tables:
-            return ()
-        rows = trace.sql(
-            'select name, account, "user", qos, vc, per, resource, amount from limits order by all'
-        ).fetchall()
-    return tuple(Limit(*row) for row in rows)
+        limits = trace.sql(_LIMITS).fetchall() if "limits" in trace.tables else []
+        stated = "queue_states" in trace.tables
+        released = trace.sql(_RELEASED).fetchall() if stated else []
+        reserving = trace.sql(_RESERVING).fetchall() if stated else []
+    return (
+        tuple(Limit(*row) for row in limits),
+        {job_id: (at - origin_at).total_seconds() for job_id, at in released},
+        frozenset(job_id for (job_id,) in reserving),
+    )
+
+
+_LIMITS = """
+select name, account, "user", qos, vc, per, resource, amount from limits order by all
+"""
+
+_RESERVING = "select distinct job_id from queue_states where reason = 'Reservation'"
+
+_RELEASED = """
+select q.job_id, max(q.until_at)
+from queue_states as q
+inner join stated_reasons as r using (reason)
+inner join attempts as a on q.job_id = a.job_id and a.attempt = 1
+where q.since_at < a.started_at
+  and (
+    r.cause = 'held' or r.kind in ('array', 'licence', 'request') or q.reason = 'ReqNodeNotAvail'
+  )
+group by q.job_id
+"""
+"""Slurm has ReqNodeNotAvail where a server that the job names is out of service or reserved."""

@@ -20,6 +20,10 @@ class State:
     ----------
     limits
         What running jobs hold of each limit.
+    schedule_at_s
+        When the main scheduler may run next.
+    scheduled
+        Whether nothing has changed since the main scheduler ran.
     backfill_at_s
         When the next backfill cycle is due.
     backfilled
@@ -35,7 +39,8 @@ class State:
         self._fair: dict[Owner, float] = self._shares.factors()
         self.computed_s = view.now_s
         self.backfill_at_s = view.now_s
-        self.backfilled = False
+        self.schedule_at_s = view.now_s
+        self.backfilled = self.scheduled = False
         self._charged_s: dict[Job, float] = {}
         self._priority: dict[Job, float] = {}
         machines = view.cluster.machines
