@@ -1,25 +1,24 @@
 """Slurm's main and backfill schedulers, with limits, priorities, reservations and preemption."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import floor
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import LONG_S, WAIT, Bounds, knob
 from philly_analysis.simulator.policies.policy import Policy
-from philly_analysis.simulator.policies.slurm.room import End, Rooms, Timetable, Window, place
+from philly_analysis.simulator.policies.slurm.backfill import Backfill
+from philly_analysis.simulator.policies.slurm.room import place
 from philly_analysis.simulator.policies.slurm.settings import Settings, read_settings
 from philly_analysis.simulator.policies.slurm.site import Site, site_of
+from philly_analysis.simulator.policies.slurm.starts import start
 from philly_analysis.simulator.policies.slurm.state import State
 from philly_analysis.simulator.policies.view import Decision, Plan, View
 from philly_analysis.workload import JobSpec, Machine, Workload
 
 _WEIGHT = Bounds(0, 1e9)
 _COUNT = Bounds(0, 1_000_000)
-_OVERDUE_S = 1.0
-"""Time after which a job that outlasts its time limit is expected to end."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,9 @@ class Slurm(Policy):
     """
 
     name = "slurm"
-    SOURCE = "Slurm 22.05: slurm.conf(5), Multifactor Priority Plugin, Scheduling Configuration Guide"
+    SOURCE = (
+        "Slurm 22.05: slurm.conf(5), Multifactor Priority Plugin, Scheduling Configuration Guide"
+    )
     fractional = True
     one_pool = True
 
@@ -111,6 +112,10 @@ class Slurm(Policy):
     preempt: bool = knob(
         False, "PreemptType is preempt/qos with PreemptMode=REQUEUE (slurm.conf, PreemptType)"
     )
+    epilog: float = knob(
+        1.0, "seconds from a job's end until its servers are free (slurm.conf, Epilog)",
+        within=Bounds(0, 3600),
+    )  # fmt: skip
     cred_expire: float = knob(
         120.0, "seconds that a requeued job waits (slurm.conf, AuthInfo)", within=WAIT
     )
@@ -120,11 +125,16 @@ class Slurm(Policy):
     def for_workload(self, workload: Workload, machines: Sequence[Machine]) -> Self:
         """Return the policy with the limits, partitions and reservations of a workload."""
         settings = read_settings(self.settings) if self.settings else Settings()
-        defaults = {f.name: f.default for f in fields(self)}
-        printed = {
-            name: type(defaults[name])(value)
-            for name, value in settings.knobs.items()
-            if getattr(self, name) == defaults[name]
+        printed: dict[str, Any] = {
+            f.name: int(value) if isinstance(f.default, int) else value
+            for f in fields(self)
+            if (value := settings.knobs.get(f.name)) is not None
+            and getattr(self, f.name) == f.default
+        }
+        printed |= {
+            f.name: bool(printed[f.name])
+            for f in fields(self)
+            if isinstance(f.default, bool) and f.name in printed
         }
         configured = replace(self, **printed)
         object.__setattr__(configured, "_site", site_of(workload, machines, settings))
@@ -147,7 +157,7 @@ class Slurm(Policy):
 
     def running_key(self, job: Job, now_s: float) -> float:
         """Return when the job reaches its time limit."""
-        return self._end_s(job, now_s)
+        return self.end_s(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
         """Return when a waiting job becomes eligible."""
@@ -161,12 +171,13 @@ class Slurm(Policy):
         released_s = self._site.released_s.get(job.spec.job_id, 0.0)
         return max(job.queued_s, job.spec.eligible_s or 0.0, released_s)
 
-    def _limit_s(self, job: Job) -> float:
+    def limit_s(self, job: Job) -> float:
         """Return the time for which a job is planned to run: its time limit."""
         return job.spec.time_limit_s or self._site.longest_s(job) or job.believed_left_s(0.0)
 
-    def _end_s(self, job: Job, now_s: float) -> float:
-        return (job.started_s if job.running else now_s) + self._limit_s(job)
+    def end_s(self, job: Job, now_s: float) -> float:
+        """Return when a job reaches its time limit, as if a waiting job started now."""
+        return (job.started_s if job.running else now_s) + self.limit_s(job)
 
     def decide(self, view: View) -> Decision:
         """Start jobs in the order of priority; at the interval's end, backfill and preempt."""
@@ -176,6 +187,9 @@ class Slurm(Policy):
             state.backfilled = True
             return {}
         plan = view.plan()
+        for allocation in state.completing.values():
+            if plan.cluster.is_free(allocation):
+                plan.cluster.allocate(allocation)
         order = state.order(view)
         if view.changed or view.freed:
             state.backfilled = state.scheduled = False
@@ -189,7 +203,7 @@ class Slurm(Policy):
             state.backfill_at_s = (floor(view.now_s / self.bf_interval) + 1) * self.bf_interval
             state.backfilled = True
             waiting = [job for job in order if plan.allocation_of(job) is None]
-            self._backfill(plan, state, waiting)
+            Backfill(self, self._site, plan, state).run(waiting)
         return plan.decision
 
     def wake_s(self, view: View) -> float:
@@ -197,7 +211,10 @@ class Slurm(Policy):
         state: State | None = view.state.get("slurm")
         if state is None or not len(view.queue):
             return FOREVER
+        if not view.running and state.idle:  # nothing changes before a reservation does
+            return self._site.next_change_s(view.now_s)
         times = [self._site.next_change_s(view.now_s)]
+        times += [at_s for at_s, _ in state.completing]
         if not state.scheduled:
             times.append(max(state.schedule_at_s, self._next_run_s(view.now_s)))
         if self.backfill and not state.backfilled:
@@ -222,9 +239,9 @@ class Slurm(Policy):
             if job.vc in passed or not state.limits.allows(job):
                 continue
             if job in new and job.spec.job_id not in self._site.whole_of:
-                end_s = now_s + self._limit_s(job)
+                end_s = now_s + self.limit_s(job)
                 servers = self._site.servers(job, now_s, end_s, now_s)
-                if self._start(plan, state, job, servers):
+                if start(plan, state, job, servers):
                     continue
             passed.add(job.vc)
 
@@ -233,7 +250,7 @@ class Slurm(Policy):
         blocked, stopped, tested = 0, set[str](), 0
         now_s = plan.view.now_s
         for job in order:
-            if tested >= self.default_queue_depth or plan.cluster.full and not self.preempt:
+            if tested >= self.default_queue_depth or (plan.cluster.full and not self.preempt):
                 return
             if job.vc in stopped or not state.limits.allows(job, counts=True):
                 continue
@@ -242,142 +259,11 @@ class Slurm(Policy):
                 stopped.add(job.vc)
                 blocked |= self._site.partition(job)
                 continue
-            servers = self._site.servers(job, now_s, now_s + self._limit_s(job), now_s) & ~blocked
+            servers = self._site.servers(job, now_s, now_s + self.limit_s(job), now_s) & ~blocked
             if not state.limits.allows(job):
                 fits = place(plan.cluster, job.request, servers) is not None
             else:
-                fits = self._start(plan, state, job, servers)
+                fits = start(plan, state, job, servers)
             if not fits:
                 stopped.add(job.vc)
                 blocked |= self._site.partition(job)
-
-    def _start(self, plan: Plan, state: State, job: Job, servers: int) -> bool:
-        """Start a job on some servers, if need be in place of jobs that it preempts."""
-        allocation = place(plan.cluster, job.request, servers)
-        if allocation is None and self.preempt:
-            allocation = self._preempting(plan, state, job, servers)
-        if allocation is None:
-            return False
-        plan.assign(job, allocation)
-        state.limits.add(job)
-        return True
-
-    def _preempting(
-        self, plan: Plan, state: State, job: Job, servers: int
-    ) -> Allocation | None:
-        """Requeue the running jobs of least priority that a job's QOS preempts, if it then fits."""
-        rooms = Rooms(plan.cluster, job.request, servers)
-        victims: list[tuple[Job, Allocation]] = []
-        for victim in state.preemptable(plan.view, job):
-            held = plan.allocation_of(victim)
-            if held is None or not rooms.add(held):
-                continue
-            victims.append((victim, held))
-            if chosen := rooms.counts():
-                break
-        else:
-            return None
-        for victim, held in victims:
-            if any(machine in chosen for machine, _ in held.shares):
-                plan.release(victim)
-                state.limits.add(victim, -1)
-        return place(plan.cluster, job.request, servers)
-
-    def _backfill(self, plan: Plan, state: State, waiting: Sequence[Job]) -> None:
-        """Plan a start for each job by priority; start those that can start now."""
-        now_s = plan.view.now_s
-        table = Timetable(now_s, self._ends(plan))
-        planned: dict[str, int] = {}
-        together: dict[str, dict[Job, tuple[float, int]]] = {}
-        for job in waiting[: self.bf_max_job_test]:
-            if not state.limits.allows(job):
-                continue
-            whole = self._site.whole_of.get(job.spec.job_id, "")
-            parts = together.setdefault(whole, {}) if whole else {}
-            from_s = max((start_s for start_s, _ in parts.values()), default=now_s)
-            found = self._earliest(plan, table, job, from_s)
-            if found is None:
-                continue
-            start_s, servers = found
-            if whole:
-                parts[job] = found
-            elif start_s <= now_s and self._start(plan, state, job, servers):
-                allocation = plan.allocation_of(job)
-                if allocation is not None:
-                    table.run(End(self._end_s(job, now_s), job.index, allocation))
-                continue
-            elif self.preempt and self._start_by_preemption(plan, state, job):
-                table = Timetable(now_s, self._ends(plan), table.windows)
-                continue
-            most = self.bf_job_part_count_reserve
-            if start_s > now_s + 60 * self.bf_window or most and planned.get(job.vc, 0) >= most:
-                continue
-            planned[job.vc] = planned.get(job.vc, 0) + 1
-            chosen = Rooms(plan.cluster, job.request, servers).counts() if start_s <= now_s else None
-            if chosen:
-                servers = sum(1 << machine for machine in chosen)
-            table.reserve(Window(*self._planned(start_s, job), servers))
-        for whole, parts in together.items():
-            self._start_together(plan, state, whole, parts)
-
-    def _start_by_preemption(self, plan: Plan, state: State, job: Job) -> bool:
-        now_s = plan.view.now_s
-        servers = self._site.servers(job, now_s, now_s + self._limit_s(job), now_s)
-        return self._start(plan, state, job, servers)
-
-    def _ends(self, plan: Plan) -> Iterator[End]:
-        """Yield when the jobs that run under the plan release their servers."""
-        now_s = plan.view.now_s
-        starting = (job for job, new in plan.decision.items() if new and not job.running)
-        for job in (*plan.view.running, *starting):
-            if (held := plan.allocation_of(job)) is not None:
-                yield End(max(self._end_s(job, now_s), now_s + _OVERDUE_S), job.index, held)
-
-    def _start_together(
-        self, plan: Plan, state: State, whole: str, parts: Mapping[Job, tuple[float, int]]
-    ) -> None:
-        """Start the components of a heterogeneous job, if all can start now."""
-        many = sum(1 for other in self._site.whole_of.values() if other == whole)
-        if len(parts) < many or any(start_s > plan.view.now_s for start_s, _ in parts.values()):
-            return
-        for job, (_, servers) in parts.items():
-            if not (state.limits.allows(job) and self._start(plan, state, job, servers)):
-                for other in parts:
-                    if plan.allocation_of(other) is not None:
-                        plan.release(other)
-                        state.limits.add(other, -1)
-                return
-
-    def _earliest(
-        self, plan: Plan, table: Timetable, job: Job, from_s: float
-    ) -> tuple[float, int] | None:
-        """Return the earliest planned start of a job, and the servers that it may then use."""
-        now_s, limit_s, partition = table.now_s, self._limit_s(job), self._site.partition(job)
-        at_s = from_s
-        while at_s < FOREVER:
-            servers = self._site.servers(job, at_s, at_s + limit_s, now_s)
-            servers = table.servers_at(servers, at_s, at_s + limit_s)
-            later_s = min(
-                table.next_change_s(partition, at_s), self._site.next_end_s(at_s, now_s)
-            )
-            found = table.earliest(plan.cluster, job.request, servers) if servers else None
-            if found is None:
-                at_s = later_s
-                continue
-            start_s, chosen = max(found[0], at_s), found[1]
-            if start_s <= now_s:
-                return start_s, servers
-            if start_s > later_s:
-                at_s = later_s
-            elif start_s > at_s and table.taken(chosen, *self._planned(start_s, job)):
-                at_s = start_s
-            else:
-                return start_s, chosen
-        return None
-
-    def _planned(self, start_s: float, job: Job) -> tuple[float, float]:
-        """Return the planned start and end of a job, rounded to the resolution."""
-        step_s = self.bf_resolution
-        begin_s = floor(start_s / step_s) * step_s
-        end_s = floor((start_s + self._limit_s(job)) / step_s) * step_s
-        return begin_s, max(end_s, begin_s + step_s)

@@ -39,9 +39,7 @@ class Rooms:
     def __init__(self, cluster: Cluster, request: Request, among: int) -> None:
         self._cluster, self._request = cluster, request
         self._rooms = {
-            m: ServerRoom.now(cluster, m)
-            for m in range(len(cluster.machines))
-            if among >> m & 1
+            m: ServerRoom.now(cluster, m) for m in range(len(cluster.machines)) if among >> m & 1
         }
         self.usable = {m: r.usable(cluster, m, request) for m, r in self._rooms.items()}
         self._gpus = -(-request.size // GPU_UNITS)

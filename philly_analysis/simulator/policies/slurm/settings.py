@@ -307,8 +307,13 @@ def _share(row: Row) -> Share:
 
 
 _PER = {
-    **{"GrpTRES": None, "GrpJobs": None, "MaxJobs": None},
-    **{"MaxTRESPU": "user", "MaxJobsPU": "user", "MaxTRESPA": "account", "MaxJobsPA": "account"},
+    "GrpTRES": None,
+    "GrpJobs": None,
+    "MaxJobs": None,
+    "MaxTRESPU": "user",
+    "MaxJobsPU": "user",
+    "MaxTRESPA": "account",
+    "MaxJobsPA": "account",
 }
 """Limits on what runs at once (sacctmgr, "QOS and association limits"), by what they count."""
 _RESOURCES = {"gres/gpu": "gpus", "cpu": "cpus", "node": "servers"}

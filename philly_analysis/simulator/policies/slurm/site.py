@@ -154,9 +154,7 @@ def _mask(servers: frozenset[str], bit: Mapping[str, int]) -> int:
     return reduce(or_, (bit.get(server, 0) for server in servers), 0)
 
 
-def _recorded_pools(
-    workload: Workload, machines: Sequence[Machine]
-) -> dict[str, frozenset[str]]:
+def _recorded_pools(workload: Workload, machines: Sequence[Machine]) -> dict[str, frozenset[str]]:
     """Return the servers of the recorded pool and GPU model of each job."""
     there = replace(workload, machines=machine_rows(machines))
     relations = there.answers(["pool_machines", "job_pools"])

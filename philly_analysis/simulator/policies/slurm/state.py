@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.slurm.limits import LimitUse
 from philly_analysis.simulator.policies.slurm.priority import FairTree, Owner, size_factor
@@ -18,6 +19,8 @@ class State:
 
     Attributes
     ----------
+    preempts
+        Whether jobs preempt others.
     limits
         What running jobs hold of each limit.
     schedule_at_s
@@ -28,6 +31,8 @@ class State:
         When the next backfill cycle is due.
     backfilled
         Whether nothing has changed since the last cycle.
+    completing
+        What ended jobs still hold, by the time until when, and the job's number.
     computed_s
         When priorities were last computed.
     """
@@ -37,10 +42,13 @@ class State:
         self.limits = LimitUse(site.limits)
         self._shares = FairTree(site.shares, site.owners)
         self._fair: dict[Owner, float] = self._shares.factors()
+        self.preempts = policy.preempt
         self.computed_s = view.now_s
         self.backfill_at_s = view.now_s
         self.schedule_at_s = view.now_s
         self.backfilled = self.scheduled = False
+        self.completing: dict[tuple[float, int], Allocation] = {}
+        self._held: dict[Job, Allocation] = {}
         self._charged_s: dict[Job, float] = {}
         self._priority: dict[Job, float] = {}
         machines = view.cluster.machines
@@ -50,9 +58,17 @@ class State:
         self._most_factor = max(factors, default=1.0) or 1.0
         self._most_qos = max((q.priority for q in site.qos.values()), default=0.0) or 1.0
 
+    @property
+    def idle(self) -> bool:
+        """Whether both schedulers have seen the last change."""
+        backfilled = self.backfilled or not self._policy.backfill
+        return backfilled and self.scheduled and not self.completing
+
     def refresh(self, view: View) -> None:
         """Count limits, charge use, and compute priorities where the period has passed."""
         self.limits.count(view.running)
+        if self._policy.epilog:
+            self._complete(view)
         policy, now_s = self._policy, view.now_s
         if not policy.PriorityWeightFairshare:
             if now_s >= self.computed_s + policy.PriorityCalcPeriod:
@@ -67,6 +83,18 @@ class State:
             self._fair = self._shares.factors()
             self._priority.clear()
             self.computed_s = now_s
+
+    def _complete(self, view: View) -> None:
+        """Keep what jobs held that ended since the last decision, while their epilogs run."""
+        now_s = view.now_s
+        completing = {key: held for key, held in self.completing.items() if key[0] > now_s}
+        if len(completing) < len(self.completing):
+            self.scheduled = self.backfilled = False
+        for job, held in self._held.items():
+            if not job.running and view.cluster.is_free(held):
+                completing[now_s + self._policy.epilog, job.index] = held
+        self.completing = completing
+        self._held = {job: job.allocated for job in view.running}
 
     def _charge(self, view: View) -> None:
         """Charge jobs for CPU seconds, or GPU seconds where CPUs are not known."""
