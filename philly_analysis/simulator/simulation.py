@@ -131,8 +131,9 @@ def simulate(
     need_quotas = policy.quotas or len(workload.virtual_clusters)
     quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
     origin_at = workload.origin_at
+    policy = policy.for_workload(workload, servers)
     engine = _Engine(policy, speed, changes, checkpoint_s, outages or (), origin_at)
-    pools, excluded = assign_to_pools(workload, jobs.specs, servers)
+    pools, excluded = assign_to_pools(workload, jobs.specs, servers, one=policy.one_pool)
     schedule = engine.run_pools(pools, excluded, quotas, seed)
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     demand = demand_of(workload)

@@ -8,7 +8,7 @@ from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, knob
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import JobSpec, Machine, Workload
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ class Policy:
     replays: ClassVar[bool] = False
     """Whether it uses the recorded times and placements of attempts."""
 
+    one_pool: ClassVar[bool] = False
+    """Whether it chooses among all machines by itself; if not, pools are simulated separately."""
+
     kind: ClassVar[str | None] = None
     """Attribute of a group by which the queue also indexes groups."""
 
@@ -53,6 +56,10 @@ class Policy:
     def __post_init__(self) -> None:
         """Check the bounds of the knobs."""
         check(self)
+
+    def for_workload(self, workload: Workload, machines: Sequence[Machine]) -> Self:
+        """Return the policy with what it uses of a workload beside the jobs, such as limits."""
+        return self
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
         """Return the policy for a workload, in the order of submission.
