@@ -72,8 +72,9 @@ def test_ends_of_an_interval_are_columns_of_its_fact() -> None:
         Fact("lowest_s", 2.0, "shortest wait"),
         Fact("p_low", 0.1, "of nothing"),
     ).facts.set_index("fact")
-    assert list(facts.index) == ["idle_pct", "lowest_s", "p_low"]
-    assert facts.loc["idle_pct", ["value", "low", "high", "unit"]].tolist() == [4, 1, 9, "%"]
+    assert facts.index.tolist() == ["idle_pct", "lowest_s", "p_low"]
+    ends = facts[["value", "low", "high", "unit"]].to_dict("index")
+    assert ends["idle_pct"] == {"value": 4, "low": 1, "high": 9, "unit": "%"}
     assert facts.loc["lowest_s", ["low", "high"]].isna().all()
 
 
