@@ -1,7 +1,8 @@
 """The study's claims, tested on many clusters."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from philly_analysis.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from philly_analysis.atlas.aggregates import from_aggregates
@@ -14,25 +15,18 @@ if TYPE_CHECKING:
     from philly_analysis.atlas.resampling import FEWEST_BLOCKS, RESAMPLES
     from philly_analysis.atlas.small_multiples import SYMBOLS, by_answers, multiples
 
-_NAMES = {
-    "aggregates": "from_aggregates",
-    "claim": "FEWEST_ROWS Evidence Finding Verdict",
-    "datasets": "Dataset known_datasets",
-    "drawing": "COLORS",
-    "evaluation": "Atlas evaluate in_brief",
-    "profile": "missing_data",
-    "public_clusters": "shipped_answers",
-    "resampling": "FEWEST_BLOCKS RESAMPLES",
-    "small_multiples": "SYMBOLS by_answers multiples",
-}
-"""Names by module."""
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-"""Module of each name, which is imported on first use."""
-
 if not TYPE_CHECKING:  # type checkers would accept every name
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__, __dir__ = lazy_imports(
+        __name__,
+        {
+            "aggregates": "from_aggregates",
+            "claim": "FEWEST_ROWS Evidence Finding Verdict",
+            "datasets": "Dataset known_datasets",
+            "drawing": "COLORS",
+            "evaluation": "Atlas evaluate in_brief",
+            "profile": "missing_data",
+            "public_clusters": "shipped_answers",
+            "resampling": "FEWEST_BLOCKS RESAMPLES",
+            "small_multiples": "SYMBOLS by_answers multiples",
+        },
+    )

@@ -73,8 +73,35 @@ def ingest(options: IngestOptions) -> Manifest:
         no such time zone; or the key cannot be used.
     TraceError
         The trace exists or cannot be written, is of another source, or another process appends to
-        it.
+        the trace.
     """
+    _check_options(options)
+    with ExitStack() as stack:
+        build = _open_raw_files(options, stack)
+        out = Path(options.out)
+        if options.append:
+            out = stack.enter_context(upload_appended(options.out))
+        store = RawStore(out, out, masked=not options.keep_secrets)
+        if options.append and out.exists():
+            with append_to(out) as (folder, before):
+                _check_can_grow(before, out)
+                made = build(replace(store, folder=folder, before=before))
+                return _grow(out, before, made, options)
+        _check_new(out, options)
+        key = None if options.anonymize is None else load_key(Path(options.anonymize), out)
+        with create_trace(out, force=options.force) as folder:
+            made = build(replace(store, folder=folder))
+            manifest = replace(
+                made, name=options.name or out.name, synthetic=options.synthetic or made.synthetic
+            )
+            if key is not None:
+                with step("anonymizing"):
+                    manifest = anonymize(folder, manifest, key)
+            return write_manifest(folder, manifest, manifest.rows)
+
+
+def _check_options(options: IngestOptions) -> None:
+    """Refuse options that exclude each other."""
     if options.append and options.force:
         raise TraceError("append to the existing trace or replace it: not both.")
     if options.append and options.anonymize is not None:
@@ -82,70 +109,49 @@ def ingest(options: IngestOptions) -> Manifest:
             "an anonymized trace stores no raw records, so it cannot grow. Append to a trace with "
             "names, and ingest all its raw files again with anonymize=KEY to share it."
         )
-    with ExitStack() as stack:
-        logs, output, readings = (
-            None if path is None else stack.enter_context(fetch_raw(path))
-            for path in (options.raw, options.failures, options.telemetry)
-        )
-        assert logs is not None  # noqa: S101 - only the others may be None
-        refuse_lfs_pointers(logs, output, readings)
-        build = partial(
-            build_trace,
-            find_source(options.source, logs, options.map),
-            logs,
-            failures=None
-            if output is None
-            else FailureOutput(
-                output, tuple(options.output_name) or PATTERNS, find_zone(options.clock)
-            ),
-            telemetry=find_telemetry(readings, options.telemetry_clock),
-            quotas=None if options.quotas is None else read_quotas(options.quotas),
-            executor=stack.enter_context(open_executor(options.executor)),
-        )
-        out = Path(options.out)
-        folder = stack.enter_context(upload_appended(options.out)) if options.append else out
-        store = RawStore(folder, folder, masked=not options.keep_secrets)
-        if options.append and folder.exists():
-            return _append(build, store, options)
-        return _create(build, store, options)
 
 
-def _create(build: Build, store: RawStore, options: IngestOptions) -> Manifest:
-    """Create a trace, or replace it if forced."""
-    out = store.trace
+def _open_raw_files(options: IngestOptions, stack: ExitStack) -> Build:
+    """Return what builds the trace of the raw files, which stay fetched until the stack closes."""
+    logs, output, readings = (
+        None if path is None else stack.enter_context(fetch_raw(path))
+        for path in (options.raw, options.failures, options.telemetry)
+    )
+    assert logs is not None  # noqa: S101 - only the others may be None
+    refuse_lfs_pointers(logs, output, readings)
+    names = tuple(options.output_name) or PATTERNS
+    return partial(
+        build_trace,
+        find_source(options.source, logs, options.map),
+        logs,
+        failures=None if output is None else FailureOutput(output, names, find_zone(options.clock)),
+        telemetry=find_telemetry(readings, options.telemetry_clock),
+        quotas=None if options.quotas is None else read_quotas(options.quotas),
+        executor=stack.enter_context(open_executor(options.executor)),
+    )
+
+
+def _check_new(out: Path, options: IngestOptions) -> None:
+    """Refuse to replace a trace unless forced."""
     if (out / MANIFEST).is_file() and not options.force:
         raise TraceError(
             f"{out} exists. Append to it with append=True, replace it with force=True, or give "
             "another folder."
         )
-    key = None if options.anonymize is None else load_key(Path(options.anonymize), out)
-    with create_trace(out, force=options.force) as folder:
-        made = build(replace(store, folder=folder))
-        manifest = replace(
-            made, name=options.name or out.name, synthetic=options.synthetic or made.synthetic
-        )
-        if key is not None:
-            with step("anonymizing"):
-                manifest = anonymize(folder, manifest, key)
-        return write_manifest(folder, manifest, manifest.rows)
 
 
-def _append(build: Build, store: RawStore, options: IngestOptions) -> Manifest:
-    """Append to an existing trace; if nothing is new, leave it unchanged."""
-    out = store.trace
-    with append_to(out) as (folder, before):
-        _check_can_grow(before, out)
-        made = build(replace(store, folder=folder, before=before))
-        if made.generation == before.generation:
-            return made
-        if (options.synthetic or made.synthetic) != before.synthetic:
-            raise TraceError(
-                f"{out} is {'synthetic' if before.synthetic else 'recorded'} and the raw files "
-                "are not. Give synthetic=True for both or neither, or make another trace."
-            )
-        return replace_manifest(
-            out, replace(made, name=options.name or before.name, synthetic=before.synthetic)
+def _grow(out: Path, before: Manifest, made: Manifest, options: IngestOptions) -> Manifest:
+    """Add the new files to an existing trace; if no file is new, leave the trace unchanged."""
+    if made.generation == before.generation:
+        return made
+    if (options.synthetic or made.synthetic) != before.synthetic:
+        raise TraceError(
+            f"{out} is {'synthetic' if before.synthetic else 'recorded'} and the raw files "
+            "are not. Give synthetic=True for both or neither, or make another trace."
         )
+    return replace_manifest(
+        out, replace(made, name=options.name or before.name, synthetic=before.synthetic)
+    )
 
 
 def _check_can_grow(before: Manifest, out: Path) -> None:

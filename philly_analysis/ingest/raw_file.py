@@ -85,7 +85,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         The file is truncated, or a line is longer than any line of a log.
     """
     with gzip_errors(path), open_bytes(path) as file:
-        for number, line in enumerate(iter(lambda: read_line(file, path), b""), 1):
+        number = 0
+        while line := read_line(file, path):
+            number += 1
             yield number, decode_line(line)
 
 

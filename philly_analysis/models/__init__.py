@@ -1,7 +1,8 @@
 """Workload models: fitted parameters, sampling, and the models that ship."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from philly_analysis.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from philly_analysis.models.between_period import (
@@ -19,31 +20,23 @@ if TYPE_CHECKING:
     from philly_analysis.models.work import (
         Work,
         as_model,
-        jobs_of,
         model_of,
         one_workload,
         require_jobs_of,
     )
     from philly_analysis.models.workload_model import MONDAY, WorkloadModel
 
-_NAMES = {
-    "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
-    "library": "SHIPPED load_model models shipped",
-    "observations": "Observations",
-    "outlook": "DRAWS month_outlook",
-    "sampling": "draw_jobs",
-    "validation": "VALIDATIONS",
-    "work": "Work as_model jobs_of model_of one_workload require_jobs_of",
-    "workload_model": "MONDAY WorkloadModel",
-}
-"""Names by module."""
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-"""Module of each name, which is imported on first use."""
-
 if not TYPE_CHECKING:  # type checkers would accept every name
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__, __dir__ = lazy_imports(
+        __name__,
+        {
+            "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
+            "library": "SHIPPED load_model models shipped",
+            "observations": "Observations",
+            "outlook": "DRAWS month_outlook",
+            "sampling": "draw_jobs",
+            "validation": "VALIDATIONS",
+            "work": "Work as_model model_of one_workload require_jobs_of",
+            "workload_model": "MONDAY WorkloadModel",
+        },
+    )

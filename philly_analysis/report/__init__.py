@@ -1,14 +1,15 @@
 """Compute findings and write pages: of a trace, a comparison, the atlas, experiments, sweeps."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from philly_analysis.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from philly_analysis.report.advising import advice_page
-    from philly_analysis.report.atlas_page import atlas_of, atlas_page
+    from philly_analysis.report.atlas_page import atlas_of
     from philly_analysis.report.comparison import side_by_side
     from philly_analysis.report.comparison_answers import comparison_page
-    from philly_analysis.report.computing import analyze, compute, draw_svg
+    from philly_analysis.report.computing import analyze, compute
     from philly_analysis.report.experiment_pages import (
         experiment_folder,
         experiment_page,
@@ -28,28 +29,21 @@ if TYPE_CHECKING:
     from philly_analysis.report.summarising import Summary, summary
     from philly_analysis.report.trace_report import report
 
-_NAMES = {
-    "advising": "advice_page",
-    "atlas_page": "atlas_of atlas_page",
-    "comparison": "side_by_side",
-    "comparison_answers": "comparison_page",
-    "computing": "analyze compute draw_svg",
-    "experiment_pages": "experiment_folder experiment_page sweep_page",
-    "findings": "ANALYSES CHAPTERS Own lacking list_findings relevant",
-    "model_pages": "model_page",
-    "page": "Page",
-    "sample_page": "demo",
-    "summarising": "Summary summary",
-    "trace_report": "report",
-}
-"""Names by module."""
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-"""The module of each name, imported on first use: all together take a third of a second."""
-
-if not TYPE_CHECKING:  # which would take every absent attribute for one
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:  # type checkers would accept every name
+    __getattr__, __dir__ = lazy_imports(
+        __name__,
+        {
+            "advising": "advice_page",
+            "atlas_page": "atlas_of",
+            "comparison": "side_by_side",
+            "comparison_answers": "comparison_page",
+            "computing": "analyze compute",
+            "experiment_pages": "experiment_folder experiment_page sweep_page",
+            "findings": "ANALYSES CHAPTERS Own lacking list_findings relevant",
+            "model_pages": "model_page",
+            "page": "Page",
+            "sample_page": "demo",
+            "summarising": "Summary summary",
+            "trace_report": "report",
+        },
+    )

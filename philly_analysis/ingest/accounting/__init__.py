@@ -124,7 +124,7 @@ def _nothing(_: Path) -> None:
 
 def is_log(parse: Parse, lines: list[str]) -> bool:
     """Return whether one of the first lines of a file is a record of a scheduler."""
-    return any(parse(line) for line in lines if not line.startswith("#"))
+    return any(map(parse, [line for line in lines if not line.startswith("#")]))
 
 
 PARSERS = {"pbs": pbs.parse, "lsf": lsf.parse, "gridengine": grid_engine.parse}

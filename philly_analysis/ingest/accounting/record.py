@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtTpP]?)[bB]?")
+_SPAN = re.compile(r"[0-9]{1,12}(:[0-9]{1,12}){0,3}")
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
 
 
@@ -89,13 +90,11 @@ def span_s(text: str | None) -> float | None:
     >>> span_s("10:01:06"), span_s("36000"), span_s("INFINITY")
     (36066.0, 36000.0, None)
     """
-    parts = (text or "").split(":")
-    if not all(re.fullmatch(r"[0-9]{1,12}", part) for part in parts) or len(parts) > 4:
+    if not _SPAN.fullmatch(text or ""):
         return None
     weights = (1, 60, 3600, 86400)
-    return float(
-        sum(int(part) * weight for part, weight in zip(reversed(parts), weights, strict=False))
-    )
+    parts = reversed((text or "").split(":"))
+    return float(sum(int(part) * weight for part, weight in zip(parts, weights, strict=False)))
 
 
 def whole(text: str | None, most: int = 2**31 - 1) -> int | None:

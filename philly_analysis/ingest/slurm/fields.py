@@ -28,20 +28,25 @@ _PATTERNS: dict[str, str] = {
     **{field: one["text"] for one in _DECLARED["pattern"] for field in one["fields"]},
 }
 
-Matcher = Callable[[str], bool]
+_RESOURCES = re.compile(_PATTERNS["reqtres"])
+_RESOURCE_NAME = re.compile(r"(?:^|,)([^,=]+)=")
+
+Matcher = Callable[[str], object]
+"""Returns a true value for a text that fits."""
 
 
 def matcher(field: str) -> Matcher:
     """Return the test of whether a text may be the value of a field that is not free text."""
-    fits = re.compile(_PATTERNS.get(field, _NAME)).fullmatch
     if field in ("reqtres", "alloctres"):
-        return lambda text: bool(fits(text)) and _is_unique(text)
-    return lambda text: bool(fits(text))
+        return _is_resources
+    return re.compile(_PATTERNS.get(field, _NAME)).fullmatch
 
 
-def _is_unique(tres: str) -> bool:
-    """Whether a list of resources has each once; two lists joined by mistake repeat some."""
-    names = [part.partition("=")[0] for part in tres.split(",")]
+def _is_resources(text: str) -> bool:
+    """Whether a text lists each resource once; two lists joined by mistake repeat some."""
+    if not _RESOURCES.fullmatch(text):
+        return False
+    names = _RESOURCE_NAME.findall(text)
     return len(set(names)) == len(names)
 
 

@@ -51,11 +51,11 @@ def parse_header(first: str) -> Header | None:
 def detect_header(lines: Sequence[str], others: Sequence[Header]) -> Header | None:
     """Return the layout of a file without a header, if it is a known list's or another file's."""
     lists = [Header(names, d, ends=False, lines=0) for d in DELIMITERS for names in LISTS]
-    known = [replace(header, lines=0) for header in others]
+    others = [replace(header, lines=0) for header in others]
     filled = [line for line in lines if line.strip()]
-    for header in (*lists, *known):
-        layout = Layout(header, users=())
-        fit = sum(isinstance(layout.parse(line), dict) for line in filled)
+    for header in (*lists, *others):
+        records = list(map(Layout(header, users=()).parse, filled))
+        fit = sum(isinstance(record, dict) for record in records)
         if filled and fit * 2 > len(filled):
             return header
     return None

@@ -5,10 +5,11 @@ text. Of all assignments of pieces to fields those are valid in which each other
 pattern; if they agree on every field that is read, the record is unambiguous.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from philly_analysis.ingest.slurm.fields import FREE, LONG, READ, matcher
+from philly_analysis.ingest.slurm.fields import FREE, LONG, READ, Matcher, matcher
 
 MOST_LINES = 64
 """Limit on the lines of a record."""
@@ -16,6 +17,8 @@ MOST_PIECES = 400
 """Limit on the pieces of a record."""
 _MOST_IN_NAME = 4
 """Limit on the delimiters in the name of a user."""
+_PEOPLE = frozenset(("user", "group"))
+_ONE_LINE = re.compile(r"[^\n]*").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,23 @@ class Layout:
         """Compile the test of each field."""
         self.names = [name.lower() for name in header.names]
         self.delimiter, self.ends = header.delimiter, header.ends
-        self._tests = [matcher(name) for name in self.names]
-        self._free = [name in FREE for name in self.names]
-        self._long = [self.delimiter == "," and name in LONG for name in self.names]
-        self._named = [name in ("user", "group") for name in self.names]
         # pieces that a field may take beyond the first
         self._most = [
-            MOST_PIECES if free or long else _MOST_IN_NAME if named else 0
-            for free, long, named in zip(self._free, self._long, self._named, strict=True)
+            MOST_PIECES
+            if name in FREE or (name in LONG and self.delimiter == ",")
+            else _MOST_IN_NAME
+            if name in _PEOPLE
+            else 0
+            for name in self.names
         ]
-        self._users = users
+        # tests of the fields: users of complete records, then users of any name
+        self._tests_by_users, self._tests = (
+            [
+                None if name in FREE else is_user if name in _PEOPLE else matcher(name)
+                for name in self.names
+            ]
+            for is_user in (users.__contains__, _ONE_LINE)
+        )
 
     def split(self, text: str) -> list[str]:
         """Return the pieces of a line, without the empty one after a last delimiter."""
@@ -82,7 +92,7 @@ class Layout:
         """Whether a line may continue a free text at the edge of the record beside it."""
         if FREE.isdisjoint((self.names[0], self.names[-1])) or len(pieces) > len(self.names):
             return pieces == [""]
-        return len(pieces) == 1 or self._free[0] or not self._tests[0](pieces[0])
+        return len(pieces) == 1 or self.names[0] in FREE or not matcher(self.names[0])(pieces[0])
 
     def parse(self, text: str) -> dict[str, str] | str | None:
         """Return the fields of a record; the reason if it is ambiguous; None if it is no record."""
@@ -91,10 +101,10 @@ class Layout:
         pieces = self.split(text)
         if not len(self.names) <= len(pieces) <= MOST_PIECES:
             return None
-        spans = self._spans(pieces, any_user=False) or self._spans(pieces, any_user=True)
+        spans = self._spans(pieces, self._tests_by_users) or self._spans(pieces, self._tests)
         if spans is None:
             return None
-        found = {}
+        values = {}
         for name, choices in zip(self.names, spans, strict=True):
             if name in READ:
                 if len(choices) > 1:
@@ -102,42 +112,36 @@ class Layout:
                         continue  # an ambiguous free text is dropped, the record kept
                     return f"a delimiter within a text, and {name} could end in two places"
                 [(start, end)] = choices
-                found[name] = self.delimiter.join(pieces[start:end])
-        return found
+                values[name] = self.delimiter.join(pieces[start:end])
+        return values
 
-    def _spans(self, pieces: list[str], *, any_user: bool) -> list[set[tuple[int, int]]] | None:
-        """Return the pieces that each field takes, over all valid assignments."""
+    def _spans(
+        self, pieces: list[str], tests: list[Matcher | None]
+    ) -> list[set[tuple[int, int]]] | None:
+        """Return the pieces that each field takes, over all valid assignments.
+
+        A field takes any text if its test is None.
+        """
         total, fields = len(pieces), len(self.names)
         spare = total - fields
-        reached, steps = {0}, []
-        for j in range(fields):
-            step = {
-                (start, end)
-                for start in reached
-                for end in range(start + 1, start + 2 + min(self._most[j], spare - (start - j)))
-                if self._fits(j, pieces, start, end, any_user=any_user)
-            }
-            steps.append(step)
-            reached = {end for _, end in step}
-            if not reached:
+        starts, spans = {0}, []
+        for j, fits in enumerate(tests):
+            of_field = set()
+            for start in starts:
+                for end in range(start + 1, start + 2 + min(self._most[j], spare - (start - j))):
+                    if fits is None or fits(self.delimiter.join(pieces[start:end])):
+                        of_field.add((start, end))
+            spans.append(of_field)
+            starts = {end for _, end in of_field}
+            if not starts:
                 return None
-        wanted = {total}
+        ends = {total}
         for j in reversed(range(fields)):
-            steps[j] = {span for span in steps[j] if span[1] in wanted}
-            wanted = {start for start, _ in steps[j]}
-            if not wanted:
+            spans[j] = {span for span in spans[j] if span[1] in ends}
+            ends = {start for start, _ in spans[j]}
+            if not ends:
                 return None
-        return steps
-
-    def _fits(self, j: int, pieces: list[str], start: int, end: int, *, any_user: bool) -> bool:
-        if self._free[j]:
-            return True
-        if self._named[j]:
-            text = self.delimiter.join(pieces[start:end])
-            return "\n" not in text and (any_user or text in self._users)
-        if end - start == 1:
-            return self._tests[j](pieces[start])
-        return self._long[j] and self._tests[j](self.delimiter.join(pieces[start:end]))
+        return spans
 
 
 def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]:
@@ -171,8 +175,8 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
             pieces = layout.split(lines[at][1])
             if len(pieces) == len(layout.names):
                 # the number of fields is right: the fault is that of one field
-                found = dict(zip(layout.names, pieces, strict=True))
-                yield Record(first, lines[at][1], {n: found[n] for n in READ if n in found})
+                values = dict(zip(layout.names, pieces, strict=True))
+                yield Record(first, lines[at][1], {n: values[n] for n in READ if n in values})
             elif not layout.is_continuation(pieces):
                 fault = "the number of fields is not that of the header"
                 yield Record(first, lines[at][1], {}, fault)
