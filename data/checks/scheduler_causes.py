@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 from philly_analysis.analyses.why_waits import CAUSES
-from tests.truth.schedulers import Scenario, simulate
+from tests.truth.scenarios import Scenario
+from tests.truth.schedulers import simulate
 from tests.truth.test_schedulers import LOADS, SCENARIOS, computed_shares
 
 JOBS = 4_000

@@ -9,9 +9,13 @@ from philly_analysis import ingest
 from philly_analysis.analyses import why_waits
 from philly_analysis.trace.trace import Trace
 from tests.support.facts import number
-from tests.truth.schedulers import Scenario, simulate
+from tests.truth.scenarios import Scenario
+from tests.truth.schedulers import simulate
 
 LOADS = (0.7, 0.85, 0.95)
+
+WIDE = ((1, 50), (2, 20), (4, 15), (8, 10), (16, 4), (32, 1))
+"""Gang sizes with their weights."""
 
 SCENARIOS: dict[str, dict[str, Any]] = {
     "FIFO": {"policy": "first_fit"},
@@ -31,6 +35,24 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "EASY, half of them spreadable": {"spreadable": 0.5},
     "strict FIFO, start-up": {"policy": "strict", "start_up_s": 40},
     "EASY, start-up": {"policy": "easy", "start_up_s": 40},
+    "EASY, 1 to 32 GPUs": {"gangs": WIDE},
+    "strict FIFO, 1 to 32 GPUs": {"policy": "strict", "gangs": WIDE},
+    "EASY, three partitions on the same servers": {"partitions": 3, "shared": True},
+    "EASY, caps by QOS": {"cap_of": "qos", "caps": (("normal", 48),)},
+    "EASY, caps by user": {"cap_of": "user", "caps": (("each", 8),)},
+    "EASY, caps by user, without reasons": {
+        "cap_of": "user",
+        "caps": (("each", 8),),
+        "reasons": False,
+        "limits": True,
+    },
+    "strict FIFO, caps by account, without reasons": {
+        "policy": "strict",
+        "caps": (("a0", 48), ("a1", 40)),
+        "reasons": False,
+        "limits": True,
+    },
+    "strict FIFO, short jobs": {"policy": "strict", "mean_run_s": 120.0},
 }
 QUICK = "strict FIFO, everything"
 """Scenario of quick tests."""

@@ -1,7 +1,6 @@
 """References of relations of waits, their causes and overtakings."""
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise, product
 from math import ceil, exp, log
@@ -206,14 +205,19 @@ def wait_parts(t: Rows) -> Out:
 
 
 def start_up_limits(t: Rows) -> Out:
-    started = {(q.job_id, q.attempt) for q in t.queued_attempts if q.outcome == "started"}
+    ended = {(c.job_id, c.attempt): c.until_us for c in t.contending_attempts}
+    started = [q for q in t.queued_attempts if q.outcome == "started"]
+    at_once = [
+        q for q in started if q.until_us <= q.eligible_us == ended.get((q.job_id, q.attempt))
+    ]
+    keys = {(q.job_id, q.attempt) for q in started}
     waits = py.by(t.wait_parts, "method job_id attempt")
-    found: dict[str, list[float]] = defaultdict(list)
+    found = {p.method: [1.0] * len(at_once) for p in t.wait_parts}
     for (method, *key), rows in waits.items():
-        if tuple(key) in started and [r.cap for r in rows] == [None]:
+        if tuple(key) in keys and [r.cap for r in rows] == [None]:
             [r] = rows
             if r.room_s and not (r.too_few_s or r.scattered_s or r.stranded_s or r.behind_s):
-                found[method].append(r.room_s)
+                found[method].append(max(r.room_s, 1))
     for method, times in found.items():
         if len(times) > 9:
             q1, _, q3 = quantiles(times, method="inclusive")
