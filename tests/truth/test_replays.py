@@ -8,7 +8,8 @@ import pytest
 from philly_analysis import ingest, simulate
 from philly_analysis.workload import Workload
 from tests.truth.replays import Rules, replayed
-from tests.truth.schedulers import BEGIN, Scenario
+from tests.truth.scenarios import Scenario
+from tests.truth.schedulers import BEGIN
 
 RULES = {
     "FIFO": Rules("fifo"),
