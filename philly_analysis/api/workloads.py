@@ -225,8 +225,8 @@ def export(
     dialect
         Variant of the format; by default the first variant.
     load
-        Offered load on the target cluster, to which submissions are rescaled in time. By default
-        submissions keep their times.
+        Offered load on the target cluster: the rate of submissions changes, days stay days. By
+        default submissions stay as they are.
     seed
         Seed of the random numbers.
     gpus
