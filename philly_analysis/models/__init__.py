@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         Variation,
     )
     from philly_analysis.models.library import SHIPPED, load_model, models, shipped
-    from philly_analysis.models.observations import Observations
+    from philly_analysis.models.observations import Observations, open_with_run_policy
     from philly_analysis.models.outlook import DRAWS, month_outlook
     from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
     "library": "SHIPPED load_model models shipped",
-    "observations": "Observations",
+    "observations": "Observations open_with_run_policy",
     "outlook": "DRAWS month_outlook",
     "sampling": "draw_jobs",
     "validation": "VALIDATIONS",
