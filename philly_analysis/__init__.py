@@ -60,6 +60,7 @@ from philly_analysis.errors import PhillyError
 if TYPE_CHECKING:
     from philly_analysis.models import WorkloadModel, load_model
     from philly_analysis.results import Result
+    from philly_analysis.simulator import Policy, check_policy
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Ensemble, Workload
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ensemble",
     "PhillyError",
+    "Policy",
     "Result",
     "RunPolicy",
     "Trace",
@@ -78,6 +80,7 @@ __all__ = [
     "analyses",
     "analyze",
     "atlas",
+    "check_policy",
     "classify",
     "compare",
     "datasets",
@@ -108,11 +111,13 @@ __all__ = [
 
 _PACKAGES = {
     "Ensemble": "workload",
+    "Policy": "simulator",
     "Result": "results",
     "RunPolicy": "study",
     "Trace": "trace",
     "Workload": "workload",
     "WorkloadModel": "models",
+    "check_policy": "simulator",
     "load_model": "models",
 }
 """The package of each name that is imported on first use: some take a second to import."""

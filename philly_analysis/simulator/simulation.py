@@ -34,6 +34,7 @@ from philly_analysis.workload import (
     Machine,
     Workload,
     demand_of,
+    largest_job_note,
     machines_of,
     quotas_of,
     target_cluster,
@@ -153,6 +154,7 @@ def simulate(
         *([quota_note] if quota_note and policy.quotas else []),
         *summary_notes(demand.jobs, schedule),
         *demand.account(),
+        *largest_job_note(demand.jobs["gpu_s"]),
     )
     manifest = Manifest(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
