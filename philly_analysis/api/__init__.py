@@ -20,6 +20,7 @@ from philly_analysis.api.logs import (
     slurm_command,
     sources,
 )
+from philly_analysis.api.outlooks import forecast, reliability
 from philly_analysis.api.traces import query, tables, verify
 from philly_analysis.api.what_ifs import advise, experiment, policies, simulate, sweep
 from philly_analysis.api.workloads import export, fit, formats, models, sample
@@ -28,6 +29,7 @@ VERBS: tuple[Callable[..., Any], ...] = (
     *(fetch, datasets, ingest, sources, slurm_command, slurm_collect, kubectl_command),
     *(tables, verify, query),
     *(analyze, analyses, report, compare, atlas, published, classify),
+    *(forecast, reliability),
     *(fit, models, sample, export, formats),
     *(simulate, policies, sweep, experiment, advise, demo),
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         list_findings,
         relevant,
     )
+    from philly_analysis.report.forecast_page import forecast_of, pending_of, week_of
     from philly_analysis.report.model_pages import model_page
     from philly_analysis.report.page import Page
     from philly_analysis.report.sample_page import demo
@@ -35,6 +36,7 @@ _NAMES = {
     "computing": "analyze compute draw_svg",
     "experiment_pages": "experiment_folder experiment_page sweep_page",
     "findings": "ANALYSES CHAPTERS Own lacking list_findings relevant",
+    "forecast_page": "forecast_of pending_of week_of",
     "model_pages": "model_page",
     "page": "Page",
     "sample_page": "demo",
