@@ -29,6 +29,7 @@ from philly_analysis.api.logs import (
     slurm_command,
     sources,
 )
+from philly_analysis.api.outlooks import forecast, reliability
 from philly_analysis.api.traces import query, tables, verify
 from philly_analysis.api.what_ifs import advise, experiment, policies, simulate, sweep
 from philly_analysis.api.workloads import export, fit, formats, models, sample
@@ -36,6 +37,7 @@ from philly_analysis.api.workloads import export, fit, formats, models, sample
 TOPICS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Get data": (ingest, slurm_command, slurm_collect, kubectl_command, fetch, demo),
     "Look": (summary, report, analyze, query, tables, verify, compare, classify, atlas),
+    "Expect": (forecast, reliability),
     "Model": (fit, sample, export),
     "What if": (simulate, sweep, advise, experiment),
     "Reference": (sources, datasets, analyses, published, models, formats, policies),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # `--help` does not import pandas
     import pandas as pd
 
     from philly_analysis.exports import Exported
+    from philly_analysis.forecasts import Forecast
     from philly_analysis.models import WorkloadModel
     from philly_analysis.report import Page, Summary
     from philly_analysis.results import Result, Results
@@ -54,7 +55,8 @@ TYPES: dict[str, Any] = {
 """The type on the command line of the first name in an annotation; others are for Python only."""
 
 OPTIONS = {
-    *("advise.out", "atlas.out", "report.out", "sweep.out", "sweep.policies"),
+    *("advise.out", "atlas.out", "forecast.out", "reliability.out", "report.out", "sweep.out"),
+    "sweep.policies",
     *("slurm_command.since", "slurm_command.until", "slurm_command.cluster"),
 }
 """Options that are positional in Python."""
@@ -219,6 +221,11 @@ def _show_comparison(result: "Result", given: Given) -> None:
     _show_result(result, given, side_by_side(result))
 
 
+def _forecast(answer: "Forecast | Result", given: Given) -> None:
+    result = getattr(answer, "result", answer)
+    _show_result(result, given)
+
+
 def _ingested(trace: "Trace", given: Given) -> None:
     print_table(library.tables(trace))
     _notes(trace.manifest.notes)
@@ -286,6 +293,8 @@ TABLES: dict[str, Callable[[Any, Given], None]] = {
     "classify": _show_result,
     "analyze": _show_findings,
     "compare": _show_comparison,
+    "forecast": _forecast,
+    "reliability": _show_result,
     "tables": _show_tables,
     "verify": _show_verified,
 }
