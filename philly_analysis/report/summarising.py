@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -242,7 +242,7 @@ def _quoted(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-_FORMS = {
+_FORMS: dict[str, Callable[[Summary], str]] = {
     ".json": Summary.to_json,
     ".md": Summary.to_markdown,
     ".prom": Summary.to_openmetrics,
