@@ -68,7 +68,7 @@ select
 from limit_settings
 having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
-select 'A virtual cluster is a partition.' as note
+select 'The column vc is the partition of a job.' as note
 union all
 select
   'sacct tells the servers of an attempt and its GPUs by model, and not which GPUs of which '
