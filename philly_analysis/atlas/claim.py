@@ -68,9 +68,9 @@ class Margin:
     Attributes
     ----------
     low, high
-        Its ends.
+        Ends of the margin.
     reason
-        Why a difference within it does not matter, as a sentence.
+        Why a difference within the margin does not matter, as a sentence.
     """
 
     low: float

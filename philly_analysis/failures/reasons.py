@@ -16,9 +16,9 @@ class Reason:
     Attributes
     ----------
     name, tiers
-        Its printed name and its tiers.
+        Printed name and tiers.
     meaning
-        What it means.
+        Meaning of the reason.
     advice, source
         What usually mends it, and the address of a page on it.
     """

@@ -62,13 +62,13 @@ class Traceback:
     Attributes
     ----------
     first, last
-        Its first and its last piece.
+        First and last piece of the traceback.
     exception
-        The piece that names the exception; -1 where the output ends before it.
+        Piece that names the exception; -1 if the output ends earlier.
     function, source, quoted
         Function and source line of the innermost frame, or "", and the line's piece, or -1.
     relation
-        To the traceback before it: ``caused by``, ``raised while handling``, or "".
+        Relation to the previous traceback: ``caused by``, ``raised while handling``, or "".
     quiet
         Whether a logger writes it below the level of an error.
     """
@@ -85,8 +85,8 @@ class Traceback:
     @property
     def raised(self) -> str:
         """The exception that the innermost frame raises, if the output ends before its line."""
-        found = None if self.exception >= 0 else _RAISED.match(self.source)
-        return f"{found.group(1)}: {found.group(2)}" if found else ""
+        raised = None if self.exception >= 0 else _RAISED.match(self.source)
+        return f"{raised.group(1)}: {raised.group(2)}" if raised else ""
 
 
 class Tracebacks:

@@ -195,7 +195,7 @@ class Manifest:
 
     @classmethod
     def read(cls, trace: Path) -> Self:
-        """Read the manifest of a trace. One without a list of files gets those in the folder.
+        """Read the manifest of a trace; a manifest that lists no files gets the folder's files.
 
         Raises
         ------

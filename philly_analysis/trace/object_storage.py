@@ -51,7 +51,7 @@ def fetch_trace(trace: str | Path) -> Path:
 
 @contextmanager
 def fetch_raw(raw: str | Path) -> Iterator[Path]:
-    """Return raw files on this machine; those on object storage are copied while the block runs.
+    """Return raw files on this machine; remote files are copied while the block runs.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def upload_new(out: str | Path, *, force: bool) -> Iterator[Path]:
     TraceError
         There is a trace at the address that is not to be replaced.
     OutputError
-        It cannot be uploaded; the folder keeps it.
+        The trace cannot be uploaded; the folder keeps the trace.
     """
     remote = RemoteFolder(out)
     before = remote.manifest_text()
@@ -88,14 +88,14 @@ def upload_new(out: str | Path, *, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def upload_appended(out: str | Path) -> Iterator[Path]:
-    """Return the folder of a trace to append to; one on object storage is uploaded afterwards.
+    """Return the folder of a trace to append to; a remote trace is uploaded afterwards.
 
     If there is no trace at the address yet, return the address.
 
     Raises
     ------
     OutputError
-        Another process has changed it meanwhile, or it cannot be uploaded.
+        Another process changed the remote trace meanwhile, or the upload failed.
     """
     remote = RemoteFolder(out) if is_address(out) else None
     if not remote or not (before := remote.manifest_text()):

@@ -61,9 +61,9 @@ def query(
     QueryError
         The text is not one SELECT, or does not run.
     MissingTableError
-        It needs a table that the trace does not have.
+        The text needs a table that the trace does not have.
     UnknownNameError
-        It reads a name that is neither a table nor a relation.
+        The text reads a name that is neither a table nor a relation.
     TraceError
         The folder is no trace, or the trace is open with another run policy.
     """

@@ -59,11 +59,11 @@ class Trace:
     run_policy
         How attempts become a job's run time, in every analysis of this trace.
     quotas
-        GPUs that each virtual cluster is entitled to, or a file of them (see
-        :func:`philly_analysis.trace.quotas.read_quotas`), instead of the trace's own or of
-        estimates; for this session. To record them in the trace, ingest it with them.
+        GPUs that each virtual cluster is entitled to, or a file with these numbers (see
+        :func:`philly_analysis.trace.quotas.read_quotas`). They replace the recorded or estimated
+        quotas in this session. To record quotas in the trace, ingest the logs with quotas.
     executor
-        Where to count samples: an executor, a number of processes, or the address of a Dask
+        Where samples are counted: an executor, a number of processes, or the address of a Dask
         scheduler whose workers have the folder under the same path. None: threads of this process.
 
     Raises
@@ -277,7 +277,7 @@ class Trace:
         Raises
         ------
         QueryError
-            That is no day, or no colouring.
+            There is no such day, or no such colouring.
         TraceError
             No job held GPUs of a known server on that day.
         MissingTableError
@@ -308,14 +308,14 @@ class Trace:
     ) -> "Trace":
         """Return a trace of the jobs submitted from one moment on, and before another.
 
-        It has all attempts of these jobs, also later ones, and the samples from `start` to the end
-        of the last attempt. It lacks the GPUs of other jobs.
+        The trace has all attempts of these jobs, also attempts after `end`, and the samples from
+        `start` to the end of the last attempt. The GPUs of other jobs are missing.
 
         Parameters
         ----------
         start, end
-            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes. None: from the
-            first submission on, or to the last.
+            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes. By default
+            the first submission, and the end of the trace.
 
         Raises
         ------
@@ -330,14 +330,14 @@ class Trace:
     def where(self, condition: str = "", /, **values: object) -> "Trace":
         """Return a trace of the jobs that meet a condition.
 
-        It lacks the GPUs of other jobs, so that questions about free GPUs are not answered.
+        The trace lacks the GPUs of other jobs, so that questions about free GPUs are not answered.
 
         Parameters
         ----------
         condition
             An SQL condition on the columns of ``jobs``: ``"gpus > 8"``.
         **values
-            The value of a column of ``jobs``, or a list of them: ``vc="vision"``,
+            Value of a column of ``jobs``, or a list of values: ``vc="vision"``,
             ``status=["Failed", "Killed"]``, ``user=None`` (unknown).
 
         Raises
@@ -422,9 +422,9 @@ class Trace:
         QueryError
             The text is not one SELECT, or does not run.
         MissingTableError
-            It needs a table that this trace does not have.
+            The text needs a table that this trace does not have.
         UnknownNameError
-            It reads a name that is neither a table nor a relation.
+            The text reads a name that is neither a table nor a relation.
         """
         self.create(tables_read(query))
         try:
@@ -502,7 +502,7 @@ def open_trace(
         How attempts become a job's run time; None: as the trace was opened, `otherwise` for a
         folder.
     executor
-        Where to count the samples of a folder: see :class:`Trace`.
+        Where the samples of a folder are counted: see :class:`Trace`.
 
     Raises
     ------

@@ -93,7 +93,7 @@ def _detect(clock: Clock, headers: list[Sequence[str]], stage: Stage, file: Path
     Raises
     ------
     InputError
-        It is of another kind.
+        The file is of another kind.
     """
     lines = [line for line in first_lines(file) if line.strip()]
     first = lines[0] if lines else ""
