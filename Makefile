@@ -130,6 +130,7 @@ bench: $(VENV)/.run ## measure each step at Philly's full size, against a bare s
 	$(BIN)/python -m tests.bench.bench --scale $(SCALE) --keep-history
 	$(BIN)/python -m tests.bench.history
 	$(BIN)/python -m tests.bench.cores --scale $(SCALE)
+	$(BIN)/python -m tests.bench.jobs
 	$(BIN)/python -m tests.bench.simulator
 	$(BIN)/python -m tests.bench.signatures
 

@@ -37,6 +37,7 @@ from philly_analysis.api import (
     export,
     fetch,
     fit,
+    forecast,
     formats,
     ingest,
     kubectl_command,
@@ -44,12 +45,14 @@ from philly_analysis.api import (
     policies,
     published,
     query,
+    reliability,
     report,
     sample,
     simulate,
     slurm_collect,
     slurm_command,
     sources,
+    summary,
     sweep,
     tables,
     verify,
@@ -59,6 +62,7 @@ from philly_analysis.errors import PhillyError
 if TYPE_CHECKING:
     from philly_analysis.models import WorkloadModel, load_model
     from philly_analysis.results import Result
+    from philly_analysis.simulator import Policy, check_policy
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Ensemble, Workload
@@ -68,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Ensemble",
     "PhillyError",
+    "Policy",
     "Result",
     "RunPolicy",
     "Trace",
@@ -77,6 +82,7 @@ __all__ = [
     "analyses",
     "analyze",
     "atlas",
+    "check_policy",
     "classify",
     "compare",
     "datasets",
@@ -85,6 +91,7 @@ __all__ = [
     "export",
     "fetch",
     "fit",
+    "forecast",
     "formats",
     "ingest",
     "kubectl_command",
@@ -93,12 +100,14 @@ __all__ = [
     "policies",
     "published",
     "query",
+    "reliability",
     "report",
     "sample",
     "simulate",
     "slurm_collect",
     "slurm_command",
     "sources",
+    "summary",
     "sweep",
     "tables",
     "verify",
@@ -106,11 +115,13 @@ __all__ = [
 
 _PACKAGES = {
     "Ensemble": "workload",
+    "Policy": "simulator",
     "Result": "results",
     "RunPolicy": "study",
     "Trace": "trace",
     "Workload": "workload",
     "WorkloadModel": "models",
+    "check_policy": "simulator",
     "load_model": "models",
 }
 """The package of each name that is imported on first use: some take a second to import."""

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from philly_analysis import memory
 from philly_analysis.errors import InputError
 
 Task = TypeVar("Task")
@@ -72,14 +73,8 @@ def open_executor(executor: ExecutorLike = None) -> Iterator[Executor]:
     elif executor < 1:
         raise InputError(f"the number of processes is {executor}; give 1 or more.")
     else:
-        try:
-            with processes(executor) as opened:
-                yield opened
-        except BrokenExecutor:
-            raise InputError(
-                f"one of {executor} processes was killed, perhaps for lack of memory. Use fewer "
-                "processes, and try again: finished work is kept."
-            ) from None
+        with processes(executor) as opened:
+            yield opened
 
 
 @contextmanager
@@ -150,31 +145,45 @@ def require_visible(paths: Iterable[str | Path]) -> None:
             )
 
 
-def processes(jobs: int) -> ProcessPoolExecutor:
-    """Return an executor of processes on this machine, which start with the first task.
+@contextmanager
+def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Open an executor of processes on this machine, which start with the first task.
+
+    The memory budget is divided among these processes and the calling one.
 
     Raises
     ------
     InputError
-        The system has no semaphores left, which processes need.
+        The system has no semaphores left, which processes need; or a process was killed.
     """
     # a forked process would inherit the engine's threads in an undefined state
     spawned = multiprocessing.get_context("spawn")
-    try:
-        return ProcessPoolExecutor(jobs, spawned, initializer=_end_with_parent)
-    except OSError as error:
-        raise InputError(
-            "a second process cannot be started: it needs a semaphore, a small file in memory "
-            f"({error.strerror or error}). Allow larger files (`ulimit -f`), and free some "
-            "space in /dev/shm."
-        ) from error
+    with memory.divided_by(jobs + 1) as share:
+        try:
+            opened = ProcessPoolExecutor(jobs, spawned, _start_worker, (share,))
+        except OSError as error:
+            raise InputError(
+                "a second process cannot be started: it needs a semaphore, a small file in memory "
+                f"({error.strerror or error}). Allow larger files (`ulimit -f`), and free some "
+                "space in /dev/shm."
+            ) from error
+        try:
+            with opened:
+                yield opened
+        except BrokenExecutor:
+            raise InputError(
+                f"one of {jobs} processes was killed, by the system or by a user. "
+                f"{memory.state()} If that is too little, use fewer processes. Try again: finished "
+                "work is kept."
+            ) from None
 
 
-def _end_with_parent() -> None:
-    """End this worker process when its parent ends, however the parent ends.
+def _start_worker(memory_share: str) -> None:
+    """Give this worker process its part of the memory; end it when its parent ends.
 
     Otherwise the worker of a killed parent would wait for work, and keep the parent's output open.
     """
+    os.environ[memory.SETTING] = memory_share
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

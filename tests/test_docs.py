@@ -28,6 +28,7 @@ TEXT_ONLY = {
         "grid-engine",
         "kubernetes",
         "lsf",
+        "own-policy",
         "pbs",
         "share",
         "shell",

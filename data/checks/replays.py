@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.truth.schedulers import Scenario
+from tests.truth.scenarios import Scenario
 from tests.truth.test_replays import JOBS, RULES, agreement
 
 COUNT, SEED = 600, 3

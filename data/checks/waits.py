@@ -22,7 +22,7 @@ from philly_analysis.models.components import load_correlation
 from philly_analysis.models.validation import Window, window_pairs
 from philly_analysis.simulator import run
 from philly_analysis.simulator.policies import policy_named
-from philly_analysis.workload import AttemptSpec, JobSpec, at_load, fleet
+from philly_analysis.workload import AttemptSpec, JobSpec, fleet, stretch_to_load
 
 LOAD, GPUS, JOBS, PERIODS = 0.8, 64, 1_500, 20
 POLICIES = ("fifo", "sjf", "philly")
@@ -50,7 +50,7 @@ def waits_min(
         for i, (at, g, s, of) in enumerate(rows)
         if g <= GPUS and s > 0
     ]
-    loaded = at_load(specs, LOAD, GPUS)
+    loaded = stretch_to_load(specs, LOAD, GPUS)
     served_s = np.mean([s.run_s for s in loaded])
     simulated = (run(loaded, fleet("8x8"), policy_named(p, {}), quotas=quotas) for p in POLICIES)
     return [float(done.jct_s.mean() - served_s) / 60 for done in simulated]

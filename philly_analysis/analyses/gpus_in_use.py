@@ -1,7 +1,7 @@
 """Report GPUs in use over time, by virtual cluster.
 
-Values are means of whole days, within which use varies. A GPU is in use while an attempt holds
-it, whether or not a kernel runs.
+Values are means of days, within which use varies; the peak is the most at one moment. A GPU is in
+use while an attempt holds it, whether or not a kernel runs.
 """
 
 import pandas as pd
@@ -11,6 +11,8 @@ from philly_analysis.results import Fact, Result, figures, percent
 from philly_analysis.trace import Analysis, Trace
 
 _SHOWN = 7
+_SHORT_S = 2 * 86_400
+"""Length of a log without a whole day: means of its days say little."""
 
 
 def compute(trace: Trace) -> Result:
@@ -22,7 +24,9 @@ def compute(trace: Trace) -> Result:
     capacity = None
     if "machines" in trace.tables:
         [capacity] = trace.answer("cluster_size").df()["gpus"].to_list()
+    [(peak, log_s)] = trace.answer("peak_use").fetchall()
     facts = (
+        Fact("peak_gpus", peak, "most GPUs in use at once"),
         Fact("capacity_gpus", capacity, "GPUs of the cluster"),
         Fact("busiest_day_gpus", per_day.max(), "mean GPUs in use on the busiest day"),
         Fact("median_day_gpus", per_day.median(), "mean GPUs in use on the median day"),
@@ -31,10 +35,13 @@ def compute(trace: Trace) -> Result:
     sentences = []
     if len(per_day):
         busiest = pd.Timestamp(str(per_day.idxmax()))
-        sentences.append(
-            f"GPUs in use: {per_day.median():,.0f} on the median day, {per_day.max():,.0f}"
-            f"{f' of {capacity:,}' if capacity else ''} on the busiest ({busiest:%Y-%m-%d})."
-        )
+        of_all = f" of {capacity:,}" if capacity else ""
+        if log_s >= _SHORT_S:
+            sentences.append(
+                f"GPUs in use: {per_day.median():,.0f} on the median day, {per_day.max():,.0f}"
+                f"{of_all} on the busiest ({busiest:%Y-%m-%d})."
+            )
+        sentences.append(f"At most {peak:,}{of_all} GPUs were in use at once.")
         if len(by_vc) > 1 and largest_pct is not None:
             sentences.append(f"{by_vc.index[0]} uses {percent(largest_pct)} of the GPU time.")
     caveats = [

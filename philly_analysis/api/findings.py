@@ -1,4 +1,4 @@
-"""Verbs that compute findings: analyze, report, compare, atlas, and lists of findings."""
+"""Verbs that compute findings: analyze, summary, report, compare, atlas, and lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from philly_analysis.models import WorkloadModel
     from philly_analysis.parallel import ExecutorLike
-    from philly_analysis.report import Own, Page
+    from philly_analysis.report import Own, Page, Summary
     from philly_analysis.results import Result, Results
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import TraceLike
@@ -207,6 +207,60 @@ def report(
         run_policy=run_policy,
         executor=executor,
     )
+
+
+def summary(
+    trace: TraceLike,
+    *,
+    out: Path | str | None = None,
+    run_policy: RunPolicy | str | None = None,
+    executor: ExecutorLike = None,
+) -> Summary:
+    """Summarise a trace: its answers and all facts.
+
+    Findings are computed once and kept with the trace, as for a report.
+
+    Parameters
+    ----------
+    trace
+        Folder of a trace; in Python also an open Trace, or tables in memory.
+    out
+        File to write, which is replaced at once: ``.json`` (all facts), ``.md``, ``.prom``
+        (OpenMetrics, for the textfile collector of node_exporter) or ``.txt``.
+    run_policy
+        Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
+    executor
+        Where findings are computed: an executor, a number of processes, or the address of a Dask
+        scheduler.
+
+    Returns
+    -------
+    Summary
+        ``str()`` is the text, ``to_json()`` one document with all facts, ``to_markdown()`` for
+        mail and chat, ``to_openmetrics()`` for Prometheus. `cards` are the answers, `facts` a table
+        with units and 95 % intervals.
+
+    Raises
+    ------
+    TraceError
+        The folder is not a trace.
+    OutputError
+        The file has another suffix, or cannot be written.
+
+    Examples
+    --------
+    In a shell::
+
+        philly summary my-trace
+        philly summary my-trace --json
+        philly summary my-trace --out /var/lib/node_exporter/philly.prom
+    """
+    from philly_analysis.report import summary as summarise
+
+    result = summarise(trace, run_policy=run_policy, executor=executor)
+    if out is not None:
+        result.save(out)
+    return result
 
 
 def compare(

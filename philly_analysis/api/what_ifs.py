@@ -231,7 +231,7 @@ def sweep(
         Values of knobs by name, for the policies that have the knob. ``policy.knob`` sets the knob
         of one policy. Each value of a list is simulated.
     loads
-        Offered loads, to which submissions are rescaled in time.
+        Offered loads: the rate of submissions changes, days stay days (:meth:`Workload.with_load`).
     seeds
         Seeds of the workloads drawn from a model, by default 0. Intervals need at least 3 seeds. An
         ensemble has its own seeds.

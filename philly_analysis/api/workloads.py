@@ -38,15 +38,17 @@ def fit(
         Distribution family of all run times; by default chosen by fit.
     run_policy
         Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
-        By default an open trace keeps its definition, and a folder has ``sum``, the service that a
-        job needs.
+        By default ``sum``, the service that a job needs, whatever is given: waits between attempts
+        are no demand.
 
     Raises
     ------
     ModelError
         There is too little to fit, or the file cannot be written.
     TraceError, InputError
-        There is neither a trace nor a raw archive, or the trace is open with another run policy.
+        There is neither a trace nor a raw archive.
+    UnknownNameError
+        There is no such run policy.
 
     Examples
     --------
@@ -62,16 +64,14 @@ def fit(
         philly fit my-trace model.json
     """
     from philly_analysis.ingest import raw_as_trace
-    from philly_analysis.models import Observations, WorkloadModel
+    from philly_analysis.models import Observations, WorkloadModel, open_with_run_policy
     from philly_analysis.progress import step
-    from philly_analysis.study import RunPolicy
-    from philly_analysis.trace import open_trace
 
     if model is not None:
         _check_writable(Path(model))
     with (
         raw_as_trace(trace) as made,
-        open_trace(made, run_policy, otherwise=RunPolicy.SUM) as source,
+        open_with_run_policy(made, run_policy) as source,
     ):
         with step("1 of 2: reading the jobs"):
             jobs = Observations.of_trace(source)
@@ -225,8 +225,8 @@ def export(
     dialect
         Variant of the format; by default the first variant.
     load
-        Offered load on the target cluster, to which submissions are rescaled in time. By default
-        submissions keep their times.
+        Offered load on the target cluster: the rate of submissions changes, days stay days. By
+        default submissions stay as they are.
     seed
         Seed of the random numbers.
     gpus

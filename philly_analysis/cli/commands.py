@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import philly_analysis as library
-from philly_analysis import api
+from philly_analysis import api, memory
 from philly_analysis.cli.completion import COMPLETIONS
-from philly_analysis.cli.console import Command
-from philly_analysis.cli.printers import PRINTERS, TABLES, Arguments
+from philly_analysis.cli.console import Command, Group
+from philly_analysis.cli.printers import FORMS_OF, PRINTERS, Arguments
 from philly_analysis.cli.what_ifs import COMMANDS, DOCUMENTED
 from philly_analysis.errors import OutputError
 from philly_analysis.parallel import cores, processes
@@ -22,7 +23,12 @@ from philly_analysis.study import Estimates, Gangs, RunPolicy
 if TYPE_CHECKING:
     from philly_analysis.report import Page
 
+Group.topics = {
+    topic: [verb.__name__.replace("_", "-") for verb in verbs]
+    for topic, verbs in api.TOPICS.items()
+}
 app = typer.Typer(
+    cls=Group,
     help="GPU-cluster logs in; validated tables, findings, models and what-if answers out.",
     no_args_is_help=True,
     add_completion=True,
@@ -41,7 +47,8 @@ TYPES: dict[str, Any] = {
 """The type on the command line of the first name in an annotation; others are for Python only."""
 
 OPTIONS = {
-    *("advise.out", "atlas.out", "report.out", "sweep.out", "sweep.policies"),
+    *("advise.out", "atlas.out", "forecast.out", "reliability.out", "report.out", "sweep.out"),
+    "sweep.policies",
     *("slurm_command.since", "slurm_command.until", "slurm_command.cluster"),
 }
 """Options that are positional in Python."""
@@ -92,8 +99,8 @@ DEFAULTS = {
 """Defaults in help, where the signature has None or nothing."""
 
 
-_CSV_OR_JSON = [
-    inspect.Parameter(
+_FORMS = {
+    name: inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
@@ -102,9 +109,27 @@ _CSV_OR_JSON = [
     for name, flag, what in (
         ("csv", "--csv", "comma-separated values"),
         ("as_json", "--json", "JSON"),
+        ("markdown", "--markdown", "Markdown, for mail and chat"),
+        ("openmetrics", "--openmetrics", "OpenMetrics, for Prometheus"),
     )
-]
-"""Options of verbs that print a table."""
+}
+"""Options that choose what is printed."""
+
+_MEMORY = inspect.Parameter(
+    "memory",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Memory that the command may use, e.g. 4GB.",
+            show_default="three quarters of what is free",
+        ),
+    ],
+)
+"""The option of every verb that sets its memory budget."""
 
 EXECUTOR = {
     "processes": (int, "--jobs", "Number of processes to run on."),
@@ -226,10 +251,13 @@ def _add(function: Callable[..., Any]) -> None:
         for name, parameter in parameters.items()
         for option in _declared(verb, parameter, texts.get(name, ""))
     ]
-    if verb in TABLES:
-        declared += _CSV_OR_JSON
+    declared += [_FORMS[form] for form in FORMS_OF.get(verb, ())]
+    declared.append(_MEMORY)
 
     def command(**typed: Any) -> None:
+        if typed["memory"] is not None:
+            memory.parse_bytes(typed["memory"])
+            os.environ[memory.SETTING] = typed["memory"]
         arguments = {n: typed[n] for n in parameters if typed.get(n) not in (None, [])}
         places = [typed[name] for name in ("scheduler", "processes") if typed.get(name) is not None]
         if places:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from textwrap import dedent, indent
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
 from rich import box
@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from philly_analysis import memory
 from philly_analysis.errors import PhillyError
 
 if TYPE_CHECKING:  # `--help` does not import pandas
@@ -154,7 +155,7 @@ class Command(TyperCommand):
             raise typer.Exit(130) from None
         except Exception as error:
             if _out_of_memory(error):
-                message = "there is not enough memory for this. Give it more."
+                message = memory.lack()
             elif isinstance(error, PhillyError):
                 from philly_analysis.results import printable
 
@@ -176,11 +177,27 @@ class Command(TyperCommand):
                     formatter.write_dl(choices)
 
 
+class Group(TyperGroup):
+    """The group of all commands, whose help lists the commands by topic."""
+
+    topics: ClassVar[dict[str, list[str]]] = {}
+    """Names of commands by topic, in the order of the help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section per topic."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for topic, names in self.topics.items():
+            with formatter.section(topic):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(width)) for name in names]
+                )
+
+
 def _out_of_memory(error: BaseException | None) -> bool:
     """Return whether an error is a lack of memory, or was raised while handling one."""
     while error is not None:
         names = {kind.__name__ for kind in type(error).__mro__}
-        if names & {"MemoryError", "OutOfMemoryException", "BrokenProcessPool"}:
+        if names & {"MemoryError", "OutOfMemoryException"}:
             return True
         error = error.__cause__ or error.__context__
     return False

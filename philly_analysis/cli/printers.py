@@ -14,7 +14,9 @@ if TYPE_CHECKING:  # `--help` does not import pandas
     import pandas as pd
 
     from philly_analysis.exports import Exported
+    from philly_analysis.forecasts import Forecast
     from philly_analysis.models import WorkloadModel
+    from philly_analysis.report import Summary
     from philly_analysis.results import Result, Results
     from philly_analysis.trace import Trace
     from philly_analysis.workload import Workload
@@ -60,6 +62,18 @@ def _show_verified(files: "pd.DataFrame", arguments: Arguments) -> None:
         raise typer.Exit(1)
 
 
+def _summarised(summary: "Summary", arguments: Arguments) -> None:
+    forms = {"as_json": summary.to_json, "markdown": summary.to_markdown}
+    forms["openmetrics"] = summary.to_openmetrics
+    wanted = [form for name, form in forms.items() if getattr(arguments, name)]
+    if arguments.out:
+        print_text(f"summary written to {arguments.out}")
+    elif wanted:
+        typer.echo(wanted[0]())
+    else:
+        print_text(str(summary))
+
+
 def _show_findings(results: "Results", arguments: Arguments) -> None:
     if arguments.out:
         print_text(f"{len(results)} tables written to {arguments.out}")
@@ -85,6 +99,11 @@ def _show_comparison(result: "Result", arguments: Arguments) -> None:
     from philly_analysis.report import side_by_side
 
     _show_result(result, arguments, side_by_side(result))
+
+
+def _forecast(answer: "Forecast | Result", arguments: Arguments) -> None:
+    result = getattr(answer, "result", answer)
+    _show_result(result, arguments)
 
 
 def _ingested(trace: "Trace", arguments: Arguments) -> None:
@@ -156,6 +175,8 @@ TABLES: dict[str, Callable[[Any, Arguments], None]] = {
     "classify": _show_result,
     "analyze": _show_findings,
     "compare": _show_comparison,
+    "forecast": _forecast,
+    "reliability": _show_result,
     "tables": _show_tables,
     "verify": _show_verified,
 }
@@ -168,6 +189,7 @@ MESSAGES: dict[str, Callable[[Any, Arguments], None]] = {
     "ingest": _ingested,
     "sample": _sampled,
     "simulate": _simulated,
+    "summary": _summarised,
     "sweep": _swept,
     **dict.fromkeys(
         ("fetch", "slurm_command", "slurm_collect", "kubectl_command"),
@@ -177,6 +199,12 @@ MESSAGES: dict[str, Callable[[Any, Arguments], None]] = {
     "experiment": _experimented,
 }
 """Printers of the other verbs."""
+
+FORMS_OF = {
+    **dict.fromkeys(TABLES, ("csv", "as_json")),
+    "summary": ("as_json", "markdown", "openmetrics"),
+}
+"""Forms besides text that each verb can print."""
 
 PRINTERS = {**TABLES, **MESSAGES}
 """Printer of what each verb's function returns."""

@@ -57,7 +57,7 @@ def simulate(
     knobs
         Value of a knob of the policy; `philly policies POLICY` lists the knobs.
     load
-        Offered load, to which submissions are rescaled in time. By default they stay.
+        Offered load: the rate of submissions changes, days stay days. By default submissions stay.
     gpus
         GPUs of the target cluster, in servers of 8.
     machines
@@ -104,7 +104,7 @@ def simulate(
     else:
         work = Workload.from_trace(workload)
     if load is not None:
-        work = work.with_load(load, cluster)
+        work = work.with_load(load, cluster, seed=seed)
     changes = _changes(
         run_policy, estimates, prerun_servers, prerun_s, dedicated=dedicated, retry=retry_by_reason
     )
@@ -155,7 +155,7 @@ def sweep(
     policies
         Name of a policy; the first is the baseline.
     loads
-        Offered load, to which submissions are rescaled in time.
+        Offered loads: the rate of submissions changes, days stay days.
     seeds
         Number of workloads drawn from each model. Intervals need at least 3.
     knobs

@@ -19,7 +19,7 @@ from philly_analysis.experiments.increments import Increment
 from philly_analysis.experiments.job_sources import DrawJobs
 from philly_analysis.parallel import InlineExecutor, map_ordered
 from philly_analysis.results import Comparison, Fact, Result, count
-from philly_analysis.workload import JobSpec, at_load
+from philly_analysis.workload import JobSpec, stretch_to_load
 
 Row = tuple[object, ...]
 """One trial: its key :data:`ARM`, and its measures."""
@@ -224,7 +224,7 @@ def trial_rows(
     for setting in sweep.settings:
         prepared = prepare(drawn, setting)
         for load in sweep.loads if setting == USUAL else (sweep.at,):
-            specs = at_load(prepared, load, gpus)
+            specs = stretch_to_load(prepared, load, gpus)
             for arm, given in arms(setting).items():
                 yield (setting, load, arm, seed, *outcome(specs, *given))
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.models import PERIOD_D
-from philly_analysis.workload import Ensemble, JobSpec, Workload, at_load, use_by_vc
+from philly_analysis.workload import Ensemble, JobSpec, Workload, stretch_to_load, use_by_vc
 
 DrawJobs = Callable[[int, int, int], Sequence[JobSpec]]
 """Function that returns jobs: arguments jobs, gpus and seed of a :class:`JobSource`."""
@@ -54,14 +54,15 @@ class EnsembleJobs:
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
         """Return the first jobs of a draw that fit a cluster of so many GPUs."""
-        return self._fitting(gpus, seed)[:jobs]
+        return self._fitting(self.ensemble, gpus, seed)[:jobs]
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Return all jobs of a draw that fit, rescaled to a load."""
-        return at_load(self._fitting(gpus, seed), load, gpus)
+        """Return all jobs of a draw that fit, at a load."""
+        return self._fitting(self.ensemble.with_load(load, gpus), gpus, seed)
 
-    def _fitting(self, gpus: int, seed: int) -> list[JobSpec]:
-        return [s for s in self.ensemble.of_seed(seed).specs() if s.gpus <= gpus]
+    @staticmethod
+    def _fitting(ensemble: Ensemble, gpus: int, seed: int) -> list[JobSpec]:
+        return [s for s in ensemble.of_seed(seed).specs() if s.gpus <= gpus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class TraceJobs:
         return [replace(s, submit_s=s.submit_s - window[0].submit_s) for s in window]
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Return the jobs of a window, as long as possible, rescaled to a load."""
-        return at_load(self(len(self.specs), gpus, seed), load, gpus)
+        """Return the jobs of a window, as long as possible, stretched in time to a load."""
+        return stretch_to_load(self(len(self.specs), gpus, seed), load, gpus)
 
 
 def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:
@@ -106,7 +107,7 @@ def one_gpu_each(specs: Sequence[JobSpec]) -> list[JobSpec]:
 
 
 def at_rate(specs: Sequence[JobSpec], jobs_per_h: float) -> list[JobSpec]:
-    """Return the jobs with submissions rescaled to a number of jobs per hour."""
+    """Return the jobs with submissions stretched in time to a number of jobs per hour."""
     first, last = (f(s.submit_s for s in specs) for f in (min, max))
     factor = 3600 * (len(specs) - 1) / jobs_per_h / (last - first)
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]

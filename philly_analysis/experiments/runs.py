@@ -24,6 +24,7 @@ from philly_analysis.workload import (
     Changes,
     Ensemble,
     Machine,
+    Redraw,
     Workload,
     default_servers,
     demand_of,
@@ -60,12 +61,15 @@ class Jobs:
         Folder of a trace.
     changes
         Changes of the trace's jobs.
+    redraw
+        Draws the trace's jobs at an offered load; None: the jobs are recorded.
     """
 
     name: str
     ensemble: Ensemble | None = None
     trace: Path | None = None
     changes: Changes = field(default_factory=Changes)
+    redraw: Redraw | None = None
 
     def workload(self, seed: int) -> Workload:
         """Return the jobs of a seed.
@@ -79,7 +83,10 @@ class Jobs:
             return self.ensemble.of_seed(seed)
         assert self.trace is not None  # noqa: S101 - one of them is set
         require_visible([self.trace])
-        return replace(Workload.from_trace(self.trace), changes=self.changes)
+        read = Workload.from_trace(self.trace)
+        if self.redraw is not None:
+            read = read.redrawn_by(self.redraw)
+        return read.with_changes(self.changes)
 
     def changed(self, changes: Changes) -> "Jobs":
         """Return the workload with these changes."""
@@ -114,7 +121,7 @@ class Run:
     knobs
         Knobs that are set, and their values.
     load
-        Offered load that submissions are rescaled to; None: submissions stay.
+        Offered load, at which the jobs are drawn; None: submissions stay.
     seed
         Seed of the drawn jobs, and of all draws of the what-if.
     options
@@ -309,7 +316,8 @@ def _jobs(
     if isinstance(work, Workload):
         folder = Path(tempfile.mkdtemp(dir=scratch_folder())) / "trace"
         replace(work, changes=Changes()).to_trace(folder)
-        return Jobs(work.name, trace=folder.resolve(), changes=work.changes), machines
+        jobs_of = Jobs(work.name, None, folder.resolve(), work.changes, work.redraw)
+        return jobs_of, machines
     if isinstance(work, Trace):
         return Jobs(work.path.name, trace=work.path), machines
     trace = Trace(cast("Frames", work))
@@ -328,7 +336,7 @@ def outcome_of(run: Run) -> dict[str, float]:
         require_visible([run.options.outages])
     workload = run.jobs.workload(run.seed)
     if run.load is not None:
-        workload = workload.with_load(run.load, run.options.cluster)
+        workload = workload.with_load(run.load, run.options.cluster, seed=run.seed)
     with tempfile.TemporaryDirectory(dir=scratch_folder()) as scratch:
         folder = simulate(
             workload,

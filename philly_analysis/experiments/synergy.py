@@ -34,7 +34,7 @@ from philly_analysis.experiments.synergy_arms import (
 from philly_analysis.results import Comparison, Fact, Paired, Result, change_text, paired
 from philly_analysis.results.figures import CYCLE, INK, MUTED, canvas, forest, label_lines, title
 from philly_analysis.simulator import PROFILES
-from philly_analysis.workload import at_load, load_of
+from philly_analysis.workload import load_of, stretch_to_load
 
 QUESTION = "What does dividing CPUs and memory by need do to completion times?"
 
@@ -93,7 +93,7 @@ def _rows(jobs: DrawJobs, source: str, sweep: SynergySweep, seed: int) -> Iterat
         window = slice(*(at * len(specs) // sweep.jobs for at in sweep.window))
         measured = [s.job_id for s in specs[window]]
         for load in sweep.loads if name == USUAL else (sweep.at,):
-            rescaled = at_load(specs, load, setting.servers * 8, window)
+            rescaled = stretch_to_load(specs, load, setting.servers * 8, window)
             for arm, policy in arms(setting, several=name == USUAL).items():
                 yield row(name, load, arm, **completion_times(rescaled, setting, policy, measured))
         if name != USUAL:

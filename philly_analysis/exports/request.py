@@ -23,8 +23,6 @@ from philly_analysis.workload import (
     offered_load,
     quotas_of,
     require_jobs,
-    rescale_arrivals,
-    rescaling_factor,
     target_cluster,
 )
 
@@ -53,7 +51,7 @@ class Request:
     Attributes
     ----------
     workload
-        The workload to write, with rescaled submissions if a load was requested.
+        The workload to write, at the requested load.
     runnable
         All jobs of the workload that can be run.
     demand
@@ -69,8 +67,6 @@ class Request:
         Kind of estimated run times; None: the format holds none.
     gang_notes
         Sentences: changes to gangs, so that the program accepts them.
-    arrival_factor
-        Factor on the time between submissions; 1: as in the workload.
     throughputs
         The program's own file (or folder) of measured speeds.
     """
@@ -85,7 +81,6 @@ class Request:
     run_policy: str
     estimates: Estimates | None
     gang_notes: tuple[str, ...]
-    arrival_factor: float
     throughputs: Path | None
 
     @property
@@ -140,26 +135,23 @@ def prepare(workload: Workload, dialect: Dialect, options: ExportOptions) -> Req
     WorkloadError
         No job can be run, the cluster has no GPUs, or the jobs offer no load to rescale.
     """
-    timed, estimates = dialect.timed, _estimates(dialect, options.estimates)
+    estimates = _estimates(dialect, options.estimates)
     if options.gangs not in list(Gangs):
         raise UnknownNameError("treatment of gangs", options.gangs, list(Gangs))
     workload.require_unchanged("an export")
-    runnable = demand_of(workload, options.run_policy)
-    if timed:
-        runnable = require_jobs(runnable)
     cluster = options.gpus if options.machines is None else options.machines
+    runnable = demand_of(workload, options.run_policy)
+    if dialect.timed:
+        runnable = require_jobs(runnable)
     target = target_cluster(workload, runnable, cluster)
-    demand = runnable.within(target.gpus) if timed else runnable
-    gang_notes: tuple[str, ...] = ()
-    if dialect.gangs:
-        demand, gang_notes = adapt_gangs(demand, dialect.gangs, Gangs(options.gangs))
-    if timed:
-        demand = require_jobs(demand)
-    factor = 1.0
+    demand, gang_notes = _accepted(runnable, dialect, target, options.gangs)
     if options.load is not None:
-        factor = rescaling_factor(options.load, demand.gpu_s, demand.span_s, target.gpus)
-    if factor != 1:
-        workload, demand = rescale_arrivals(workload, factor), demand.rescaled(factor)
+        # the load counts jobs that the dialect accepts
+        kept = demand.gpu_s / (runnable.within(target.gpus).gpu_s or 1.0)
+        load = options.load / (kept or 1.0)
+        workload = workload.with_load(load, target.machines, seed=options.seed)
+        runnable = demand_of(workload, options.run_policy)
+        demand, gang_notes = _accepted(runnable, dialect, target, options.gangs)
     server, jobs = target.server, demand.jobs
     if PART not in jobs.columns:
         jobs = jobs.with_columns(pl.lit(None, pl.Int64).alias(PART))
@@ -183,9 +175,19 @@ def prepare(workload: Workload, dialect: Dialect, options: ExportOptions) -> Req
         run_policy=str(options.run_policy),
         estimates=estimates,
         gang_notes=gang_notes,
-        arrival_factor=factor,
         throughputs=None if options.throughputs is None else Path(options.throughputs),
     )
+
+
+def _accepted(
+    runnable: Demand, dialect: Dialect, target: Cluster, gangs: Gangs | str
+) -> tuple[Demand, tuple[str, ...]]:
+    """Return the jobs that a dialect accepts, and sentences on adapted gangs."""
+    demand = runnable.within(target.gpus) if dialect.timed else runnable
+    gang_notes: tuple[str, ...] = ()
+    if dialect.gangs:
+        demand, gang_notes = adapt_gangs(demand, dialect.gangs, Gangs(gangs))
+    return (require_jobs(demand) if dialect.timed else demand), gang_notes
 
 
 def _estimates(dialect: Dialect, wanted: Estimates | str | None) -> Estimates | None:

@@ -71,8 +71,6 @@ class Exported:
     cluster_gpus, offered_load
         GPUs of the target cluster, and GPU-seconds requested / (GPUs x seconds from first to
         last submission), of the jobs that the program accepts; None: not defined.
-    arrivals_stretched
-        Factor on the time between submissions; 1: as in the workload.
     digests
         Size and digest of each file, by its path in the export's folder; ``.`` is `file` itself.
     """
@@ -98,7 +96,6 @@ class Exported:
     run_policy: str
     cluster_gpus: int
     offered_load: float | None
-    arrivals_stretched: float
     notes: tuple[str, ...]
     digests: dict[str, Digest]
     made_at: str

@@ -34,7 +34,7 @@ from philly_analysis.exports.sidecar import (
 from philly_analysis.progress import step
 from philly_analysis.results import count, share
 from philly_analysis.trace import TraceLike
-from philly_analysis.workload import Workload
+from philly_analysis.workload import Workload, largest_job_note
 
 _FORMATS = (
     *(PHILLY, GAVEL, TIRESIAS, POLLUX, SIA, SYNERGY, HELIOS, LUCID, OPENB, SWF, BATSIM),
@@ -87,7 +87,7 @@ def export(
             jobs_read=accepted.jobs,
             gpu_h_read=None if accepted.gpu_s is None else accepted.gpu_s / 3600,
             read_by=dialect.rules,
-            jobs_asked=len((request.runnable if timed else workload).jobs),
+            jobs_asked=len((request.runnable if timed else request.workload).jobs),
             gpu_h_asked=request.runnable.gpu_s / 3600,
             left_out=request.demand.reasons if timed else {},
             account=request.demand.account() if timed else (),
@@ -105,8 +105,7 @@ def export(
             run_policy=request.run_policy,
             cluster_gpus=request.cluster.gpus,
             offered_load=request.offered_load,
-            arrivals_stretched=request.arrival_factor,
-            notes=workload.notes,
+            notes=(*request.workload.notes, *largest_job_note(request.demand.jobs["gpu_s"])),
             digests=export_digests(new),
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"philly-analysis {version('philly-analysis')}",

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
+from philly_analysis import memory
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.failure_output.loading import FailureOutput, fill_failures
 from philly_analysis.ingest.raw_store import RawStore
@@ -25,7 +26,6 @@ from philly_analysis.progress import silence, step
 from philly_analysis.trace import (
     FAILURES,
     MACROS,
-    MEMORY_LIMIT,
     QUOTAS_NOTE,
     RAW,
     TABLES,
@@ -34,6 +34,7 @@ from philly_analysis.trace import (
     Manifest,
     digest,
     find_files,
+    limit_memory,
     write_quotas,
 )
 
@@ -77,8 +78,7 @@ def build_trace(
     ):
         builder = TraceBuilder(con, store, Path(scratch), executor=executor)
         with step("opening the raw files"):
-            con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
-            con.execute("set temp_directory = $folder", {"folder": str(builder.scratch / "spill")})
+            limit_memory(con, builder.scratch / "spill")
             silence(con)
             con.execute(MACROS)
             opened = source.prepare(builder, raw)
@@ -130,7 +130,9 @@ def _plain_errors(raw: Path, out: Path) -> Iterator[None]:
         yield
     except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
         raise InputError(f"{raw} cannot be read: {str(error).splitlines()[0]}") from None
-    except (duckdb.IOException, duckdb.OutOfMemoryException, OSError) as error:
+    except duckdb.OutOfMemoryException:
+        raise TraceError(f"{out} cannot be written: {memory.lack()}") from None
+    except (duckdb.IOException, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise TraceError(f"{out} cannot be written: {reason}") from None
 

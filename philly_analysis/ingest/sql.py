@@ -56,6 +56,8 @@ def create_table(
 
 def insert_rows(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     """Insert Arrow rows into a table, by column name."""
+    if not rows.num_rows:
+        return
     con.register("new_rows", rows)
     con.execute(f"insert into {table} by name from new_rows")
     con.unregister("new_rows")

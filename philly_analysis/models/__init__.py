@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         Variation,
     )
     from philly_analysis.models.library import SHIPPED, load_model, models, shipped
-    from philly_analysis.models.observations import Observations
+    from philly_analysis.models.observations import Observations, open_with_run_policy
     from philly_analysis.models.outlook import DRAWS, month_outlook
     from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
@@ -32,11 +32,11 @@ if not TYPE_CHECKING:  # type checkers would accept every name
         {
             "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
             "library": "SHIPPED load_model models shipped",
-            "observations": "Observations",
+            "observations": "Observations open_with_run_policy",
             "outlook": "DRAWS month_outlook",
             "sampling": "draw_jobs",
             "validation": "VALIDATIONS",
-            "work": "Work as_model model_of one_workload require_jobs_of",
+            "work": "Work as_model jobs_of model_of one_workload require_jobs_of",
             "workload_model": "MONDAY WorkloadModel",
         },
     )

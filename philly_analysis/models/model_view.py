@@ -162,7 +162,8 @@ def html(model: Parts) -> str:
     notes = "".join(f"<li>{escape(s)}</li>" for s in (*model.cannot_know, *model.sources))
     return (
         f"<div><p><b>Workload model {escape(model.name)}</b>: fitted on "
-        f"{escape(model.fitted_on)}.</p><table>{body}</table><ul>{notes}</ul></div>"
+        f"{escape(model.fitted_on)}; {escape(model.run_time_meaning)}.</p><table>{body}</table>"
+        f"<ul>{notes}</ul></div>"
     )
 
 

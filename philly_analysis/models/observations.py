@@ -1,6 +1,7 @@
 """Observations to fit models to, from a trace or from arrays."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from philly_analysis.errors import ModelError
 from philly_analysis.results import count
-from philly_analysis.trace import Trace
+from philly_analysis.study import RunPolicy
+from philly_analysis.trace import Trace, TraceLike
 from philly_analysis.workload import account, excluded_jobs
 
 _JOBS = (
@@ -30,6 +32,27 @@ _USABLE = "flag is null and gpus >= 1"
 
 def _empty(*columns: str) -> pd.DataFrame:
     return pd.DataFrame(columns=columns, dtype=float)
+
+
+@contextmanager
+def open_with_run_policy(
+    trace: TraceLike, run_policy: RunPolicy | str | None = None
+) -> Iterator[Trace]:
+    """Open a trace with a run policy, by default the sum of attempts, however it was opened.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such run policy.
+    TraceError
+        The folder is not a trace.
+    """
+    policy = run_policy or RunPolicy.SUM
+    if isinstance(trace, Trace) and trace.run_policy == policy:
+        yield trace
+        return
+    with Trace(trace.path if isinstance(trace, Trace) else trace, run_policy=policy) as opened:
+        yield opened
 
 
 @dataclass(frozen=True, slots=True)

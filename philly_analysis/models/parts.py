@@ -11,6 +11,7 @@ from philly_analysis.models.components.locality import Locality
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users
 from philly_analysis.models.components.utilisation import Utilisation
+from philly_analysis.study import RunPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,12 @@ class Parts:
     utilisation: Utilisation | None = None
     servers: tuple[Servers, ...] = ()
     variation: Variation | None = None
+
+    @property
+    def run_time_meaning(self) -> str:
+        """Phrase: what the run time of a job is."""
+        known = self.run_policy in list(RunPolicy)
+        return f"run time: {RunPolicy(self.run_policy).meaning if known else self.run_policy}"
 
     @property
     def cluster_gpus(self) -> int | None:

@@ -20,11 +20,11 @@ from philly_analysis.models.components.users import MAX_DURATION_CORRELATION
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.predictive import SampleSize, by_period
 from philly_analysis.study import LAST_END
-from philly_analysis.workload import Workload, offered_load
+from philly_analysis.workload import Workload, largest_job_note, offered_load
 
 SERVER_GPUS = 8
 DAY_S = 86_400
-MAX_DRAWS = 4
+MAX_DRAWS = 8
 MAX_LOG_LOAD_ERROR = 0.02  # of the drawn load, before submissions are scaled
 VARIATIONS = ("month", "none")
 
@@ -53,18 +53,42 @@ class DrawnJobs:
 
 
 def sample_workload(
+    model: Parts, *, seed: int | np.random.Generator, start: datetime, **options: Any
+) -> Workload:
+    """Draw a workload from a model; see :meth:`WorkloadModel.sample`."""
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(2**32))
+    drawn = _sample(model, seed, start, **options)
+    return drawn.redrawn_by(_Redraw(model, seed, start, tuple(options.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Redraw:
+    """Draws the workload of a seed again, at another offered load: the rate changes."""
+
+    model: Parts
+    seed: int
+    start: datetime
+    options: tuple[tuple[str, Any], ...]
+
+    def __call__(self, offered: float, gpus: int) -> Workload:
+        changed = {**dict(self.options), "offered": offered, "gpus": gpus, "load": 1.0}
+        if changed["days"]:
+            changed["jobs"] = None  # the load determines their number
+        return sample_workload(self.model, seed=self.seed, start=self.start, **changed)
+
+
+def _sample(
     model: Parts,
-    *,
-    seed: int | np.random.Generator,
+    seed: int,
     start: datetime,
+    *,
     load: float,
     offered: float | None,
     gpus: int | None,
     **size: Any,
 ) -> Workload:
-    """Draw a workload from a model; see :meth:`WorkloadModel.sample`."""
-    if isinstance(seed, np.random.Generator):
-        seed = int(seed.integers(2**32))
+    """Draw the workload of a seed."""
     if gpus is not None and gpus < 1:
         raise ModelError(f"a cluster needs at least one GPU, not {gpus}")
     if start.weekday() or start.time() != datetime.min.time():
@@ -95,6 +119,7 @@ def sample_workload(
             f"{made.at_s.size:,} jobs over {made.span_s / DAY_S:.1f} days, load factor {load:g}.",
             f"They demand {made.gpu_s / 3600:,.0f} GPU hours"
             + ("." if rho is None else f", an offered load of {rho:.2f} on {target:,} GPUs."),
+            *largest_job_note(made.run_s * made.gang),
             *("Each seed draws another period from the predictive distribution.",) * varied,
             *model.cannot_know,
         ),
@@ -155,8 +180,8 @@ def _draw_at_load(
 ) -> tuple[DrawnJobs, np.random.Generator, float]:
     """Draw jobs with an offered load, and return the factor on their rate as well.
 
-    Repeated draws change the rate of arrivals, so that days stay the same length; scaling the
-    submission times then removes the remaining error.
+    Repeated draws change the rate of arrivals, so that days stay days. Submissions of the nearest
+    draw are then scaled by its error, which is at most 2 % unless a few jobs are most of the load.
     """
     if target <= 0 or not gpus:
         raise ModelError(

@@ -25,13 +25,13 @@ from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.status_imputation import impute_status
 from philly_analysis.models.components.users import Users, with_sample_names
 from philly_analysis.models.components.utilisation import Utilisation
-from philly_analysis.models.observations import Observations
+from philly_analysis.models.observations import Observations, open_with_run_policy
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.predictive import predictive_models
 from philly_analysis.models.sampling import sample_workload
 from philly_analysis.results import count
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace import TraceLike, open_trace
+from philly_analysis.trace import TraceLike
 from philly_analysis.workload import Ensemble, Workload
 
 MONDAY = datetime(2018, 1, 1)
@@ -70,6 +70,7 @@ class WorkloadModel(Parts):
         family: str | None = None,
         windows: ArrayLike | None = None,
         conditional: bool = True,
+        run_policy: RunPolicy | str | None = None,
     ) -> Self:
         """Fit every part for which there are data.
 
@@ -83,15 +84,26 @@ class WorkloadModel(Parts):
             Force one family of run times everywhere, e.g. ``lognormal``.
         conditional
             Fit conditional distributions of run time, too: see :meth:`Duration.fit`.
+        run_policy
+            Definition of a job's run time in a trace; by default the ``sum`` of its attempts,
+            however the trace was opened.
 
         Raises
         ------
         ModelError
-            No jobs, one job, all censored, all durations zero: the message says which.
+            No jobs, one job, all censored, all durations zero, or a run policy beside observations:
+            the message says which.
+        UnknownNameError
+            There is no such run policy.
         """
         if not isinstance(data, Observations):
-            with open_trace(data, otherwise=RunPolicy.SUM) as trace:
+            with open_with_run_policy(data, run_policy) as trace:
                 data = Observations.of_trace(trace)
+        elif run_policy not in (None, data.run_policy):
+            raise ModelError(
+                f"the observations of {data.name} have the run policy {data.run_policy!r}, not "
+                f"{run_policy!r}. Give the trace itself to choose another policy."
+            )
         jobs = data.jobs
         if len(jobs) < 2:
             why = f" ({'; '.join(data.exclusions)})" if data.exclusions else ""
@@ -280,7 +292,10 @@ class WorkloadModel(Parts):
             logarithm of their ratio), chance (95 % quantile of the distance of two samples of one
             distribution; nan: unknown).
         """
-        return summary.compare(self, other if isinstance(other, Parts) else self.fit(other))
+        if not isinstance(other, Parts):
+            same = self.run_policy if self.run_policy in list(RunPolicy) else None
+            other = self.fit(other, run_policy=same)
+        return summary.compare(self, other)
 
     def plot(self) -> Figure:
         """Plot data and model: run times as CDF, QQ and PP, gang sizes, arrivals.
@@ -290,7 +305,7 @@ class WorkloadModel(Parts):
         return model_view.plot(self)
 
     def __repr__(self) -> str:
-        return f"WorkloadModel({self.name!r}: {self.fitted_on})"
+        return f"WorkloadModel({self.name!r}: {self.fitted_on}; {self.run_time_meaning})"
 
     def _repr_html_(self) -> str:
         return model_view.html(self)

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
         list_findings,
         relevant,
     )
+    from philly_analysis.report.forecast_page import forecast_of, pending_of, week_of
     from philly_analysis.report.model_pages import model_page
     from philly_analysis.report.page import Page
     from philly_analysis.report.sample_page import demo
+    from philly_analysis.report.summarising import Summary, summary
     from philly_analysis.report.trace_report import report
 
 if not TYPE_CHECKING:  # type checkers would accept every name
@@ -39,9 +41,11 @@ if not TYPE_CHECKING:  # type checkers would accept every name
             "computing": "analyze compute",
             "experiment_pages": "experiment_folder experiment_page sweep_page",
             "findings": "ANALYSES CHAPTERS Own lacking list_findings relevant",
+            "forecast_page": "forecast_of pending_of week_of",
             "model_pages": "model_page",
             "page": "Page",
             "sample_page": "demo",
+            "summarising": "Summary summary",
             "trace_report": "report",
         },
     )

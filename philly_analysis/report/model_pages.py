@@ -20,7 +20,7 @@ def model_page(model: WorkloadModel, out: Path) -> Page:
     fit = Result(
         "fit",
         model.summary(),
-        sentences=(f"Fitted on {model.fitted_on}.",),
+        sentences=(f"Fitted on {model.fitted_on}.", f"{model.run_time_meaning.capitalize()}."),
         caveats=(*model.cannot_know, *model.sources),
         synthetic=synthetic,
         draw=lambda _: model.plot(),

@@ -34,6 +34,7 @@ from philly_analysis.workload import (
     Machine,
     Workload,
     demand_of,
+    largest_job_note,
     machines_of,
     quotas_of,
     target_cluster,
@@ -131,8 +132,9 @@ def simulate(
     need_quotas = policy.quotas or len(workload.virtual_clusters)
     quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
     origin_at = workload.origin_at
+    policy = policy.for_workload(workload, servers)
     engine = _Engine(policy, speed, changes, checkpoint_s, outages or (), origin_at)
-    pools, excluded = assign_to_pools(workload, jobs.specs, servers)
+    pools, excluded = assign_to_pools(workload, jobs.specs, servers, one=policy.one_pool)
     schedule = engine.run_pools(pools, excluded, quotas, seed)
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     demand = demand_of(workload)
@@ -152,6 +154,7 @@ def simulate(
         *([quota_note] if quota_note and policy.quotas else []),
         *summary_notes(demand.jobs, schedule),
         *demand.account(),
+        *largest_job_note(demand.jobs["gpu_s"]),
     )
     manifest = Manifest(
         name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes

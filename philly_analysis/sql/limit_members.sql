@@ -1,7 +1,8 @@
 -- materialized
 -- Which jobs count against which limit?
 -- One row per limit and job. Limits are those recorded; without a record, a limit is assumed for
--- each account, QOS or user whose jobs the scheduler said to be at a limit of GPUs or jobs.
+-- each account, QOS, user, or user or account in a QOS, whose jobs the scheduler said to be at a
+-- limit of GPUs or jobs.
 --   limit_name  name of the limit; of a limit per user or account, followed by the user or account
 --   scope       whose use the limit counts: account, user, qos or partition
 --   owner       name of that account, QOS, user or partition
@@ -14,6 +15,8 @@ with stated as (
     r.kind as scope,
     case r.kind when 'account' then jobs.account when 'qos' then jobs.qos else jobs.user end
       as owner,
+    -- a limit per user or account of a QOS counts the jobs of that QOS only
+    case when r.kind <> 'qos' and starts_with(r.reason, 'QOS') then jobs.qos end as qos,
     r.resource
   from (
     select
@@ -34,6 +37,13 @@ with stated as (
     and r.kind in ('account', 'qos', 'user')
     and r.resource in ('gpus', 'jobs')
     and not exists (select 1 from given_limits)
+),
+
+labelled as (
+  select
+    *,
+    owner || coalesce(' in QOS ' || qos, '') as label
+  from stated
 ),
 
 counted as (
@@ -63,7 +73,7 @@ counted as (
       and fits(l.vc, jobs.vc)
   union all
   select
-    limit_label(s.scope, s.owner, s.owner, s.owner, s.resource) as limit_name,
+    limit_label(s.scope, s.label, s.label, s.label, s.resource) as limit_name,
     s.scope,
     s.owner,
     s.resource,
@@ -73,13 +83,15 @@ counted as (
     jobs.cpus,
     jobs.mem_gb,
     jobs.servers
-  from stated as s
+  from labelled as s
   inner join jobs
-    on s.owner = case s.scope
-      when 'account' then jobs.account
-      when 'qos' then jobs.qos
-      else jobs.user
-    end
+    on
+      s.owner = case s.scope
+        when 'account' then jobs.account
+        when 'qos' then jobs.qos
+        else jobs.user
+      end
+      and fits(s.qos, jobs.qos)
 )
 
 select distinct

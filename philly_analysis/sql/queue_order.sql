@@ -7,46 +7,32 @@
 --   request      as in requests
 --   wait_class   as in wait_classes
 --   eligible_us  as in queued_attempts
---   until_us     as in queued_attempts, less the launch of a started attempt (see launches)
+--   until_us     as in contending_attempts
 --   outcome      as in queued_attempts
---   older_us     end of the last wait of attempts that were eligible before; null: none. Attempts
---                at a limit when they started do not count
+--   older_us     latest contended_us of attempts that were eligible before (see
+--                contending_attempts); null: none
 --   ahead_us     later one of older_us and the last start before until_us, which overtook the
 --                attempt
-with queued as (
-  select
-    q.job_id,
-    q.attempt,
-    q.eligible_us,
-    q.until_us - coalesce(l.launch_us, 0) as until_us,
-    q.outcome,
-    q.cause
-  from queued_attempts as q
-  left join launches as l using (job_id, attempt)
-)
-
 select
   q.job_id,
   q.attempt,
-  w.pool,
-  c.request,
-  c.wait_class,
+  r.pool,
+  q.request,
+  q.wait_class,
   q.eligible_us,
   q.until_us,
   q.outcome,
-  max(case when q.cause is distinct from 'limit' then q.until_us end) over (
-    partition by w.pool
+  max(q.contended_us) over (
+    partition by r.pool
     order by q.eligible_us, q.until_us, q.job_id, q.attempt
     rows between unbounded preceding and 1 preceding
   ) as older_us,
   greatest(
     older_us,
     lag(case when q.outcome = 'started' then q.until_us end) over (
-      partition by w.pool
+      partition by r.pool
       order by q.until_us, q.eligible_us, q.job_id, q.attempt
     )
   ) as ahead_us
-from queued as q
-inner join job_classes using (job_id)
-inner join wait_classes as c using (wait_class)
-inner join requests as w using (request)
+from contending_attempts as q
+inner join requests as r using (request)

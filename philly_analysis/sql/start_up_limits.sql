@@ -1,17 +1,26 @@
 -- How long may a wait last that counts as start-up?
--- One row per method of knowing the quota with ten waits during which no cap bound, the pool had
--- room, and nothing waited ahead: then nothing but the start-up of the job is known to take time.
+-- One row per method of knowing the quota with ten starts during whose waits no cap bound, the pool
+-- had room, and nothing waited ahead: then nothing but the start-up of the job is known to take
+-- time.
 --   method     as in wait_parts
---   waits      number of such waits
+--   waits      number of such starts, starts without a wait included
 --   longest_s  upper fence of the logarithms of their seconds (Tukey 1977): above the third
 --              quartile by 1.5 times the distance of the quartiles, but at most an hour. Of
---              log-normal times, 0.35 % are longer
+--              log-normal times, 0.35 % are longer. A wait of less than a second, the unit of most
+--              logs, counts as a second
 with started as (
   select
-    job_id,
-    attempt
-  from queued_attempts
-  where outcome = 'started'
+    q.job_id,
+    q.attempt,
+    c.until_us <= c.eligible_us and q.until_us = c.until_us as at_once
+  from queued_attempts as q
+  inner join contending_attempts as c using (job_id, attempt)
+  where q.outcome = 'started'
+),
+
+methods as (
+  select distinct method
+  from wait_parts
 ),
 
 open_waits as (
@@ -25,14 +34,21 @@ open_waits as (
     room_s > 0
     and sum(too_few_s + scattered_s + stranded_s + behind_s) = 0
     and count(cap) = 0
+  union all
+  select
+    methods.method,
+    0 as room_s
+  from started
+  cross join methods
+  where started.at_once
 ),
 
 quartiles as (
   select
     method,
     count(*) as waits,
-    quantile_cont(room_s, 0.25) as q1,
-    quantile_cont(room_s, 0.75) as q3
+    quantile_cont(greatest(room_s, 1), 0.25) as q1,
+    quantile_cont(greatest(room_s, 1), 0.75) as q3
   from open_waits
   group by method
 )

@@ -1,19 +1,50 @@
 -- materialized
--- When did an eligible job of each pool wait for room that the pool did not have?
+-- When did an eligible job below its limits wait for room that its pool did not have?
 -- One row per pool and moment at which the answer changed.
 --   pool     as in pools
 --   moment   as in machine_use
 --   blocked  true when such a job waited, from the moment on
-with changes as (
+with class_changes as (
   select
-    r.request,
-    2 * unnest([q.eligible_us, q.until_us - coalesce(l.launch_us, 0)]) + 1 as moment,
+    wait_class,
+    request,
+    2 * unnest([eligible_us, contended_us]) + 1 as moment,
     unnest([1, -1]) as waiting,
+    null::boolean as limited
+  from contending_attempts
+  where contended_us > eligible_us
+  union all
+  select
+    l.wait_class,
+    c.request,
+    l.moment,
+    0 as waiting,
+    l.limited
+  from class_limits as l
+  inner join wait_classes as c using (wait_class)
+),
+
+class_states as (
+  select
+    wait_class,
+    request,
+    moment,
+    case
+      when last_value(any_value(limited) ignore nulls) over in_time then 0
+      else sum(sum(waiting)) over in_time
+    end as waiting
+  from class_changes
+  group by wait_class, request, moment
+  window in_time as (partition by wait_class order by moment)
+),
+
+changes as (
+  select
+    request,
+    moment,
+    waiting - coalesce(lag(waiting) over (partition by wait_class order by moment), 0) as waiting,
     null::boolean as no_room
-  from queued_attempts as q
-  inner join job_requests as r using (job_id)
-  left join launches as l using (job_id, attempt)
-  where q.until_us > q.eligible_us and q.cause is distinct from 'limit'
+  from class_states
   union all
   select
     request,

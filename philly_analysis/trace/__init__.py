@@ -10,7 +10,7 @@ from philly_analysis.trace.checksums import (
     text_digest,
 )
 from philly_analysis.trace.columns import Column, Table, TextKind
-from philly_analysis.trace.connection import MEMORY_LIMIT, escape_glob
+from philly_analysis.trace.connection import escape_glob, limit_memory
 from philly_analysis.trace.folder import replaced_error
 from philly_analysis.trace.in_memory import Frame, Frames
 from philly_analysis.trace.integrity import verify

@@ -6,13 +6,12 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.errors import UnknownNameError
+from philly_analysis.memory import engine_bytes
 from philly_analysis.parallel import cores
 from philly_analysis.progress import silence
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.relations import MACROS
 
-MEMORY_LIMIT = "1200MB"
-"""Memory that the engine uses before it spills to disk."""
 SETTINGS = "settings"
 """Relation with the settings that a trace was opened with."""
 
@@ -22,8 +21,7 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Open a connection that can read some folders only, and spills to another."""
     con = duckdb.connect(config={"threads": cores()})
-    con.execute("set memory_limit = $limit", {"limit": MEMORY_LIMIT})
-    con.execute("set temp_directory = $folder", {"folder": str(scratch)})
+    limit_memory(con, scratch)
     con.execute("set preserve_insertion_order = false")
     allowed = [text for path in folders for text in (str(path), escape_glob(path))]
     con.execute("set allowed_directories = $folders", {"folders": [*allowed, str(scratch)]})
@@ -31,6 +29,12 @@ def connect(
     prepare(con, run_policy)
     con.execute("set lock_configuration = true")
     return con
+
+
+def limit_memory(con: duckdb.DuckDBPyConnection, spill: Path) -> None:
+    """Let the engine use this process's part of the memory budget, and spill to a folder."""
+    con.execute("set memory_limit = $limit", {"limit": f"{engine_bytes()}B"})
+    con.execute("set temp_directory = $folder", {"folder": str(spill)})
 
 
 def keep_with(con: duckdb.DuckDBPyConnection, thing: object) -> None:

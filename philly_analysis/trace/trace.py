@@ -13,6 +13,7 @@ from weakref import finalize
 
 import duckdb
 
+from philly_analysis import memory
 from philly_analysis.atomic import FolderHandle, scratch_folder
 from philly_analysis.errors import QueryError, TraceError, UnknownNameError
 from philly_analysis.parallel import ExecutorLike, open_executor
@@ -125,10 +126,12 @@ class Trace:
             may_be_another = error is None and self._folder.files == self._folder.path
             if may_be_another or isinstance(error, duckdb.Error | OSError):
                 self._folder.check_in_place()
-            if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise TraceError(f"{self.path}: {memory.lack()}") from error
+            if isinstance(error, duckdb.IOException):
                 raise TraceError(
-                    f"{self.path}: {first_line(error)} Free some memory or disk space, or set "
-                    "TMPDIR to a folder with free space."
+                    f"{self.path}: {first_line(error)} Free some disk space, or set TMPDIR to a "
+                    "folder with free space."
                 ) from error
         finally:
             self.close()

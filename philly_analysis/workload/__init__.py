@@ -9,17 +9,18 @@ from philly_analysis.workload.demand import (
     as_single_runs,
     demand_of,
     excluded_jobs,
+    largest_job_note,
     require_jobs,
 )
 from philly_analysis.workload.ensemble import Ensemble
 from philly_analysis.workload.estimates import Estimates, estimates_of
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.load import (
-    at_load,
     load_of,
     offered_load,
-    rescale_arrivals,
-    rescaling_factor,
+    stretch_arrivals,
+    stretch_factor,
+    stretch_to_load,
 )
 from philly_analysis.workload.machines import (
     SERVER,
@@ -35,4 +36,4 @@ from philly_analysis.workload.recorded_details import with_failure_reasons, with
 from philly_analysis.workload.runs import SCHEDULER_ENDS, runs_of
 from philly_analysis.workload.servers import SpreadPartition, spread_partitions
 from philly_analysis.workload.target import ASSUMED_CLUSTER, Cluster, target_cluster
-from philly_analysis.workload.workload import Workload
+from philly_analysis.workload.workload import Redraw, Workload

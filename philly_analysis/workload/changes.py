@@ -110,7 +110,7 @@ class Changeable:
         """
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
-        return self._changed(replace(self.changes, run_policy=RunPolicy(run_policy)))
+        return self.with_changes(replace(self.changes, run_policy=RunPolicy(run_policy)))
 
     def with_estimates(self, estimates: Estimates | str) -> Self:
         """Let policies plan by estimates of run times.
@@ -126,18 +126,18 @@ class Changeable:
             There is no such kind of estimates.
         """
         kind = estimates_of(estimates) if isinstance(estimates, str) else estimates
-        return self._changed(replace(self.changes, estimates=kind))
+        return self.with_changes(replace(self.changes, estimates=kind))
 
     def dedicated(self) -> Self:
         """Give gangs their servers to themselves."""
-        return self._changed(replace(self.changes, dedicated=True))
+        return self.with_changes(replace(self.changes, dedicated=True))
 
     def without_user_retries(self) -> Self:
         """End each job at its first user error.
 
         Reasons of failures that the log lacks are drawn from the study's Table 7.
         """
-        return self._changed(replace(self.changes, user_retries=False))
+        return self.with_changes(replace(self.changes, user_retries=False))
 
     def with_prerun(self, servers: int, limit_s: float = 600.0) -> Self:
         """Run gangs on one GPU first, so that user errors show early.
@@ -154,7 +154,8 @@ class Changeable:
         SimulationError
             There is no server, or the length is not a positive number.
         """
-        return self._changed(replace(self.changes, prerun=Prerun(servers, limit_s)))
+        return self.with_changes(replace(self.changes, prerun=Prerun(servers, limit_s)))
 
-    def _changed(self, changes: Changes) -> Self:
+    def with_changes(self, changes: Changes) -> Self:
+        """Return the jobs with these changes in place of their own."""
         return replace(self, changes=changes)  # type: ignore[type-var]  # subclasses are dataclasses

@@ -3,16 +3,22 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from philly_analysis.errors import WorkloadError
-from philly_analysis.results import count, number
+from philly_analysis.results import count, number, share
 from philly_analysis.study import RunPolicy
 from philly_analysis.workload.job import AttemptSpec, JobSpec
 from philly_analysis.workload.protocol import JobTables
 
 UNKNOWN = "unknown"
 """Name of a virtual cluster or user that is not recorded."""
+
+
+LARGE_JOB_FRAC = 0.1
+"""Share of the GPU time of all jobs above which one job is noted; a convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +60,6 @@ class Demand:
         running = int(self.jobs["censored"].sum())
         return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
-    def rescaled(self, factor: float) -> "Demand":
-        """Return the demand with the time between submissions multiplied, to the second."""
-        submit_s = (pl.col("submit_s") * factor).round()
-        return replace(
-            self,
-            jobs=self.jobs.with_columns(
-                submitted_at=pl.col("submitted_at").min()
-                + pl.duration(seconds=submit_s.cast(pl.Int64)),
-                submit_s=submit_s,
-            ).sort("submit_s", "job_id"),
-        )
-
     def within(self, gpus: int) -> "Demand":
         """Return the demand without gangs larger than a cluster of so many GPUs."""
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
@@ -93,6 +87,19 @@ class Demand:
             jobs=jobs.with_columns(pl.col("submit_s") - pl.col("submit_s").min()),
             left_out=pl.concat([self.left_out, row]),
         )
+
+
+def largest_job_note(gpu_s: ArrayLike) -> tuple[str, ...]:
+    """Return a sentence if one job exceeds a tenth of the GPU time of all jobs; else none."""
+    demanded = np.asarray(gpu_s, float)
+    total = demanded.sum()
+    largest = float(demanded.max() / total) if total > 0 else 0.0
+    if largest <= LARGE_JOB_FRAC:
+        return ()
+    return (
+        f"One job has {share(largest)} of the GPU time of all {demanded.size:,} jobs: the offered "
+        "load says little about queues. Give more jobs or days.",
+    )
 
 
 def account(jobs: int, gpu_h: float, running: int, left_out: pl.DataFrame) -> tuple[str, ...]:

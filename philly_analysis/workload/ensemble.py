@@ -70,10 +70,10 @@ class Ensemble(Changeable, Sequence[Workload]):
         drawn: Workload = self.model.sample(seed=seed, **dict(self.options))
         if self.load is not None:
             drawn = drawn.with_load(*self.load)
-        return replace(drawn, changes=self.changes)
+        return drawn.with_changes(self.changes)
 
     def with_load(self, load: float, cluster: int | str | Sequence[Machine]) -> "Ensemble":
-        """Return the ensemble with each workload's submissions scaled to an offered load.
+        """Return the ensemble at an offered load: the rate changes, days stay days.
 
         Parameters are those of :meth:`Workload.with_load`.
         """

@@ -65,6 +65,12 @@ class JobSpec:
         Share of each GPU that it requests, above 0 to 1.
     gpus_by_server
         GPUs on each server that it requested, most first; empty: any servers.
+    gpu_model
+        GPU model that it requested; None: any.
+    account, qos
+        Account and quality of service that it was submitted to; empty: not recorded.
+    eligible_s
+        When it began to wait for resources only, as `submit_s`; None: at its submission.
     util_frac, gpu_mem_frac
         Share of a GPU's compute and memory that it uses, 0 to 1; None: not known.
     censored
@@ -87,6 +93,10 @@ class JobSpec:
     util_frac: float | None = None
     gpu_mem_frac: float | None = None
     gpus_by_server: tuple[int, ...] = ()
+    gpu_model: str | None = None
+    account: str = ""
+    qos: str = ""
+    eligible_s: float | None = None
 
     @property
     def run_s(self) -> float:

@@ -31,10 +31,13 @@ def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
     stay_of = _stays(workload) if stays else {}
     servers_of = _gpus_by_server(workload)
     spread_vcs = {partition.vc for partition in spread_partitions(workload)}
-    since_origin = pl.col("submitted_at") - pl.lit(workload.origin_at, pl.Datetime("us"))
+    origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     jobs = (
         workload.frames["jobs"]
-        .with_columns(submit_s=since_origin.dt.total_microseconds() / 1e6)
+        .with_columns(
+            submit_s=(pl.col("submitted_at") - origin).dt.total_microseconds() / 1e6,
+            eligible_s=(pl.col("eligible_at") - origin).dt.total_microseconds() / 1e6,
+        )
         .join(included.select("job_id", "censored"), on="job_id")
         .join(runs, on="job_id")
         .sort("submit_s", "job_id")
@@ -62,6 +65,10 @@ def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
             gpus_by_server=()
             if (row["vc"] or "") in spread_vcs
             else servers_of.get(row["job_id"]) or _even_parts(row["gpus"], row["servers"]),
+            gpu_model=_interned(row["gpu_model"]),
+            account=_interned(row["account"]) or "",
+            qos=_interned(row["qos"]) or "",
+            eligible_s=row["eligible_s"],
         )
 
 

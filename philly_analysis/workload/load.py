@@ -1,4 +1,4 @@
-"""Offered load: GPU-seconds requested over those of the cluster, and arrivals rescaled to it."""
+"""Offered load: its definition, and submissions stretched in time to a load."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ import polars as pl
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.job import JobSpec
-from philly_analysis.workload.protocol import Tables
+from philly_analysis.workload.protocol import JobTables, Tables
 
 ALL = slice(None)
 """The window that measures every job."""
@@ -17,7 +17,8 @@ def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
     """Return the GPU-seconds that jobs request over those that the cluster has in the window.
 
     This is the only definition of load. Jobs that are excluded from the workload, and jobs
-    submitted outside the window, count in neither.
+    submitted outside the window, count in neither. To change the load, the rate of submissions
+    changes and days stay days: see :meth:`Workload.with_load` and :meth:`WorkloadModel.sample`.
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
     return gpu_s / (gpus * span_s) if span_s > 0 and gpus > 0 else None
 
 
-def rescaling_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
-    """Return the factor on the time between submissions with which jobs offer a given load.
+def stretch_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float:
+    """Return the factor on the time between submissions with which the same jobs offer a load.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def rescaling_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> flo
     if not now:
         missing = "a run time above 0" if not gpu_s else "two different submission times"
         raise WorkloadError(
-            f"arrivals cannot be rescaled to an offered load of {load:g}: no jobs have {missing}. "
+            f"the jobs cannot offer a load of {load:g}: no jobs have {missing}. "
             f"Give jobs with {missing}, or leave the submissions as they are."
         )
     return now / load
@@ -90,8 +91,12 @@ def load_of(specs: Sequence[JobSpec], gpus: int, window: slice = ALL) -> float:
     return load
 
 
-def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = ALL) -> list[JobSpec]:
-    """Return the jobs with submissions rescaled so that they offer a given load.
+def stretch_to_load(
+    specs: Sequence[JobSpec], load: float, gpus: int, window: slice = ALL
+) -> list[JobSpec]:
+    """Return the same jobs with submissions stretched in time so that they offer a load.
+
+    Hours of the day are stretched as well: a factor of 2 makes days of 48 hours.
 
     Parameters
     ----------
@@ -103,12 +108,17 @@ def at_load(specs: Sequence[JobSpec], load: float, gpus: int, window: slice = AL
     return [replace(s, submit_s=(s.submit_s - first) * factor) for s in specs]
 
 
-def rescale_arrivals(workload: Tables, factor: float) -> Tables:
+def stretch_arrivals(workload: Tables, factor: float, sentence: str) -> Tables:
     """Return the workload with the time between submissions multiplied by a factor, to the second.
 
-    Whole seconds keep submissions equal in formats without fractions. Attempts move with their
-    jobs, so waits and run times stay; one that was still running at the end of the log keeps its
-    time so far as ``run_s``. Recorded placements and samples no longer match and are dropped.
+    Hours of the day are stretched as well: a factor of 2 makes days of 48 hours. Whole seconds keep
+    submissions equal in formats without fractions. Attempts move with their jobs, so waits and run
+    times stay. Recorded placements and samples no longer match and are dropped.
+
+    Parameters
+    ----------
+    sentence
+        Note of the workload that says what changed.
     """
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     since_us = (pl.col("submitted_at") - origin).dt.total_microseconds()
@@ -116,22 +126,40 @@ def rescale_arrivals(workload: Tables, factor: float) -> Tables:
     jobs = workload.jobs.pl().with_columns(
         shift=pl.duration(seconds=to_s) - pl.duration(microseconds=since_us)
     )
+    attempts = attempts_with_run_times(workload).join(
+        jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left"
+    )
+
+    def moved(rows: pl.DataFrame, *times: str) -> pl.DataFrame:
+        return rows.with_columns(pl.col(times) + pl.col("shift")).drop("shift")
+
+    return with_jobs(
+        workload,
+        moved(jobs, "submitted_at", "eligible_at"),
+        moved(attempts, "started_at", "ended_at", "eligible_at"),
+        sentence,
+    )
+
+
+def attempts_with_run_times(workload: JobTables) -> pl.DataFrame:
+    """Return the attempts; one still running at the end of the log has its time so far as run_s."""
     key = ["job_id", "attempt"]
     ran = workload.answer("attempt_runs").filter("running").select(*key, ran_s="run_s")
-    attempts = (
+    return (
         workload.attempts.pl()
-        .join(jobs.select("job_id", "shift"), on="job_id", how="left", maintain_order="left")
         .join(ran, on=key, how="left", maintain_order="left")
-        .with_columns(pl.col("started_at", "ended_at") + pl.col("shift"))
         .with_columns(run_s=pl.coalesce("run_s", "ran_s"))
-        .drop("shift", "ran_s")
+        .drop("ran_s")
     )
+
+
+def with_jobs(workload: Tables, jobs: pl.DataFrame, attempts: pl.DataFrame, note: str) -> Tables:
+    """Return the workload with other jobs, without placements and samples, which do not match."""
     return replace(
         workload,
-        jobs=jobs.with_columns(pl.col("submitted_at", "eligible_at") + pl.col("shift")).drop(
-            "shift"
-        ),
+        jobs=jobs,
         attempts=attempts,
         placements=workload.placements.pl().clear(),
         trace=None,
+        notes=(*workload.notes, note),
     )

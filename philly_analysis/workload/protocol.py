@@ -32,6 +32,10 @@ class JobTables(Protocol):
         """Rows of the table placements."""
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Assumptions, seeds and sources."""
+
+    @property
     def origin_at(self) -> datetime | None:
         """First submission of a job that is not excluded."""
 

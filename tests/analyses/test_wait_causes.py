@@ -23,7 +23,7 @@ def causes(out: Path, schedule: Mapping[str, Any], **tables: Any) -> dict[tuple[
     """
     jobs, attempts, placements = [], [], []
     for job, (submitted, start, end, gpus, server, others) in schedule.items():
-        reason = {k: v for k, v in others.items() if k == "end_reason"}
+        reason = {k: v for k, v in others.items() if k in ("end_reason", "wait_reason")}
         jobs.append(
             {"job_id": job, "user": "ann", "vc": "x", "gpus": gpus, "submitted_at": at(submitted)}
             | {k: v for k, v in others.items() if k not in reason}
@@ -58,6 +58,26 @@ def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) 
              "resource": "gpus", "amount": 2.0}  # fmt: skip
     found = causes(tmp_path / "t", schedule, limits=[limit])
     assert found == {("second", "limit"): pytest.approx(9)}
+
+
+def test_a_job_at_a_limit_is_in_the_queue_until_the_limit_binds(tmp_path: Path) -> None:
+    prod, research = {"account": "prod"}, {"account": "research"}
+    schedule: dict[str, Any] = {
+        "running": (0, 0, 10, 3, "m0", research),
+        # one GPU is free; from minute 8 on, prod may start no second GPU more
+        "capped": (2, 30, 40, 2, "m0", {**prod, "wait_reason": "AssocGrpGRES"}),
+        "small": (3, 10, 12, 1, "m0", research),
+        "overtaking": (8, 8, 30, 1, "m0", prod),
+    }
+    limit = {"name": "account prod: 2 GPUs", "scope": "account", "account": "prod",
+             "resource": "gpus", "amount": 2.0}  # fmt: skip
+    found = causes(tmp_path / "t", schedule, limits=[limit])
+    assert found == {
+        ("capped", "too_few"): pytest.approx(6),
+        ("capped", "limit"): pytest.approx(22),
+        ("small", "behind"): pytest.approx(5),
+        ("small", "too_few"): pytest.approx(2),
+    }
 
 
 def test_free_gpus_beside_taken_cpus_are_stranded(tmp_path: Path) -> None:

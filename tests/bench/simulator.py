@@ -23,7 +23,7 @@ import numpy as np
 from philly_analysis.models.library import load_model
 from philly_analysis.simulator import POLICIES, policy_named, run
 from philly_analysis.workload import SCHEDULER_ENDS, JobSpec, Machine, fleet
-from philly_analysis.workload.load import at_load
+from philly_analysis.workload.load import stretch_to_load
 from philly_analysis.workload.quotas import quotas_of
 from tests.bench.steps import peak_mb, reset_peak
 
@@ -82,7 +82,7 @@ def work(jobs: int, *, clusters: int = 1, load: float = LOAD, seed: int = 0) -> 
     gpus = sum(m.gpus for m in machines)
     drawn = load_model("philly").sample(jobs=jobs, gpus=gpus, seed=seed, variation="none")
     quotas, _ = quotas_of(drawn, gpus)
-    return Work(at_load(list(drawn.specs()), load, gpus), machines, dict(quotas))
+    return Work(stretch_to_load(list(drawn.specs()), load, gpus), machines, dict(quotas))
 
 
 def repeated(work: Work, times: int) -> Work:

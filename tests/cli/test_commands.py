@@ -45,8 +45,8 @@ from tests.support.small_traces import paper_trace
 PYTHON_ONLY = {"report": {"also"}}
 """Parameters whose values a shell cannot give."""
 
-ONE_ARGUMENT = {"processes": "executor", "scheduler": "executor"}
-"""Parameters whose value several options give."""
+ONE_ARGUMENT = {"processes": "executor", "scheduler": "executor", "memory": "memory"}
+"""The parameter that an option sets, where its name differs; the memory budget is none."""
 
 
 def commands() -> dict[str, Any]:
@@ -70,7 +70,13 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     function = COMMANDS.get(verb, getattr(library, verb))
     parameters = inspect.signature(function).parameters
     given = {ONE_ARGUMENT.get(name, name) for name in declared}
-    assert given - {"csv", "as_json"} == parameters.keys() - PYTHON_ONLY.get(verb, set())
+    assert given - {
+        "csv",
+        "as_json",
+        "markdown",
+        "openmetrics",
+        "memory",
+    } == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name
         absent = None if name in ONE_ARGUMENT else False

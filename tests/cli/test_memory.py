@@ -1,6 +1,5 @@
 """Report out-of-memory errors as one line; see also :mod:`tests.faults`."""
 
-from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
 import duckdb
@@ -23,7 +22,6 @@ LACKS = [
     MemoryError(),
     duckdb.OutOfMemoryException("Out of Memory Error: Allocation failure"),
     pa.ArrowMemoryError("malloc of size 9 failed"),
-    BrokenProcessPool(),
     raised_from(MemoryError()),
 ]
 
@@ -38,7 +36,19 @@ def test_a_lack_of_memory_is_one_line_and_exit_1(
     monkeypatch.setattr(INGEST, "slurm_command", fail)
     done = invoke("slurm-command")
     assert done.exit_code == 1
-    assert done.stderr == "philly: there is not enough memory for this. Give it more.\n"
+    assert done.stderr.startswith("philly: the memory does not suffice. The memory budget is ")
+    assert "--memory" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_option_is_the_budget_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(INGEST, "slurm_command", fail)
+    monkeypatch.setenv("PHILLY_MEMORY", "5GB")  # which the option replaces, and the test restores
+    assert "is 2.5 GB (PHILLY_MEMORY)" in invoke("slurm-command", "--memory", "2.5GB").stderr
+    assert "'much' is no amount of memory" in invoke("slurm-command", "--memory", "much").stderr
 
 
 def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.headlines import GPUS, HEADLINES, MEASURES, outcomes
 from philly_analysis.experiments.job_sources import EnsembleJobs, ModelJobs, TraceJobs
 from philly_analysis.workload import JobSpec
-from philly_analysis.workload.load import at_load, load_of
+from philly_analysis.workload.load import load_of, stretch_to_load
 from tests.experiments.test_increments import interval
 from tests.experiments.test_systems import queue_jct_h
 from tests.simulator.drawn import job
@@ -38,7 +38,7 @@ def test_months_of_every_source_offer_the_load() -> None:
 
 
 def test_arms_run_the_same_jobs_and_fifo_is_a_queue() -> None:
-    month = at_load(
+    month = stretch_to_load(
         [job(s.job_id, s.submit_s, 1, s.run_s) for s in literature(600, 64, 2)], 1.1, GPUS
     )
     found = outcomes(month, seed=2)

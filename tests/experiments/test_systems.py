@@ -49,7 +49,7 @@ from philly_analysis.simulator.speed.models import HostResources, Parallelism
 from philly_analysis.simulator.speed.profiles import PROFILES
 from philly_analysis.simulator.speed.sharing import Sharing
 from philly_analysis.workload import AttemptSpec, JobSpec, fleet
-from philly_analysis.workload.load import at_load, load_of
+from philly_analysis.workload.load import load_of, stretch_to_load
 from tests.simulator.drawn import job
 from tests.simulator.literature import literature
 from tests.support.strategies import one_in
@@ -75,7 +75,7 @@ def queue_jct_h(
 def test_synergy_is_a_queue_with_faster_servers(load: float) -> None:
     """Compare the ratio of completion times with that of a queue without CPUs and memory."""
     jobs = synergy_arms.with_models(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
-    specs, window = at_load(jobs, load, 128), (2000, 2500)
+    specs, window = stretch_to_load(jobs, load, 128), (2000, 2500)
     speed = {m: p.throughput(p.cpus, p.mem_gb) for m, p in PROFILES.items()}
     jct_h = {}
     for allocation, of, within in (
@@ -282,7 +282,7 @@ def test_antman_gains_by_idle_guests_and_sharing() -> None:
 @pytest.mark.parametrize("load", [0.8, 1.2])
 def test_sharing_adds_nothing_on_fully_used_gpus(load: float) -> None:
     policy, speed = antman.SETTINGS["fully used GPUs"]
-    specs = at_load(literature(250, 64, 4), load, 64)
+    specs = stretch_to_load(literature(250, 64, 4), load, 64)
     using = speed.complete(specs, np.random.default_rng(1))
     arms = antman.policies(policy, speed)
     idle, shared = (
@@ -414,12 +414,12 @@ def test_utilisation_distributions_have_their_means() -> None:
 def test_at_load_rescales_submissions() -> None:
     specs = [job("a", 10, 2, 100), job("b", 60, 4, 50), job("c", 110, 1, 200)]
     assert load_of(specs, 8) == (200 + 200 + 200) / 100 / 8
-    stretched = at_load(specs, 0.5, 8)
+    stretched = stretch_to_load(specs, 0.5, 8)
     assert [s.submit_s for s in stretched] == [0, 75, 150]
     assert load_of(stretched, 8) == 0.5
     assert [s.submit_s for s in at_rate(specs, 36)] == [0, 100, 200]
     with pytest.raises(WorkloadError, match="no load"):
-        at_load(specs[:1], 0.5, 8)
+        stretch_to_load(specs[:1], 0.5, 8)
 
 
 def test_jobs_of_an_ensemble_are_its_draws() -> None:

@@ -25,7 +25,7 @@ from philly_analysis.study.terms import Estimates, Gangs, RunPolicy
 from philly_analysis.trace.trace import Trace
 from philly_analysis.workload import Machine, Workload
 from philly_analysis.workload.demand import Demand, demand_of
-from philly_analysis.workload.load import at_load, load_of, rescale_arrivals
+from philly_analysis.workload.load import load_of, stretch_arrivals, stretch_to_load
 from tests.exports.conftest import Exporter
 from tests.exports.files import lines, read_swf
 from tests.exports.tiny import GPU_S, SPAN_S, TINY, at, workload_of
@@ -52,7 +52,6 @@ def test_profiles_name_their_source() -> None:
 def test_offered_load_is_gpu_seconds_over_gpus_and_span(exported: Exporter) -> None:
     done = exported("swf", gpus=100)
     assert done.offered_load == pytest.approx(GPU_S / (100 * SPAN_S))
-    assert done.arrivals_stretched == 1
     sidecar = json.loads(exported.out.with_name("out.json").read_text())
     assert sidecar["offered_load"] == done.offered_load and sidecar["cluster_gpus"] == 100
 
@@ -95,11 +94,12 @@ def test_a_kill_between_sidecar_and_file_is_detected(
 
 
 @pytest.mark.parametrize("name", ["swf", "philly"])
-def test_a_load_changes_submissions_only(name: str, exported: Exporter) -> None:
+def test_stretched_submissions_change_nothing_else(name: str, exported: Exporter) -> None:
     now = GPU_S / (100 * SPAN_S)
-    done = exported(name, gpus=100, load=now / 3)
+    done = exported(name, workload=TINY.stretched(now / 3, 100), gpus=100)
     assert done.offered_load == pytest.approx(now / 3, rel=1e-6)
-    assert done.arrivals_stretched == pytest.approx(3)
+    assert "stretched in time by 3," in done.notes[-2] and "lasts 72 hours" in done.notes[-2]
+    assert done.notes[-1].startswith("One job has 73.5 % of the GPU time")
     if name == "swf":
         assert [r[1:4] for r in read_swf(exported.out)[2]] == [
             [0, 5, 600], [30, 0, 400], [60, 10, 4000], [60, 10, 36000], [3000, 100, 7200],
@@ -118,20 +118,25 @@ def test_rescaled_arrivals_keep_the_run_times_of_running_jobs(exported: Exporter
     )
     gpu_s = GPU_S + 8 * (8_270 - 36_000)
     workload = replace(TINY, attempts=open_end)
-    done = exported("swf", workload=workload, gpus=100, load=gpu_s / (100 * SPAN_S) / 3)
-    assert done.arrivals_stretched == pytest.approx(3)
+    stretched = workload.stretched(gpu_s / (100 * SPAN_S) / 3, 100)
+    done = exported("swf", workload=stretched, gpus=100)
     assert done.offered_load == pytest.approx(gpu_s / (100 * SPAN_S) / 3)
     run_s = [600, 400, 4000, 8270, 7200]
     assert [r[3] for r in read_swf(exported.out)[2]] == run_s
     for factor in (0.2, 3):
-        assert [s.run_s for s in rescale_arrivals(workload, factor).specs()] == run_s
+        assert [s.run_s for s in stretch_arrivals(workload, factor, "").specs()] == run_s
 
 
 def test_load_counts_accepted_jobs_only(exported: Exporter) -> None:
-    done = exported("gavel", gpus=100, load=0.5, partial=True)
-    last_s = float(lines(exported.out)[-1].split("\t")[9])
-    assert done.offered_load == pytest.approx(0.5, rel=1e-4)
-    assert (600 + 800 + 16_000 + 288_000) / (100 * last_s) == pytest.approx(0.5, rel=1e-4)
+    sizes = (1, 2, 3, 4, 8)  # the program accepts no gangs of 3
+    rows = [
+        (f"{i:03}", sizes[i % 5], 5000.0 * i, [(5000.0 * i, 5000.0 * i + 600 + 40 * i)])
+        for i in range(300)
+    ]
+    done = exported("gavel", workload=workload_of("many", rows), gpus=16, load=0.1, partial=True)
+    written = [line.split("\t") for line in lines(exported.out)]
+    assert done.offered_load == pytest.approx(0.1, rel=0.07)
+    assert 50 < len(written) == done.jobs < 200
 
 
 def test_the_target_cluster_is_named_or_recorded_or_assumed(tmp_path: Path) -> None:
@@ -410,7 +415,7 @@ def test_load_of_a_window() -> None:
     specs = list(TINY.specs())
     assert load_of(specs, 100, slice(1, 3)) == pytest.approx((800 + 16_000) / (100 * 10))
     assert load_of(specs, 100) == pytest.approx(GPU_S / (100 * SPAN_S))
-    rescaled = at_load(specs, 0.5, 100, slice(1, 4))
+    rescaled = stretch_to_load(specs, 0.5, 100, slice(1, 4))
     assert load_of(rescaled, 100, slice(1, 4)) == pytest.approx(0.5)
     with pytest.raises(WorkloadError, match="offer 100 GPUs no load"):
         load_of(specs, 100, slice(2, 3))

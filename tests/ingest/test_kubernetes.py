@@ -27,7 +27,13 @@ def seconds(moment: datetime) -> float:
 
 @pytest.mark.parametrize(
     ("every_s", "jobs", "days", "version"),
-    [(1800, 150, 14, "v1beta1"), (300, 25, 4, "v1beta2"), (60, 10, 1, "v1beta2")],
+    [
+        (1800, 40, 4, "v1beta1"),
+        (300, 10, 1, "v1beta2"),
+        pytest.param(1800, 150, 14, "v1beta1", marks=pytest.mark.slow),
+        pytest.param(300, 150, 14, "v1beta2", marks=pytest.mark.slow),
+        pytest.param(60, 150, 14, "v1beta2", marks=pytest.mark.slow),
+    ],
 )
 def test_snapshots_give_the_schedule_back(
     every_s: int, jobs: int, days: int, version: str, tmp_path: Path, ingested: Ingest

@@ -17,6 +17,7 @@ from philly_analysis.models.parts import Servers
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import gang_label
+from tests.exports.tiny import workload_of
 from tests.models.jobs import DATA, JOBS, MODEL, observed
 from tests.support.drawn_data import bars, curves, misleading, segments
 
@@ -36,6 +37,31 @@ def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> N
     assert again.gang_size.mean() == pytest.approx(MODEL.gang_size.mean(), rel=0.02)
     assert again.duration(1).median() == pytest.approx(MODEL.duration(1).median(), rel=0.1)
     assert again.status and again.status.shares(8)["Failed"] == pytest.approx(0.6, abs=0.06)
+
+
+def test_run_times_are_the_sum_of_attempts_whatever_is_given(tmp_path: Path) -> None:
+    # two attempts of 100 s and 300 s with an hour between them: sum 400, span 4,000, last 300
+    rows = [
+        (f"{i:02}", 1, 900 * i, [(900 * i, 900 * i + 100 + i), (900 * i + 3700, 900 * i + 4000)])
+        for i in range(40)
+    ]
+    folder = workload_of("retried", rows).to_trace(tmp_path / "trace")
+    sums = np.sort([400.0 + i for i in range(40)])
+    with Trace(folder) as span, Trace(folder, run_policy="last") as last:
+        for given in (folder, span, last):
+            model = fit(given, family="empirical")
+            assert model.run_policy == "sum" and "run time: sum of its attempts" in repr(model)
+            assert model.duration().median() == pytest.approx(np.median(sums), abs=2)
+            assert "run time: sum of its attempts" in model._repr_html_()
+        spans = fit(span, family="empirical", run_policy="span")
+        assert spans.run_policy == "span" and spans.duration().median() == pytest.approx(
+            4000, abs=2
+        )
+        assert WorkloadModel.fit(last, run_policy="last").run_policy == "last"
+    with pytest.raises(UnknownNameError, match="no run policy named"):
+        fit(folder, run_policy="mean")
+    with pytest.raises(ModelError, match="have the run policy 'sum', not 'span'"):
+        WorkloadModel.fit(DATA, run_policy="span")
 
 
 def test_attempts_are_successive_and_have_the_run_time() -> None:

@@ -20,7 +20,7 @@ from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.tiresias import Tiresias
 from philly_analysis.simulator.speed.profiles import PROFILES
 from philly_analysis.workload import AttemptSpec, JobSpec
-from philly_analysis.workload.load import at_load
+from philly_analysis.workload.load import stretch_to_load
 from tests.simulator.drawn import ended_in_time, gantt, job, machines
 from tests.simulator.literature import literature
 
@@ -101,7 +101,7 @@ def test_attempts_that_a_scheduler_cut_are_one_run() -> None:
 
 
 def test_gangs_wait_for_three_minutes_as_in_the_study() -> None:
-    specs = at_load(literature(2500, 128, 4), 0.8, 128)
+    specs = stretch_to_load(literature(2500, 128, 4), 0.8, 128)
     at_step = {}
     for policy in (Philly(), Fifo(backfill=True)):
         schedule = run(specs, machines(*[8] * 16, rack="r"), policy, quotas={"v": 128})

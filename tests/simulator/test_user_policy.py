@@ -21,7 +21,7 @@ from tests.simulator.test_simulation import MACHINES, workload
 def guide(tmp_path: Path) -> str:
     """The policy of the guide, in a file."""
     docstring = ast.get_docstring(ast.parse(Path(user_policy.__file__).read_text("utf-8"))) or ""
-    code = docstring.partition("::\n\n    from")[2].partition("\nThe other methods of a policy")[0]
+    code = docstring.partition("::\n\n    from")[2].partition("\n``docs/own-policy.md`` is")[0]
     file = tmp_path / "largest.py"
     file.write_text(textwrap.dedent("    from" + code))
     return f"{file}:LargestFirst"

@@ -9,30 +9,23 @@ from philly_analysis import analyze
 from philly_analysis.analyses.why_waits import CAUSES
 from philly_analysis.results import Result
 from tests.slurm_lab import computed
-from tests.slurm_lab.recording import SHIPPED, unpack
+from tests.slurm_lab.conftest import Lab
 from tests.slurm_lab.stated import stated_causes
 from tests.slurm_lab.table import CAUSES_TABLE
 from tests.support.facts import number
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("slurm-lab")
-    unpack(SHIPPED, folder)
-    return folder
+def recording(lab: Lab) -> Path:
+    return lab.recording("shipped")
 
 
-@pytest.fixture(scope="module", params=computed.SNAPSHOTS)
-def trace(
-    request: pytest.FixtureRequest, recording: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("ingest")
-    return computed.ingest_recording(recording, folder, computed.SNAPSHOTS[request.param])
-
-
-@pytest.fixture(scope="module")
-def why_waits(trace: Path) -> Result:
-    return analyze(trace, ["why_waits"])["why_waits"]
+@pytest.fixture(
+    scope="module",
+    params=["scontrol", pytest.param("squeue and scontrol", marks=pytest.mark.slow)],
+)
+def why_waits(request: pytest.FixtureRequest, recording: Path, lab: Lab) -> Result:
+    return analyze(lab.trace(recording, request.param), ["why_waits"])["why_waits"]
 
 
 @pytest.mark.parametrize("by_gpus", [False, True])
@@ -52,9 +45,8 @@ def test_computed_causes_are_near_those_that_slurm_states(
 
 
 def test_the_documented_causes_are_those_of_the_shipped_recording(
-    recording: Path, tmp_path: Path
+    recording: Path, lab: Lab
 ) -> None:
-    trace = computed.ingest_recording(recording, tmp_path, computed.SNAPSHOTS["scontrol"])
     with CAUSES_TABLE.open() as file:
         documented = [tuple(row) for row in csv.reader(file)]
-    assert documented == [computed.HEADER, *computed.compared(trace)]
+    assert documented == [computed.HEADER, *computed.compared(lab.trace(recording))]

@@ -6,7 +6,6 @@ The recording in this folder is read in each run of the tests; a new one is made
 import csv
 import os
 import re
-import shutil
 import signal
 import time
 from collections import defaultdict
@@ -16,21 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from matplotlib.patches import Rectangle
 
 from docs import measured
-from philly_analysis import ingest
 from philly_analysis.trace.trace import Trace
 from tests.slurm_lab import truth
 from tests.slurm_lab.cluster import missing, processes, running_cluster
-from tests.slurm_lab.recorder import record
-from tests.slurm_lab.recording import SHIPPED, unpack
+from tests.slurm_lab.conftest import Lab
 from tests.slurm_lab.stated import CAUSES, cause_of, stated_causes, stated_reasons, stated_spans
 from tests.slurm_lab.table import HEADER, TABLE, shares
-
-READ = ("sacct.txt", "scontrol-job-*", "scontrol-node-*")
-"""Collected files that ingest reads."""
 
 REASONS = {
     "AssocGrpGRES",
@@ -59,42 +52,16 @@ LATE_S = 2
 
 
 @pytest.fixture(scope="module", params=["shipped", pytest.param("live", marks=pytest.mark.slow)])
-def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a recording, made once for all of xdist's workers."""
+def recording(request: pytest.FixtureRequest, lab: Lab) -> Path:
     if request.param == "live" and (reason := missing()):
         pytest.skip(reason)
-    folder = session_folder(tmp_path_factory) / f"slurm-lab-{request.param}"
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            making = folder.with_suffix(".part")
-            if request.param == "live":
-                with running_cluster() as cluster:
-                    record(cluster, making)
-            else:
-                unpack(SHIPPED, making)
-            making.rename(folder)
-    return folder
+    return lab.recording(request.param)
 
 
 @pytest.fixture(scope="module")
-def trace(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
-    folder = session_folder(tmp_path_factory) / f"{recording.name}-ingest"
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            raw = folder / "raw"
-            raw.mkdir(parents=True)
-            for pattern in READ:
-                for file in (recording / "collected").glob(pattern):
-                    shutil.copy(file, raw)
-            ingest("slurm", raw, folder / "trace")
-    with Trace(folder / "trace") as opened:
+def trace(recording: Path, lab: Lab) -> Iterator[Trace]:
+    with Trace(lab.trace(recording)) as opened:
         yield opened
-
-
-def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that all of xdist's workers share."""
-    folder = tmp_path_factory.getbasetemp()
-    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 def rows(trace: Trace, sql: str) -> list[dict[str, Any]]:
@@ -256,10 +223,10 @@ def test_an_interrupted_cluster_leaves_nothing() -> None:
     assert not processes(folder)
 
 
-def test_the_documented_shares_are_those_of_the_shipped_recording(tmp_path: Path) -> None:
-    unpack(SHIPPED, tmp_path)
+def test_the_documented_shares_are_those_of_the_shipped_recording(lab: Lab) -> None:
     with TABLE.open() as file:
-        assert [tuple(row) for row in csv.reader(file)] == [HEADER, *shares(tmp_path)]
+        documented = [tuple(row) for row in csv.reader(file)]
+    assert documented == [HEADER, *shares(lab.recording("shipped"))]
 
 
 def test_the_picture_has_the_documented_shares() -> None:

@@ -7,7 +7,8 @@ with the package.
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.truth.schedulers import Job, Parts, Scenario, Scheduler
+from tests.truth.scenarios import Job, Parts, Scenario
+from tests.truth.schedulers import Scheduler
 
 Free = list[list[int]]
 """Free GPUs, CPUs and memory of each server."""
@@ -60,7 +61,7 @@ class Replayed(Scheduler):
         """Take what a job needs."""
         _take(self.free, parts)
         job.parts = parts
-        self.used[job.account] += job.gpus
+        self.used[job.owner] += job.gpus
         self.running.add(job)
         self.started_s[str(job.number)] = job.ready_s = now_s
 

@@ -8,109 +8,18 @@ import heapq
 import random
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-SERVERS, GPUS, CPUS, MEM_GB = 16, 8, 64, 512
+from tests.truth.scenarios import CPUS, GPUS, MEM_GB, SERVERS, Job, Parts, Scenario, jobs_of
+
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 FIELDS = (
     "JobIDRaw,JobID,Cluster,Partition,QOS,Account,User,UID,State,ExitCode,DerivedExitCode,Submit,"
     "Eligible,Start,End,ElapsedRaw,TimelimitRaw,Suspended,NNodes,NCPUS,ReqTRES,AllocTRES,NodeList,"
     "Reason,Flags,Priority,AdminComment"
 )
-
-Parts = dict[int, tuple[int, int, int]]
-"""GPUs, CPUs and memory that a job takes of each server."""
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A scheduler, and the jobs that it gets.
-
-    Attributes
-    ----------
-    policy
-        ``first_fit``: every job that fits starts, in order; ``strict``: no job starts before an
-        earlier one; ``easy``: backfill that does not delay the first job that does not fit.
-    spreadable
-        Share of jobs that may run on any servers; others run on the fewest.
-    cpu_heavy
-        Share of one-GPU jobs that take half of a server's CPUs.
-    idle
-        Share of jobs that hold GPUs ten times as long.
-    start_up_s
-        Seconds from the allocation to the start that the log shows.
-    failures
-        Failures of servers: each ends jobs, which are requeued.
-    """
-
-    policy: str = "easy"
-    load: float = 0.85
-    jobs: int = 6_000
-    caps: tuple[tuple[str, int], ...] = ()
-    partitions: int = 1
-    spreadable: float = 0.0
-    cpu_heavy: float = 0.0
-    idle: float = 0.0
-    start_up_s: int = 0
-    failures: int = 0
-    held: float = 0.0
-    seed: int = 1
-
-
-@dataclass(eq=False)
-class Job:
-    """A job, and what became of it."""
-
-    number: int
-    submitted_s: int
-    gpus: int
-    servers: int
-    cpus: int
-    mem_gb: int
-    account: str
-    partition: int
-    run_s: int
-    limit_s: int
-    eligible_s: int
-    waiting: str = ""
-    attempt: int = 0
-    ready_s: int = 0
-    parts: Parts = field(default_factory=dict)
-
-    @property
-    def request(self) -> tuple[object, ...]:
-        """What decides why the job waits: equal for jobs that wait for the same cause."""
-        return (self.account, self.gpus, self.servers, self.cpus, self.mem_gb, self.partition)
-
-
-def jobs_of(s: Scenario) -> list[Job]:
-    """Draw the jobs: Poisson arrivals, log-normal run times with a mean of an hour."""
-    rng = random.Random(s.seed)
-    accounts = [f"a{i}" for i in range(4)]
-    drawn = []
-    for number in range(1, s.jobs + 1):
-        gpus = rng.choices([1, 2, 4, 8], [50, 20, 15, 15])[0]
-        run_s = max(30, int(min(rng.lognormvariate(7.5, 1.2), 86_400)))
-        if rng.random() < s.idle:
-            run_s *= 10
-        heavy = gpus == 1 and rng.random() < s.cpu_heavy
-        cpus = CPUS // 2 if heavy else 4 * gpus
-        drawn.append(
-            Job(
-                number, 0, gpus, 0 if rng.random() < s.spreadable else 1, cpus, 32 * gpus,
-                rng.choices(accounts, [4, 3, 2, 1])[0], rng.randrange(s.partitions), run_s,
-                int(run_s * rng.uniform(1, 3)) + 60, 0,
-            )
-        )  # fmt: skip
-    work = sum(j.gpus * j.run_s for j in drawn)
-    span_s = work / (s.load * SERVERS * GPUS)
-    for job, moment in zip(drawn, sorted(rng.uniform(0, span_s) for _ in drawn), strict=True):
-        job.submitted_s = int(moment)
-        hold_s = int(rng.expovariate(1 / 3_600)) if rng.random() < s.held else 0
-        job.eligible_s = job.submitted_s + hold_s
-    return drawn
+REASONS = {"account": "AssocGrpGRES", "qos": "QOSGrpGRES", "user": "QOSMaxGRESPerUser"}
 
 
 class Scheduler:
@@ -128,8 +37,14 @@ class Scheduler:
         self.lines: list[str] = []
         self.caps = dict(scenario.caps)
 
+    def cap(self, owner: str) -> int:
+        """Return the most GPUs that jobs of an owner may hold together."""
+        return self.caps.get(owner, self.caps.get("each", SERVERS * GPUS))
+
     def servers_of(self, partition: int) -> Iterator[int]:
         """Yield the servers in service of a partition."""
+        if self.scenario.shared:
+            return (i for i in range(SERVERS) if i not in self.down)
         size = SERVERS // self.scenario.partitions
         return (i for i in range(partition * size, (partition + 1) * size) if i not in self.down)
 
@@ -137,13 +52,14 @@ class Scheduler:
         """Return where a job fits: on one server, the fullest; else on those with most free."""
         cpus, mem_gb = (0, 0) if gpus_only else (job.cpus, job.mem_gb)
         here = list(self.servers_of(job.partition))
-        fits = [
-            i for i in here
-            if free[i][0] >= job.gpus and free[i][1] >= cpus and free[i][2] >= mem_gb
-        ]  # fmt: skip
-        if fits:
-            return {min(fits, key=lambda i: free[i][0]): (job.gpus, job.cpus, job.mem_gb)}
-        if job.servers == 1:
+        servers = max(1, job.servers)
+        part = (job.gpus // servers, cpus // servers, mem_gb // servers)
+        fits = [i for i in here if all(free[i][k] >= part[k] for k in range(3))]
+        if len(fits) >= servers:
+            taken = sorted(fits, key=lambda i: free[i][0])[:servers]
+            whole = (job.gpus, job.cpus, job.mem_gb)
+            return {i: tuple(amount // servers for amount in whole) for i in taken}  # type: ignore[misc]
+        if job.servers:
             return None
         parts: Parts = {}
         missing = job.gpus
@@ -158,7 +74,7 @@ class Scheduler:
 
     def cause(self, job: Job) -> str:
         """Return why a job cannot start now; behind: it could."""
-        if self.used[job.account] + job.gpus > self.caps.get(job.account, SERVERS * GPUS):
+        if self.used[job.owner] + job.gpus > self.cap(job.owner):
             return "limit"
         if sum(self.free[i][0] for i in self.servers_of(job.partition)) < job.gpus:
             return "too_few"
@@ -170,7 +86,7 @@ class Scheduler:
         """Return when the head will fit by the time limits, and what is then free beside it."""
         free = [list(f) for f in self.free]
         ends = sorted(
-            (j for j in self.running if j.partition == head.partition),
+            (j for j in self.running if self.scenario.shared or j.partition == head.partition),
             key=lambda j: j.ready_s + j.limit_s,
         )
         for job in ends:
@@ -204,7 +120,7 @@ class Scheduler:
                     _change(later, parts, -1)
                 _change(self.free, parts, -1)
                 job.parts = parts
-                self.used[job.account] += job.gpus
+                self.used[job.owner] += job.gpus
                 self.running.add(job)
                 started.append(job)
         self.queue = [j for j in self.queue if j not in self.running]
@@ -275,15 +191,16 @@ class Scheduler:
     def end(self, job: Job, now_s: int, state: str) -> None:
         """Release what a job holds, and log it."""
         self.running.discard(job)
-        self.used[job.account] -= job.gpus
+        self.used[job.owner] -= job.gpus
         _change(self.free, job.parts, 1)
         job.attempt += state == "NODE_FAIL"  # its end no longer counts
         nodes = len(job.parts)
         tres = f"cpu={job.cpus},gres/gpu={job.gpus},mem={job.mem_gb}G,node={nodes}"
-        reason = "AssocGrpGRES" if job.waiting == "limit" else "None"
+        stated = job.waiting == "limit" and self.scenario.reasons
+        reason = REASONS[self.scenario.cap_of] if stated else "None"
         values = [
-            job.number, job.number, "truth", f"p{job.partition}", "normal", job.account,
-            f"u{job.number % 17}", 1000 + job.number % 17, state, "0:0", "0:0",
+            job.number, job.number, "truth", f"p{job.partition}", job.qos, job.account,
+            job.user, 1000 + job.number % 17, state, "0:0", "0:0",
             _time(job.submitted_s), _time(job.eligible_s), _time(job.ready_s), _time(now_s),
             now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus, tres, tres,
             ",".join(f"n{i:02}" for i in sorted(job.parts)), reason, "SchedMain", 1, "",
@@ -295,15 +212,39 @@ class Scheduler:
         folder.mkdir(parents=True)
         header = "^|^".join(FIELDS.split(","))
         (folder / "sacct.txt").write_text("\n".join([header, *self.lines, ""]))
-        size = SERVERS // self.scenario.partitions
+        if self.scenario.limits:
+            self.write_limits(folder)
         (folder / "nodes.txt").write_text(
             "".join(
                 f"NodeName=n{i:02} CPUTot={CPUS} RealMemory={MEM_GB * 1024} Gres=gpu:{GPUS} "
-                f"Partitions=p{i // size}\n"
+                f"Partitions={self.partitions_of(i)}\n"
                 for i in range(SERVERS)
             )
         )
         return folder
+
+    def partitions_of(self, server: int) -> str:
+        """Return the names of a server's partitions."""
+        n = self.scenario.partitions
+        numbers = range(n) if self.scenario.shared else [server // (SERVERS // n)]
+        return ",".join(f"p{i}" for i in numbers)
+
+    def write_limits(self, folder: Path) -> None:
+        """Write the caps as sacctmgr prints them."""
+        scope = self.scenario.cap_of
+        if scope == "account":
+            rows = [f"truth|{owner}||1|gres/gpu={n}" for owner, n in self.caps.items()]
+            text = "\n".join(["Cluster|Account|User|Share|GrpTRES", "truth|root||1|", *rows, ""])
+            (folder / "assoc.txt").write_text(text)
+            return
+        grp = self.caps if scope == "qos" else {}
+        each = f"gres/gpu={self.caps['each']}" if scope == "user" else ""
+        rows = [
+            f"{qos}|0|{f'gres/gpu={grp[qos]}' if qos in grp else ''}|{each}"
+            for qos in ("normal", "high")
+        ]
+        text = "\n".join(["Name|Priority|GrpTRES|MaxTRESPU", *rows, ""])
+        (folder / "qos.txt").write_text(text)
 
     def shares(self) -> dict[str, float]:
         """Return the percentage of the waiting time that each cause has."""

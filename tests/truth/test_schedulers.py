@@ -9,9 +9,13 @@ from philly_analysis import ingest
 from philly_analysis.analyses import why_waits
 from philly_analysis.trace.trace import Trace
 from tests.support.facts import number
-from tests.truth.schedulers import Scenario, simulate
+from tests.truth.scenarios import Scenario
+from tests.truth.schedulers import simulate
 
 LOADS = (0.7, 0.85, 0.95)
+
+WIDE = ((1, 50), (2, 20), (4, 15), (8, 10), (16, 4), (32, 1))
+"""Gang sizes with their weights."""
 
 SCENARIOS: dict[str, dict[str, Any]] = {
     "FIFO": {"policy": "first_fit"},
@@ -31,11 +35,39 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "EASY, half of them spreadable": {"spreadable": 0.5},
     "strict FIFO, start-up": {"policy": "strict", "start_up_s": 40},
     "EASY, start-up": {"policy": "easy", "start_up_s": 40},
+    "EASY, 1 to 32 GPUs": {"gangs": WIDE},
+    "strict FIFO, 1 to 32 GPUs": {"policy": "strict", "gangs": WIDE},
+    "EASY, three partitions on the same servers": {"partitions": 3, "shared": True},
+    "EASY, caps by QOS": {"cap_of": "qos", "caps": (("normal", 48),)},
+    "EASY, caps by user": {"cap_of": "user", "caps": (("each", 8),)},
+    "EASY, caps by user, without reasons": {
+        "cap_of": "user",
+        "caps": (("each", 8),),
+        "reasons": False,
+        "limits": True,
+    },
+    "strict FIFO, caps by account, without reasons": {
+        "policy": "strict",
+        "caps": (("a0", 48), ("a1", 40)),
+        "reasons": False,
+        "limits": True,
+    },
+    "strict FIFO, short jobs": {"policy": "strict", "mean_run_s": 120.0},
 }
-QUICK = ("EASY", "EASY, caps by account", "EASY, CPU-bound servers", "strict FIFO, two partitions")
+QUICK = "strict FIFO, everything"
+"""Scenario of quick tests."""
+
+SCENARIOS[QUICK] = {
+    "policy": "strict",
+    "partitions": 2,
+    "caps": (("a0", 40),),
+    "cpu_heavy": 0.3,
+    "held": 0.05,
+    "failures": 10,
+}
 
 
-def found_shares(folder: Path) -> dict[str, float]:
+def computed_shares(folder: Path) -> dict[str, float]:
     """Ingest a log, and return the percentages of waiting time that the card is made of."""
     ingest("slurm", folder, folder.parent / "trace")
     with Trace(folder.parent / "trace") as trace:
@@ -50,7 +82,7 @@ def found_shares(folder: Path) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("name", "load", "jobs"),
     [
-        *((name, 0.85, 800) for name in QUICK),
+        (QUICK, 0.85, 500),
         *(
             pytest.param(name, load, 4_000, marks=pytest.mark.slow)
             for name in SCENARIOS
@@ -62,7 +94,7 @@ def test_causes_are_those_of_the_scheduler(
     name: str, load: float, jobs: int, tmp_path: Path
 ) -> None:
     truth = simulate(Scenario(load=load, jobs=jobs, **SCENARIOS[name]), tmp_path / "log")
-    found = found_shares(tmp_path / "log")
+    found = computed_shares(tmp_path / "log")
     assert len(truth) > 1
     for cause in {*truth, *found}:
         assert found.get(cause, 0) == pytest.approx(truth.get(cause, 0), abs=5), (truth, found)

@@ -21,7 +21,7 @@ from philly_analysis.experiments import quotas_by_use
 from philly_analysis.experiments.advice import CANDIDATES, Scenario, fit_baseline, outcome
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Pool
-from philly_analysis.workload import at_load, fleet
+from philly_analysis.workload import fleet, stretch_to_load
 
 POLICIES = (0, 2, 4, 7, 8)
 """Places of the simulated clusters' policies in the table of candidates."""
@@ -39,7 +39,7 @@ def distances(place: int, load: float, seed: int) -> list[tuple[bool, float]]:
     """
     rng = np.random.default_rng([place, seed])
     drawn = list(load_model("philly").sample(JOBS, gpus=GPUS, offered=1.0, seed=seed).specs())
-    specs = tuple(at_load(drawn, load, GPUS))
+    specs = tuple(stretch_to_load(drawn, load, GPUS))
     policy = CANDIDATES[place].policy
     quotas = quotas_by_use(specs, GPUS)
     cluster = Scenario((Pool("", fleet("8x8"), specs),), policy, quotas)

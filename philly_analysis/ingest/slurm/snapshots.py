@@ -109,9 +109,9 @@ def read_squeue(
 
 def print_time(line: str) -> str | None:
     """Return the time in a line before a print: a stamp, or the date that ``--long`` prints."""
-    if stamp := _STAMP.match(line):
+    if line.startswith("# ") and (stamp := _STAMP.match(line)):
         return "".join(stamp.groups())
-    if _DATE.fullmatch(line.strip()):
+    if line[:1].isupper() and _DATE.fullmatch(line.strip()):
         return datetime.strptime(line.strip(), "%a %b %d %H:%M:%S %Y").isoformat()
     return None
 

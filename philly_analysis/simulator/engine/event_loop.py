@@ -14,7 +14,7 @@ from philly_analysis.simulator.engine.execution import Execution
 from philly_analysis.simulator.engine.outages import Outage
 from philly_analysis.simulator.engine.schedule import Schedule
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.policy import Policy
+from philly_analysis.simulator.policies.policy import Policy, is_steady
 from philly_analysis.simulator.policies.view import Decision
 from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec, Machine
@@ -80,8 +80,9 @@ class Simulation:
 
     Each step has four parts, in this order: scheduled events (runs end, jobs are reviewed),
     failures and repairs, arrivals, and, if GPUs became free or a job changed, the policy's
-    decision. Jobs start and move by decisions only. They stop by a decision, by their own end, or
-    when their GPUs fail.
+    decision. Jobs of a policy that is not steady are evaluated again before each decision. Jobs
+    start and move by decisions only. They stop by a decision, by their own end, or when their GPUs
+    fail.
 
     Parameters
     ----------
@@ -109,6 +110,8 @@ class Simulation:
     ----------
     view
         The state that the policy sees.
+    policy
+        The scheduler, prepared for the workload.
 
     Raises
     ------
@@ -140,7 +143,8 @@ class Simulation:
                 "checkpoints."
             )
         self._specs, self._done = ordered, bytearray(len(ordered))
-        self._policy = policy = policy.prepare(ordered)
+        self.policy = policy = policy.prepare(ordered)
+        self._steady = is_steady(policy)
         self._cluster = Cluster(machines, dedicated=dedicated)
         self._execution = Execution(self._cluster, policy, speed, quotas or {}, checkpoint_s)
         self.view = self._execution.view
@@ -154,7 +158,7 @@ class Simulation:
         """Advance to the next decision and carry it out; return False when all jobs are done."""
         if not self.advance():
             return False
-        self.apply(self._policy.decide(self.view))
+        self.apply(self.policy.decide(self.view))
         return True
 
     def advance(self) -> bool:
@@ -198,6 +202,8 @@ class Simulation:
             if self._events > before:
                 execution.charge_event_cost(now_s)
             if (view.freed or view.changed or self._woken) and self._is_time(now_s):
+                if not self._steady:
+                    execution.evaluate(now_s)
                 return True
         if self._to_do:
             self._raise_stalled()
@@ -217,8 +223,14 @@ class Simulation:
         if decision:
             self._execution.apply(decision, view.now_s)
         view.changed, view.freed, self._woken = [], set(), False
-        wake_at_s = self._policy.wake_s(view)
+        wake_at_s = self.policy.wake_s(view)
         self._wake_at_s = wake_at_s if wake_at_s > view.now_s else FOREVER
+
+    def stale(self) -> list[Job]:
+        """Return the jobs whose group, level or key differs from what the jobs are sorted by."""
+        view, now_s = self.view, self.view.now_s
+        jobs = (*view.queue, *view.queue.withheld, *view.running)
+        return [job for job in jobs if self._execution.is_stale(job, now_s)]
 
     def schedule(self) -> Schedule:
         """Return the schedule so far."""
@@ -233,7 +245,7 @@ class Simulation:
 
         Rounds without a change since the last are skipped.
         """
-        round_s = self._policy.round_s
+        round_s = self.policy.round_s
         if round_s and now_s != self._round_at_s:
             self._round_at_s = ceil(now_s / round_s) * round_s
             if now_s != self._round_at_s:
@@ -257,7 +269,7 @@ class Simulation:
     def _raise_stalled(self) -> None:
         waiting = self._not_done()
         raise SimulationError(
-            f"{type(self._policy).__name__} never starts {len(waiting):,} of {len(self._specs):,} "
+            f"{type(self.policy).__name__} never starts {len(waiting):,} of {len(self._specs):,} "
             f"jobs, e.g. {waiting[0].job_id} for {waiting[0].gpus} GPUs, though "
             f"{self._cluster.free:,} of {self._cluster.capacity:,} GPUs are free. Give machines "
             "on which such a job fits."

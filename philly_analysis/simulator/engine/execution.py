@@ -64,6 +64,24 @@ class Execution:
         self.view.changed.append(job)
         self._sort(job, now_s)
 
+    def evaluate(self, now_s: float) -> None:
+        """Sort the jobs again whose group, level or key changed since they were sorted."""
+        view = self.view
+        for job in (*view.queue, *view.queue.withheld, *view.running):
+            if self.is_stale(job, now_s):
+                self.review(job, now_s)
+
+    def is_stale(self, job: Job, now_s: float) -> bool:
+        """Whether a job's group, level or key differs from what the job is sorted by."""
+        view, policy = self.view, self._policy
+        if policy.level(job, now_s) != job.level:
+            return True
+        if job.running:
+            return bool(policy.running_key(job, now_s) != view.running.key_of(job))
+        group, key = view.queue.place_of(job)
+        now_in = policy.group(job, now_s)
+        return bool(now_in != group or (group is not None and policy.key(job, now_s) != key))
+
     def _sort(self, job: Job, now_s: float) -> None:
         """Sort a job by its present priority key, and schedule its next review."""
         view, policy = self.view, self._policy

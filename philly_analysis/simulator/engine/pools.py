@@ -27,7 +27,11 @@ class Pool:
 
 
 def assign_to_pools(
-    workload: Workload, specs: Sequence[JobSpec], machines: Sequence[Machine]
+    workload: Workload,
+    specs: Sequence[JobSpec],
+    machines: Sequence[Machine],
+    *,
+    one: bool = False,
 ) -> tuple[list[Pool], list[JobSpec]]:
     """Assign jobs to pools, by the relations ``pools``, ``pool_machines`` and ``job_pools``.
 
@@ -41,6 +45,8 @@ def assign_to_pools(
         The jobs of the workload to run.
     machines
         The machines to run them on: the workload's own, or others.
+    one
+        Whether all machines are one pool, of which a policy chooses.
 
     Returns
     -------
@@ -49,7 +55,7 @@ def assign_to_pools(
         enough and has the requested servers. If all machines are one pool, gangs that are too large
         for all of it stay in it.
     """
-    if not machines or not specs:
+    if one or not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
     there = replace(workload, machines=machine_rows(machines))
     relations = there.answers(["machine_pools", "pool_machines", "job_pools"])

@@ -29,8 +29,8 @@ _JOB = attrgetter("job")
 class SortedJobs:
     """Jobs sorted by priority key, smallest first.
 
-    A key is computed once, when the job is added: a policy whose keys change meanwhile must
-    schedule a review (see ``Policy.review_s``).
+    A key is computed when the job is added. Jobs of policies that are not steady are added again
+    before each decision (see ``Policy.steady``).
 
     Entries are stored in blocks, found by their last entries: an insertion moves one block only,
     so that a queue of a million jobs is as fast as one of a thousand.
@@ -58,6 +58,10 @@ class SortedJobs:
 
     def __reversed__(self) -> Iterator[Job]:
         return map(_JOB, chain.from_iterable(map(reversed, reversed(self._blocks))))
+
+    def key_of(self, job: Job) -> Any:
+        """Return the key that a job is sorted by."""
+        return self._entry_of[job].key
 
     def entries(self) -> Iterator[Entry]:
         """Yield the jobs with their keys, in order."""
@@ -135,12 +139,15 @@ class Queue:
         The jobs of each group; no group is empty.
     kinds
         The groups of each kind (see ``Policy.kind``), if any; none is empty.
+    withheld
+        Waiting jobs that request nothing now (group None).
     """
 
     def __init__(self, kind: str | None = None) -> None:
         self._kind = attrgetter(kind) if kind else None
         self.groups: dict[Hashable, SortedJobs] = {}
         self.kinds: dict[Hashable, dict[Hashable, SortedJobs]] = {}
+        self.withheld: dict[Job, None] = {}
         self._group_of: dict[Job, Hashable] = {}
 
     def __len__(self) -> int:
@@ -160,9 +167,17 @@ class Queue:
                     self.kinds.setdefault(self._kind(group), {})[group] = jobs
             jobs.add(job, key)
             self._group_of[job] = group
+        else:
+            self.withheld[job] = None
+
+    def place_of(self, job: Job) -> tuple[Hashable, Any]:
+        """Return the group of a waiting job, and the key that it is sorted by."""
+        group = self._group_of.get(job)
+        return group, None if group is None else self.groups[group].key_of(job)
 
     def remove(self, job: Job) -> None:
         """Remove a job, if it is present."""
+        self.withheld.pop(job, None)
         group = self._group_of.pop(job, None)
         if group is not None:
             jobs = self.groups[group]

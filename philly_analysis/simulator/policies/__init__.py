@@ -29,6 +29,7 @@ from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.priority import Fifo, Sjf, Srsf, Srtf
 from philly_analysis.simulator.policies.qssf import Qssf
 from philly_analysis.simulator.policies.recorded import Recorded
+from philly_analysis.simulator.policies.slurm import Slurm
 from philly_analysis.simulator.policies.synergy import Synergy
 from philly_analysis.simulator.policies.tetris import Tetris
 from philly_analysis.simulator.policies.themis import Themis
@@ -39,7 +40,7 @@ from philly_analysis.simulator.policies.view import Decision, View
 POLICIES: dict[str, type[Policy]] = {
     p.name: p
     for p in (
-        *(Fifo, Easy, Conservative, Sjf, Qssf, Srtf, Srsf, Las, Tiresias, Gittins),
+        *(Fifo, Easy, Conservative, Slurm, Sjf, Qssf, Srtf, Srsf, Las, Tiresias, Gittins),
         *(Philly, MaxMin, Themis, Drf, Tetris, Synergy, Amoeba, Gandiva, AntMan, Recorded),
     )
 }

@@ -38,6 +38,7 @@ class Amoeba(Policy):
 
     name = "amoeba"
     SOURCE = "Wu et al., Amoeba / EDL, arXiv 1909.11985; E-Tiresias as in vodascheduler"
+    steady = True
     elastic = True
 
     round_s: float = knob(

@@ -45,6 +45,7 @@ class AntMan(Policy):
 
     name = "antman"
     SOURCE = "Xiao et al., AntMan, OSDI'20"
+    steady = True
     guests = True
 
     convert_after_s: float = knob(600.0, "wait after which a job may be a guest", within=WAIT)

@@ -40,6 +40,7 @@ class Conservative(Policy):
 
     name = "conservative"
     SOURCE = "Mu'alem and Feitelson, TPDS'01, section 2: conservative backfilling"
+    steady = True
     fractional = True
 
     estimate: float = knob(1.0, ESTIMATE, within=ESTIMATES)

@@ -44,6 +44,7 @@ class Drf(Policy):
 
     name = "drf"
     SOURCE = "Ghodsi et al., DRF, NSDI'11, algorithm 1; as a baseline in Synergy (OSDI'22)"
+    steady = True
     fractional = True
     kind = "request"
 

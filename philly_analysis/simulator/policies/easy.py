@@ -47,6 +47,7 @@ class Easy(Policy):
     SOURCE = (
         "Lifka, ANL/IBM SP, JSSPP'95; Mu'alem and Feitelson, TPDS'01; Slurm, priority/multifactor"
     )
+    steady = True
 
     fractional = True
 

@@ -38,6 +38,7 @@ class Gandiva(Policy):
 
     name = "gandiva"
     SOURCE = "Xiao et al., Gandiva, OSDI'18, sections 3 and 4"
+    steady = True
     guests = True
 
     quantum_s: float = knob(600.0, "length of a time slice", within=PERIOD)

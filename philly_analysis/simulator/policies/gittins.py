@@ -41,6 +41,7 @@ class Gittins(Policy):
 
     name = "gittins"
     SOURCE = "Gu et al., Tiresias, NSDI'19, 2D-Gittins: dlas-gpu-gittins in its simulator"
+    steady = True
     fractional = True
 
     consolidate: bool = knob(False, CONSOLIDATE)

@@ -41,6 +41,7 @@ class MaxMin(Policy):
 
     name = "maxmin"
     SOURCE = "Narayanan et al., Gavel, OSDI'20, sections 4.1 and 4.3"
+    steady = True
 
     fractional = True
 

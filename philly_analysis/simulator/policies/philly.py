@@ -64,6 +64,7 @@ class Philly(Policy):
 
     name = "philly"
     SOURCE = "Jeon et al., ATC'19, sections 2.3 and 3.1"
+    steady = True
     quotas = True
     fractional = True
 

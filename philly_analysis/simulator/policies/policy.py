@@ -8,22 +8,28 @@ from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, knob
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import JobSpec, Machine, Workload
 
 
 @dataclass(frozen=True)
 class Policy:
     """A scheduling policy. It never changes the view, logs, or advances time.
 
-    Besides :meth:`decide` a policy defines properties of single jobs (group, priority key, next
-    review), by which the engine keeps them sorted and knows when to ask for a decision.
+    Besides :meth:`decide` a policy defines properties of single jobs (group, level, priority key,
+    next review), by which the engine keeps jobs sorted and knows when to ask for a decision. A
+    class that defines one of these properties without :attr:`steady` has the properties of all jobs
+    evaluated again before each decision, so that keys may depend on time.
     """
 
     name: ClassVar[str]
     """Name on the command line."""
 
-    SOURCE: ClassVar[str]
+    SOURCE: ClassVar[str] = ""
     """Publication of the policy."""
+
+    steady: ClassVar[bool] = True
+    """Whether group, level and keys of a job change only when the job starts, stops or changes its
+    speed, and at :meth:`review_s`. The engine then sorts the job at these moments only."""
 
     quotas: ClassVar[bool] = False
     """Whether it uses the virtual clusters' quotas."""
@@ -40,6 +46,9 @@ class Policy:
     replays: ClassVar[bool] = False
     """Whether it uses the recorded times and placements of attempts."""
 
+    one_pool: ClassVar[bool] = False
+    """Whether it chooses among all machines by itself; if not, pools are simulated separately."""
+
     kind: ClassVar[str | None] = None
     """Attribute of a group by which the queue also indexes groups."""
 
@@ -53,6 +62,10 @@ class Policy:
     def __post_init__(self) -> None:
         """Check the bounds of the knobs."""
         check(self)
+
+    def for_workload(self, workload: Workload, machines: Sequence[Machine]) -> Self:
+        """Return the policy with what it uses of a workload beside the jobs, such as limits."""
+        return self
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
         """Return the policy for a workload, in the order of submission.
@@ -82,15 +95,21 @@ class Policy:
         return 0
 
     def key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of a waiting job; the smallest is served first."""
+        """Return the priority key of a waiting job; the smallest is served first.
+
+        The key may depend on time unless the class is :attr:`steady`.
+        """
         return job.spec.submit_s
 
     def running_key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of a running job; the order must not change with time alone."""
+        """Return the priority key of a running job; by default that of a waiting job."""
         return self.key(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
-        """Return when the job's group, level or key changes without an event (s)."""
+        """Return when to evaluate the job and to decide without an event (s).
+
+        ``now_s + 60`` evaluates the job every minute.
+        """
         return FOREVER
 
     def wake_s(self, view: View) -> float:
@@ -104,6 +123,17 @@ class Policy:
     def event_cost_s(self) -> float:
         """Return the work that each running job loses at an arrival or end (s)."""
         return 0.0
+
+
+def is_steady(policy: Policy) -> bool:
+    """Return whether a policy's class, and not only a class that it extends, is steady."""
+    for kind in type(policy).__mro__:
+        defined = vars(kind)
+        if "steady" in defined:
+            return bool(defined["steady"])
+        if defined.keys() & {"group", "level", "key", "running_key"}:
+            return False
+    return True
 
 
 def owner(job: Job, of: str) -> str:

@@ -113,7 +113,11 @@ def _chosen_victims(plan: Plan, job: Job, key: Any, victims: Victims) -> list[Jo
 
 
 def preempt_for_gpus(
-    view: View, worst_first: Iterator[tuple[Any, Job]], *, consolidate: bool, counted: bool
+    view: View,
+    worst_first: Iterator[tuple[Any, Job]] | None = None,
+    *,
+    consolidate: bool = False,
+    counted: bool = False,
 ) -> Decision:
     """Allocate GPUs to the jobs of smallest key, where jobs are preempted for GPUs alone.
 
@@ -122,7 +126,8 @@ def preempt_for_gpus(
     Parameters
     ----------
     worst_first
-        Running jobs with their priority keys, the greatest first.
+        Running jobs with their priority keys, the greatest first; by default in reverse order of
+        their running keys.
     consolidate
         Whether gangs are placed on the fewest servers only.
     counted
@@ -130,7 +135,7 @@ def preempt_for_gpus(
     """
     if counted:
         return _preempt_by_count(view, consolidate=consolidate)
-    victims = Victims(worst_first)
+    victims = Victims(by_running_key(view) if worst_first is None else worst_first)
     if not _may_change(view, victims, consolidate=consolidate):
         return {}
     plan = view.plan()

@@ -25,7 +25,7 @@ BACKFILL = "let jobs that fit pass a gang that does not"
 FIRST_FIT = "consolidate, on the first servers as YARN does, not the fullest"
 
 
-def start_in_order(view: View, *, consolidate: bool, first_fit: bool) -> Decision:
+def start_in_order(view: View, *, consolidate: bool = False, first_fit: bool = False) -> Decision:
     """Start waiting jobs in the order of their keys, without preemption.
 
     Parameters
@@ -56,6 +56,7 @@ class Fifo(Policy):
 
     name = "fifo"
     SOURCE = "textbook"
+    steady = True
     fractional = True
 
     backfill: bool = knob(False, BACKFILL)
@@ -77,6 +78,7 @@ class Sjf(Policy):
 
     name = "sjf"
     SOURCE = "textbook; as a baseline in Helios (SC'21) and Lucid (ASPLOS'23)"
+    steady = True
     fractional = True
 
     backfill: bool = knob(False, BACKFILL)
@@ -90,6 +92,10 @@ class Sjf(Policy):
     def key(self, job: Job, now_s: float) -> float:
         """Return the remaining run time (s)."""
         return job.remaining_s(now_s)
+
+    def running_key(self, job: Job, now_s: float) -> float:
+        """Return the time of submission (s): running jobs are not compared."""
+        return job.spec.submit_s
 
     def decide(self, view: View) -> Decision:
         """Start waiting jobs, the shortest first."""
@@ -107,6 +113,7 @@ class Srtf(Policy):
 
     name = "srtf"
     SOURCE = "textbook; as a baseline in Tiresias (NSDI'19) and Synergy (OSDI'22)"
+    steady = True
     fractional = True
 
     consolidate: bool = knob(False, CONSOLIDATE)
@@ -146,6 +153,7 @@ class Srsf(Policy):
 
     name = "srsf"
     SOURCE = "Gu et al., Tiresias, NSDI'19, section 2: SRSF, shortest-gpu in its simulator"
+    steady = True
     fractional = True
 
     consolidate: bool = knob(False, CONSOLIDATE)

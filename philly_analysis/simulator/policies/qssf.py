@@ -30,6 +30,7 @@ class Qssf(Policy):
 
     name = "qssf"
     SOURCE = "Hu et al., Helios, SC'21, section 4.2: the rolling estimate"
+    steady = True
     fractional = True
 
     backfill: bool = knob(False, BACKFILL)

@@ -28,6 +28,7 @@ class Recorded(Policy):
 
     name = "recorded"
     SOURCE = "the trace's own placements"
+    steady = True
     elastic = True
     guests = True
     replays = True

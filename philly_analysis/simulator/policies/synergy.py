@@ -49,6 +49,7 @@ class Synergy(Policy):
 
     name = "synergy"
     SOURCE = "Mohan et al., Synergy, OSDI'22"
+    steady = True
 
     allocation: str = knob("tune", "how CPUs and memory are divided", among=_ALLOCATIONS)
     order: str = knob("fifo", "order of jobs", among=tuple(_ORDERS))

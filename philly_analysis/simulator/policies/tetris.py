@@ -48,6 +48,7 @@ class Tetris(Policy):
     SOURCE = (
         "Grandl et al., Tetris, SIGCOMM'14, sections 3.2 and 3.3; baseline in Synergy (OSDI'22)"
     )
+    steady = True
     fractional = True
 
     shortest: float = knob(
@@ -63,6 +64,10 @@ class Tetris(Policy):
     def key(self, job: Job, now_s: float) -> float:
         """Return the remaining run time (s); if it has no weight, the submission."""
         return job.remaining_s(now_s) if self.shortest else job.spec.submit_s
+
+    def running_key(self, job: Job, now_s: float) -> float:
+        """Return the time of submission (s): running jobs are not compared."""
+        return job.spec.submit_s
 
     def speed(self) -> Speed:
         """Return speeds by CPUs and memory."""

@@ -49,6 +49,7 @@ class Las(Policy):
 
     name = "las"
     SOURCE = "Gu et al., Tiresias, NSDI'19, discretised 2D-LAS as its simulator has it"
+    steady = True
     fractional = True
 
     consolidate: bool = knob(False, CONSOLIDATE)
@@ -97,6 +98,7 @@ class Tiresias(Policy):
 
     name = "tiresias"
     SOURCE = "Gu et al., Tiresias, NSDI'19, sections 3.2 and 3.3, with its simulator's thresholds"
+    steady = True
     fractional = True
 
     consolidate: bool = knob(False, CONSOLIDATE)

@@ -24,12 +24,12 @@ than ``patience_s``::
         )
 
         def key(self, job, now_s):
-            """Priority key: the smallest is served first; it is kept until the next review."""
+            """Priority key: the smallest is served first; evaluated before each decision."""
             late = now_s >= job.queued_s + self.patience_s
             return (not late, job.queued_s if late else -job.size)
 
         def review_s(self, job, now_s):
-            """When the key changes without an event."""
+            """When to decide without an event."""
             return job.queued_s + self.patience_s
 
         def decide(self, view):
@@ -39,11 +39,12 @@ than ``patience_s``::
                 plan.assign(job, allocate(plan.cluster, job.request))
             return plan.decision
 
-The other methods of a policy (groups of equal requests, order of running jobs, time of the next
-decision, speed of jobs) are those of :class:`~philly_analysis.simulator.policies.policy.Policy`;
-the policies of this folder are examples. To decide from outside, as in reinforcement learning, step
-through a :class:`~philly_analysis.simulator.engine.event_loop.Simulation` by its ``advance`` and
-``apply``, or use :class:`~philly_analysis.simulator.environment.SchedulingEnv` with Gymnasium.
+``docs/own-policy.md`` is the guide. The other methods of a policy (groups of equal requests, order
+of running jobs, time of the next decision, speed of jobs) are those of
+:class:`~philly_analysis.simulator.policies.policy.Policy`; the policies of this folder are
+examples. To decide from outside, as in reinforcement learning, step through a
+:class:`~philly_analysis.simulator.engine.event_loop.Simulation` by its ``advance`` and ``apply``,
+or use :class:`~philly_analysis.simulator.environment.SchedulingEnv` with Gymnasium.
 '''
 
 import sys

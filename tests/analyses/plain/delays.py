@@ -1,12 +1,10 @@
 """References of relations of waits, their causes and overtakings."""
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise, product
 from math import ceil, exp, log
 from statistics import quantiles
-from types import SimpleNamespace
 from typing import Any
 
 from tests.analyses import plain as py
@@ -113,23 +111,28 @@ def level_at(rows: list[Row], name: str) -> Callable[[int], Any]:
     return lambda at: getattr(order[i - 1], name) if (i := bisect_right(moments, at)) else None
 
 
-def queue_order(t: Rows) -> Out:
+def contending_attempts(t: Rows) -> Out:
     classes = {j.job_id: j.wait_class for j in t.job_classes}
     requests = {c.wait_class: c.request for c in t.wait_classes}
+    binding = py.by([c for c in t.class_limits if c.limited], "wait_class")
+    for q in t.queued_attempts:
+        if (wait_class := classes.get(q.job_id)) is None:
+            continue
+        until = contended = q.until_us - launch_of(t, q.job_id, q.attempt)
+        if q.cause == "limit":
+            begins = [c.moment for c in binding.get((wait_class,), []) if c.moment < 2 * until]
+            last = max(begins, default=0) // 2
+            contended = last if last > q.eligible_us else None
+        yield (q.job_id, q.attempt, requests[wait_class], wait_class, q.eligible_us, until,
+               q.outcome, contended)  # fmt: skip
+
+
+def queue_order(t: Rows) -> Out:
     pools = {r.request: r.pool for r in t.requests}
-
-    def pool(q: Row) -> str:
-        return str(pools[requests[classes[q.job_id]]])
-
-    some = [
-        SimpleNamespace(**vars(q) | {"until_us": q.until_us - launch_of(t, q.job_id, q.attempt)})
-        for q in t.queued_attempts
-        if q.job_id in classes
-    ]
-    for q in some:
-        here = [o for o in some if pool(o) == pool(q)]
+    for q in t.contending_attempts:
+        here = [o for o in t.contending_attempts if pools[o.request] == pools[q.request]]
         key = q.job_id, q.attempt
-        older = max((o.until_us for o in here if o.cause != "limit" and
+        older = max((o.contended_us for o in here if o.contended_us is not None and
                      (o.eligible_us, o.until_us, o.job_id, o.attempt)
                      < (q.eligible_us, q.until_us, *key)), default=None)  # fmt: skip
         before = max((o for o in here if (o.until_us, o.eligible_us, o.job_id, o.attempt)
@@ -137,8 +140,8 @@ def queue_order(t: Rows) -> Out:
                      key=lambda o: (o.until_us, o.eligible_us, o.job_id, o.attempt))  # fmt: skip
         started = before.until_us if before and before.outcome == "started" else None
         ahead = max((m for m in (older, started) if m is not None), default=None)
-        yield (*key, pool(q), requests[classes[q.job_id]], classes[q.job_id], q.eligible_us,
-               q.until_us, q.outcome, older, ahead)  # fmt: skip
+        yield (*key, pools[q.request], q.request, q.wait_class, q.eligible_us, q.until_us,
+               q.outcome, older, ahead)  # fmt: skip
 
 
 def room_clock(t: Rows) -> Callable[[int, int], tuple[bool, bool, bool]]:
@@ -202,14 +205,19 @@ def wait_parts(t: Rows) -> Out:
 
 
 def start_up_limits(t: Rows) -> Out:
-    started = {(q.job_id, q.attempt) for q in t.queued_attempts if q.outcome == "started"}
+    ended = {(c.job_id, c.attempt): c.until_us for c in t.contending_attempts}
+    started = [q for q in t.queued_attempts if q.outcome == "started"]
+    at_once = [
+        q for q in started if q.until_us <= q.eligible_us == ended.get((q.job_id, q.attempt))
+    ]
+    keys = {(q.job_id, q.attempt) for q in started}
     waits = py.by(t.wait_parts, "method job_id attempt")
-    found: dict[str, list[float]] = defaultdict(list)
+    found = {p.method: [1.0] * len(at_once) for p in t.wait_parts}
     for (method, *key), rows in waits.items():
-        if tuple(key) in started and [r.cap for r in rows] == [None]:
+        if tuple(key) in keys and [r.cap for r in rows] == [None]:
             [r] = rows
             if r.room_s and not (r.too_few_s or r.scattered_s or r.stranded_s or r.behind_s):
-                found[method].append(r.room_s)
+                found[method].append(max(r.room_s, 1))
     for method, times in found.items():
         if len(times) > 9:
             q1, _, q3 = quantiles(times, method="inclusive")

@@ -209,6 +209,15 @@ def reliability_causes(t: Rows) -> Out:
             yield r.job_id, r.attempt, "infrastructure", f.reason, r.gpus, r.until_at
 
 
+def peak_use(t: Rows) -> Out:
+    held = [r for r in t.attempt_runs if r.gpus and r.until_at and r.started_at]
+    log = t.snapshot[0]
+    yield (
+        max(sum(o.gpus for o in held if o.started_at <= r.started_at < o.until_at) for r in held),
+        (log.ended_at - log.began_at).total_seconds(),
+    )
+
+
 def gpus_in_use(t: Rows) -> Out:
     for d in t.vc_days:
         yield d.day, d.vc or "(none)", d.gpu_h / 24

@@ -1,0 +1,9 @@
+"""Forecast waits of jobs from what is known at their submission, with tested intervals."""
+
+from philly_analysis.forecasts.backtest import LEAST_JOBS, Backtest, backtest
+from philly_analysis.forecasts.distribution import SOON_S, WaitDistribution
+from philly_analysis.forecasts.forecast import Forecast, backtest_sentences
+from philly_analysis.forecasts.forecaster import Forecaster, Request
+from philly_analysis.forecasts.parsing import moment_s, time_limit_s
+from philly_analysis.forecasts.queue import Queue, check_waits, read_queue
+from philly_analysis.forecasts.week import DAYS, week_table

@@ -1,0 +1,83 @@
+"""Answer when a job will start: a distribution, sentences, tables, and the backtest."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from philly_analysis.forecasts.backtest import LEAST_JOBS, Backtest
+from philly_analysis.forecasts.distribution import WaitDistribution
+from philly_analysis.forecasts.walk import CLIMATOLOGY, CONDITIONAL, LAST, RECALIBRATED
+from philly_analysis.results import Result, count, gang_label, percent, whole_percent
+
+METHOD_TEXTS = {
+    CONDITIONAL: "waits of past jobs that were submitted in similar states of the queue",
+    RECALIBRATED: "past waits of the gang class, adjusted to recent waits",
+    CLIMATOLOGY: "past waits of the gang class",
+    LAST: "the last wait of the same gang size",
+}
+"""What each method takes as the forecast."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Forecast(WaitDistribution):
+    """Distribution of the wait of a job, with the methods of SciPy's frozen distributions.
+
+    ``print(forecast)`` gives sentences, ``forecast.median()`` and ``forecast.interval(0.9)``
+    numbers in seconds.
+
+    Attributes
+    ----------
+    sentence
+        Median, intervals and probabilities as text.
+    result
+        Forecasts of all gang sizes at the same moment, with sentences on the backtest.
+    backtest
+        Loss and coverage of each method in the last fifth of the log, by gang class.
+    week
+        Past waits by gang class and hour of the week.
+    """
+
+    sentence: str = ""
+    result: Result = field(
+        default_factory=lambda: Result("forecast", pd.DataFrame()), compare=False
+    )
+    backtest: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
+    week: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
+
+    def save(self, out: Path | str) -> Path:
+        """Write the page to a folder; see :meth:`Result.save`."""
+        return self.result.save(out)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"Forecast({self.sentence})"
+
+
+def backtest_sentences(tested: Backtest) -> tuple[str, ...]:
+    """Return the method, its loss against the climatology, and its coverage, as sentences."""
+    table = tested.table()
+    chosen = table[table["chosen"]]
+    overall = chosen[chosen["gang"].isna()].iloc[0]
+    gain = 1 - float(overall["ratio"])
+    compared = (
+        f"Its pinball loss is {whole_percent(abs(gain))} {'below' if gain > 0 else 'above'} the "
+        "loss of past waits of the gang class."
+        if tested.method != CLIMATOLOGY and np.isfinite(gain)
+        else ""
+    )
+    covered = [
+        f"{gang_label(row.gang)} {percent(row.covered_90_pct)} and {percent(row.covered_50_pct)}"
+        for row in chosen.itertuples()
+        if isinstance(row.gang, str) and row.jobs >= LEAST_JOBS
+    ]
+    return (
+        f"The forecast uses {METHOD_TEXTS[tested.method]}, which had the least loss in the fourth "
+        "fifth of the log.",
+        f"Backtest on the last fifth of the log, {count(int(overall['jobs']), 'job')}: "
+        f"{compared}".strip().removesuffix(":"),
+        f"Coverage of the 90 % and 50 % intervals there: {'; '.join(covered)}." if covered else "",
+    )

@@ -1,0 +1,104 @@
+"""Find past waits under similar states of the cluster by a quantile regression forest.
+
+The forest is of extremely randomised trees (Geurts, Ernst and Wehenkel 2006). The weights of past
+waits are the weights of Meinshausen (2006, Quantile Regression Forests, JMLR 7).
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from philly_analysis.distributions import Floats, Ints
+from philly_analysis.forecasts.points import equal_points
+from philly_analysis.forecasts.state import HOUR_S
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesRegressor
+
+TREES, LEAF, FEATURES = 100, 10, 0.5
+"""Trees, fewest waits of a leaf, share of properties tried per split (customary values)."""
+MOST = 20_000
+"""Most waits to grow trees on, the latest ones (chosen: half a minute)."""
+_OFFSET_S = 60.0
+"""Added to drain times before their ratio, so that short ones do not matter (chosen: a minute)."""
+_SEED = 0
+
+
+def drain_times(states: pd.DataFrame) -> Floats:
+    """Return the seconds in which waiting jobs of the gang size start at the last hour's rate."""
+    gpus = states["gpus"].to_numpy(float)
+    waiting = states["waiting_gpus_gang"].to_numpy(float) + gpus
+    return np.asarray(HOUR_S * waiting / np.maximum(states["started_gpus_gang"], gpus), float)
+
+
+@dataclass(slots=True)
+class WaitForest:
+    """Trees that are grown once, whose leaves collect waits as they become known.
+
+    Attributes
+    ----------
+    model
+        The forest of scikit-learn, grown on the logarithms of waits.
+    columns
+        Properties of the state that the trees split by.
+    waits
+        Known waits, in the order in which they were added.
+    drains
+        Drain times of the states of those waits.
+    leaves
+        Numbers of the waits in each leaf, by tree and leaf.
+    """
+
+    model: "ExtraTreesRegressor"
+    columns: tuple[str, ...]
+    waits: list[float] = field(default_factory=list)
+    drains: list[float] = field(default_factory=list)
+    leaves: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def grow(cls, states: pd.DataFrame, waits: Floats) -> "WaitForest":
+        """Grow the trees on the latest known waits, and fill the leaves."""
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        states, waits = states[-MOST:], waits[-MOST:]
+        columns = tuple(states.columns[states.nunique() > 1])
+        model: Any = ExtraTreesRegressor(
+            TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=_SEED
+        )
+        forest = cls(model, columns)
+        model.fit(forest._matrix(states), np.log1p(waits))
+        leaves = forest.leaves_of(states)
+        for at_leaves, wait, drain_s in zip(leaves, waits, drain_times(states), strict=True):
+            forest.add(at_leaves, float(wait), float(drain_s))
+        return forest
+
+    def _matrix(self, states: pd.DataFrame) -> Floats:
+        return states[list(self.columns)].to_numpy(np.float32)
+
+    def leaves_of(self, states: pd.DataFrame) -> Ints:
+        """Return the leaf that each state falls into, shape (states, trees)."""
+        return np.asarray(self.model.apply(self._matrix(states)))
+
+    def add(self, leaves: Ints, wait: float, drain_s: float) -> None:
+        """Add a wait that became known to the leaves of its state."""
+        number = len(self.waits)
+        self.waits.append(wait)
+        self.drains.append(drain_s)
+        for place in enumerate(leaves.tolist()):
+            self.leaves.setdefault(place, []).append(number)
+
+    def points(self, leaves: Ints, drain_s: float) -> Floats:
+        """Return a forecast for a state as equally probable waits.
+
+        The waits in the leaves count twice: as they were, and scaled by the ratio of drain times,
+        which extrapolates to queues longer than any before.
+        """
+        members = [np.asarray(self.leaves[place]) for place in enumerate(leaves.tolist())]
+        sizes = np.array([len(numbers) for numbers in members])
+        numbers = np.concatenate(members)
+        waits = np.asarray(self.waits)[numbers]
+        scales = (drain_s + _OFFSET_S) / (np.asarray(self.drains)[numbers] + _OFFSET_S)
+        weights = np.repeat(1 / sizes, sizes)
+        return equal_points(np.concatenate([waits, waits * scales]), np.tile(weights, 2))

@@ -1,0 +1,188 @@
+"""Place jobs on the servers of their partitions, now or after running jobs have ended."""
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Iterable
+from itertools import zip_longest
+from math import inf
+from typing import NamedTuple
+
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
+from philly_analysis.simulator.cluster.capacity import ServerRoom
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.placement import pack_units
+from philly_analysis.simulator.cluster.request import Request
+
+
+def place(cluster: Cluster, request: Request, among: int) -> Allocation | None:
+    """Place a job on the first servers that have room, as ``select/cons_tres`` does.
+
+    Parameters
+    ----------
+    among
+        A bit per server that may be used.
+    """
+    if request.size < GPU_UNITS:
+        return pack_units(cluster, request.size, among=among)
+    return Rooms(cluster, request, among).allocation()
+
+
+class Rooms:
+    """The GPUs of each server that a request could use if some jobs stopped.
+
+    Attributes
+    ----------
+    usable
+        GPUs with free CPUs and memory, by server.
+    """
+
+    def __init__(self, cluster: Cluster, request: Request, among: int) -> None:
+        self._cluster, self._request = cluster, request
+        self._rooms = {
+            m: ServerRoom.now(cluster, m) for m in range(len(cluster.machines)) if among >> m & 1
+        }
+        self.usable = {m: r.usable(cluster, m, request) for m, r in self._rooms.items()}
+        self._gpus = -(-request.size // GPU_UNITS)
+        self._parts = sorted(Counter(request.servers).items(), reverse=True)
+
+    def add(self, allocation: Allocation) -> bool:
+        """Release an allocation; return whether any of its servers may be used."""
+        touched = False
+        for machine, mask in allocation.shares:
+            if (room := self._rooms.get(machine)) is None:
+                continue
+            count = mask.bit_count()
+            # a fraction of a GPU counts as the GPU: other fractions of the GPU may remain in use
+            room = self._rooms[machine] = ServerRoom(
+                room.gpus + count,
+                room.cpus + count * allocation.cpus,
+                room.mem_gb + count * allocation.mem_gb,
+            )
+            self.usable[machine] = room.usable(self._cluster, machine, self._request)
+            touched = True
+        return touched
+
+    def counts(self) -> dict[int, int] | None:
+        """Return how many GPUs of which servers the request would get; None: it does not fit."""
+        usable = self.usable
+        if not self._parts:
+            for machine, gpus in usable.items():
+                if gpus >= self._gpus:
+                    return {machine: self._gpus}
+            return self._over_servers()
+        chosen: dict[int, int] = {}
+        for gpus, servers in self._parts:
+            fitting = [m for m, free in usable.items() if free >= gpus and m not in chosen]
+            if len(fitting) < servers:
+                return None
+            chosen |= dict.fromkeys(fitting[:servers], gpus)
+        return chosen
+
+    def _over_servers(self) -> dict[int, int] | None:
+        """Return GPUs of as few servers as possible, for a request of no number of servers."""
+        chosen: dict[int, int] = {}
+        missing = self._gpus
+        for machine, gpus in sorted(self.usable.items(), key=lambda item: -item[1]):
+            if not missing or not gpus:
+                break
+            chosen[machine] = min(gpus, missing)
+            missing -= chosen[machine]
+        return None if missing else chosen
+
+    def allocation(self) -> Allocation | None:
+        """Return the GPUs that the request gets now; None: it does not fit."""
+        if (chosen := self.counts()) is None:
+            return None
+        free = self._cluster.free_gpus
+        shares = tuple((m, lowest_bits(free[m], count)) for m, count in chosen.items())
+        return Allocation(shares, self._gpus, self._request.cpus, self._request.mem_gb)
+
+
+_FIRST_WIDTH_S = 30.0
+"""Width of the first span of ends (Slurm, select/cons_tres, ``_will_run_test``)."""
+
+
+class End(NamedTuple):
+    """When a running job releases its allocation, at the latest."""
+
+    at_s: float
+    nth: int
+    allocation: Allocation
+
+
+class Window(NamedTuple):
+    """Servers that are planned for a waiting job."""
+
+    start_s: float
+    end_s: float
+    servers: int
+
+
+class Timetable:
+    """When waiting jobs could start: running jobs by their time limits, and planned starts.
+
+    As in Slurm's backfill scheduler a planned start takes its servers as a whole: no other job may
+    use them in its time.
+    """
+
+    def __init__(self, now_s: float, ends: Iterable[End], windows: Iterable[Window] = ()) -> None:
+        self.now_s = now_s
+        self.ends = sorted(ends)
+        self.windows = list(windows)
+
+    def run(self, end: End) -> None:
+        """Add a job that starts now."""
+        insort(self.ends, end)
+
+    def reserve(self, window: Window) -> None:
+        """Plan a start."""
+        self.windows.append(window)
+
+    def servers_at(self, servers: int, start_s: float, end_s: float) -> int:
+        """Return the servers that no planned start needs in an interval."""
+        for window in self.windows:
+            if window.start_s < end_s and start_s < window.end_s:
+                servers &= ~window.servers
+        return servers
+
+    def taken(self, servers: int, start_s: float, end_s: float) -> bool:
+        """Whether a planned start needs one of some servers in an interval."""
+        return self.servers_at(servers, start_s, end_s) != servers
+
+    def next_change_s(self, servers: int, start_s: float) -> float:
+        """Return when a planned start next leaves one of some servers."""
+        ends = (w.end_s for w in self.windows if w.servers & servers and w.end_s > start_s)
+        return min(ends, default=inf)
+
+    def earliest(
+        self, cluster: Cluster, request: Request, servers: int
+    ) -> tuple[float, int] | None:
+        """Return when a request fits on some servers, and on which; None: never.
+
+        Jobs that end within one span of time are taken as ended together, at the last end. Spans
+        begin with half a minute and double, as in Slurm (select/cons_tres, ``_will_run_test``).
+        """
+        rooms = Rooms(cluster, request, servers)
+        if chosen := rooms.counts():
+            return self.now_s, _mask(chosen)
+        width_s, until_s = _FIRST_WIDTH_S, 0.0
+        last_s = -inf
+        for end, following in zip_longest(self.ends, self.ends[1:]):
+            if not rooms.add(end.allocation):
+                continue
+            until_s = until_s or (end.at_s // width_s + 1) * width_s
+            last_s = end.at_s
+            if following is not None and following.at_s <= until_s + width_s:
+                continue
+            if chosen := rooms.counts():
+                return max(last_s, self.now_s), _mask(chosen)
+            width_s *= 2
+            while following is not None and following.at_s > until_s + width_s:
+                width_s *= 2
+        if chosen := rooms.counts():
+            return max(last_s, self.now_s), _mask(chosen)
+        return None
+
+
+def _mask(machines: Iterable[int]) -> int:
+    return sum(1 << machine for machine in machines)

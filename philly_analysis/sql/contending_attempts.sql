@@ -1,0 +1,51 @@
+-- materialized
+-- Until when did each attempt contend for room?
+-- One row per attempt in queued_attempts whose pool has servers.
+--   job_id        job
+--   attempt       which attempt, from 1
+--   request       as in requests
+--   wait_class    as in wait_classes
+--   eligible_us   as in queued_attempts
+--   until_us      as in queued_attempts, less the launch of a started attempt (see launches)
+--   outcome       as in queued_attempts
+--   contended_us  until_us; of an attempt whose last reason is a limit, the moment at which the
+--                 limit last began to bind; null: the limit bound during the whole eligible wait
+with queued as (
+  select
+    q.job_id,
+    q.attempt,
+    c.request,
+    c.wait_class,
+    q.eligible_us,
+    q.until_us - coalesce(l.launch_us, 0) as until_us,
+    q.outcome,
+    coalesce(q.cause = 'limit', false) as limited
+  from queued_attempts as q
+  inner join job_classes using (job_id)
+  inner join wait_classes as c using (wait_class)
+  left join launches as l using (job_id, attempt)
+),
+
+limit_starts as (
+  select
+    wait_class,
+    moment
+  from class_limits
+  where limited
+)
+
+select
+  q.job_id,
+  q.attempt,
+  q.request,
+  q.wait_class,
+  q.eligible_us,
+  q.until_us,
+  q.outcome,
+  case
+    when not q.limited then q.until_us
+    when s.moment // 2 > q.eligible_us then s.moment // 2
+  end as contended_us
+from queued as q
+asof left join limit_starts as s
+  on q.wait_class = s.wait_class and 2 * q.until_us > s.moment
