@@ -301,5 +301,5 @@ for _function in api.VERBS:
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(100_000)  # a command is short: the default costs a tenth of its time
+    gc.set_threshold(100_000)  # a command is short: the default costs 4 % of a report
     app()

@@ -8,8 +8,8 @@ from philly_analysis.errors import QueryError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.connection import first_line
 from philly_analysis.trace.description import account_of_tables, dictionary
+from philly_analysis.trace.opening import TraceLike, open_trace
 from philly_analysis.trace.schema import TABLES
-from philly_analysis.trace.trace import TraceLike, open_trace
 
 if TYPE_CHECKING:
     import pandas as pd

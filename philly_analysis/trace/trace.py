@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
 import duckdb
@@ -483,42 +483,3 @@ class Trace:
         names = sorted(names)
         self._reads |= dict.fromkeys(names)
         self._views.create(names)
-
-
-TraceLike: TypeAlias = Trace | str | Path | Frames
-"""A trace: an open one, its folder or address, or tables in memory."""
-
-
-@contextmanager
-def open_trace(
-    trace: TraceLike,
-    run_policy: RunPolicy | str | None = None,
-    *,
-    otherwise: RunPolicy = RunPolicy.SPAN,
-    executor: ExecutorLike = None,
-) -> Iterator[Trace]:
-    """Return a trace that is open already, or open one while the block runs.
-
-    Parameters
-    ----------
-    run_policy
-        How attempts become a job's run time; None: as the trace was opened, `otherwise` for a
-        folder.
-    executor
-        Where the samples of a folder are counted: see :class:`Trace`.
-
-    Raises
-    ------
-    TraceError
-        The folder is no trace, or the trace is open with another run policy.
-    """
-    if not isinstance(trace, Trace):
-        with Trace(trace, run_policy=run_policy or otherwise, executor=executor) as opened:
-            yield opened
-        return
-    if run_policy not in (None, trace.run_policy):
-        raise TraceError(
-            f"{trace.path.name} is open with a run time that is the {trace.run_policy.meaning}; "
-            f"to use {run_policy}, give its folder, or open it so."
-        )
-    yield trace
