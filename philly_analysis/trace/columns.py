@@ -34,8 +34,8 @@ class Column:
     Attributes
     ----------
     check
-        SQL predicate that each value must satisfy unless it is null, or empty. It may read other
-        columns of the row. A null result passes.
+        SQL predicate that each value but null must satisfy; empty: no predicate. The predicate may
+        read other columns of the row. A null result passes.
     text
         What a text column may reveal of users and the cluster, for anonymisation: ``nothing``; a
         ``name``; a ``path`` of names; a ``phrase`` whose first word is the scheduler's; a

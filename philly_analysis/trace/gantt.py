@@ -163,7 +163,7 @@ def _classes(rows: pd.DataFrame, gpus: Floats, by: By) -> tuple[list[str], NDArr
 
 
 def stacked(frac: Floats) -> Floats:
-    """Divide each row of servers into lines as the image has room, and stack the classes in it.
+    """Divide each row of servers into lines as the image has room, and stack the row's classes.
 
     Parameters
     ----------

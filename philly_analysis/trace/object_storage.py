@@ -1,9 +1,9 @@
 """Copy traces from and to object storage with fsspec, verified by checksums, manifest last.
 
-An address is one that fsspec accepts: ``s3://bucket/trace``, ``gs://…``, ``az://…``. A trace there
-has the same files as in a folder. Reading copies it to a cache on this machine, which keeps what is
-computed from it. An interrupted copy is continued. Of a trace that has grown only new files are
-copied.
+An address is an address that fsspec accepts: ``s3://bucket/trace``, ``gs://…``, ``az://…``. A
+remote trace has the same files as a folder. Reading copies the trace to a cache on this machine;
+the cache also keeps the tables that are computed from the trace. An interrupted copy is continued.
+If a trace has grown, only new files are copied.
 """
 
 import hashlib

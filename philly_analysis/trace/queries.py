@@ -1,4 +1,4 @@
-"""List the tables of a trace, and run a query on it."""
+"""List the tables of a trace, and run a query on a trace."""
 
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,9 @@ def tables(trace: TraceLike | None = None) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        One row per column of each table: table, column, type, unit, null, meaning. Of a trace one
-        row per table: table, rows (null: the trace lacks it), read and rejected (numbers of raw
-        rows; null: none were meant for it), why, one row is.
+        Without a trace one row per column of each table: table, column, type, unit, null, meaning.
+        With a trace one row per table: table, rows (null: the table is absent), read and rejected
+        (numbers of raw rows; null: the source has no raw rows for the table), why, one row is.
     """
     if trace is None:
         return dictionary(TABLES)

@@ -248,7 +248,7 @@ class Trace:
 
     @property
     def schema(self) -> "pd.DataFrame":
-        """The columns of its tables: table, column, type, unit, null, meaning."""
+        """The columns of the tables: table, column, type, unit, null, meaning."""
         return dictionary(name for name in TABLES if name in self.tables)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
@@ -275,7 +275,7 @@ class Trace:
             Day in UTC: ``"2017-11-07"``, or a date. None: the day with the most GPU hours
             allocated.
         by
-            What the colours are: ``"gang"`` (size) or ``"vc"`` (virtual cluster).
+            Meaning of the colours: ``"gang"`` (size) or ``"vc"`` (virtual cluster).
 
         Raises
         ------
@@ -309,7 +309,7 @@ class Trace:
     def between(
         self, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> "Trace":
-        """Return a trace of the jobs submitted from one moment on, and before another.
+        """Return a trace of the jobs submitted from `start` on, and before `end`.
 
         The trace has all attempts of these jobs, also attempts after `end`, and the samples from
         `start` to the end of the last attempt. The GPUs of other jobs are missing.
@@ -323,9 +323,9 @@ class Trace:
         Raises
         ------
         QueryError
-            One is no moment.
+            `start` or `end` is no moment.
         TraceError
-            No job was submitted then.
+            No job was submitted between these moments.
         """
         bounds = (moment if moment is None else str(moment) for moment in (start, end))
         return self._select(Selection.between(*bounds))
@@ -350,12 +350,12 @@ class Trace:
         QueryError
             The condition is not valid.
         TraceError
-            No job meets it.
+            No job meets the condition.
         """
         return self._select(Selection.where(condition, values))
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Copy the trace to a folder, so that one of this session is kept.
+        """Copy the trace to a folder, so that a temporary trace is kept.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class Trace:
         )
 
     def close(self) -> None:
-        """Close the connection and remove what it had spilled to disk."""
+        """Close the connection, and remove temporary files."""
         self._opened.close()
         self._con.close()
         self._folder.handle.close()
@@ -393,7 +393,7 @@ class Trace:
         return self._views.can_create(name)
 
     def has_values(self, name: str) -> bool:
-        """Return whether it has a table (``jobs``), or values in a column (``jobs.cpus``).
+        """Return whether the trace has a table (``jobs``), or values in a column (``jobs.cpus``).
 
         A column without a value in any row counts as absent.
         """

@@ -223,7 +223,7 @@ def table_file(folder: Path, table: Table) -> Path:
 
 
 def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
-    """Check a table in `con`, beside those it refers to, against its declared rules.
+    """Check a table in `con`, which also has the referenced tables, against the declared rules.
 
     Returns
     -------

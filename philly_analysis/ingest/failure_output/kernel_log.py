@@ -50,12 +50,12 @@ def read_events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterato
     Parameters
     ----------
     file
-        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. Its name contains the
-        machine if its lines have no host, e.g. ``m12.dmesg``.
+        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. If the lines
+        have no host, the file name contains the machine, e.g. ``m12.dmesg``.
     around
-        A time of the trace: times without a year are in the year nearest to it.
+        Time in the trace: a time without a year gets the year that is nearest to this time.
     clock
-        Time zone of times without one.
+        Time zone of times without a zone.
 
     Raises
     ------

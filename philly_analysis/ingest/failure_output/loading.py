@@ -65,10 +65,10 @@ def fill_failures(builder: TraceBuilder, output: FailureOutput | None) -> None:
     Parameters
     ----------
     builder
-        The trace, with its jobs and attempts, and with placements if there are any. Failures of
-        earlier ingests stay if their attempts are still in it.
+        Trace with jobs and attempts, and with placements if the source has placements. Failures of
+        earlier ingests stay if the trace still has their attempts.
     output
-        The output; None: only failures of earlier ingests.
+        Failure output; None: only failures of earlier ingests.
 
     Raises
     ------

@@ -132,12 +132,12 @@ class Stage:
     _parts: int = 0
 
     def begin(self, file: str, file_name: FileName | None = None) -> None:
-        """Start a file: the next readings are from it."""
+        """Start a file, the origin of the following readings."""
         self.files.append(file)
         self.file_name = file_name or FileName()
 
     def add(self, line: int, series: Series, at_us: int, values: dict[str, float | None]) -> None:
-        """Add one reading of a device, of several measures."""
+        """Add one reading of a device, with the values of several measures."""
         says = sum(1 << MEASURES.index(name) for name in values)
         n = self._number(series, says)
         row = (None if v is None or math.isnan(v) else v for v in map(values.get, MEASURES))
