@@ -20,7 +20,7 @@ from typer.main import get_command
 
 import philly_analysis as philly
 from philly_analysis import api
-from philly_analysis.analyses import FRONT
+from philly_analysis.analyses import FRONT, TRUST
 from philly_analysis.cli import app
 from philly_analysis.cli.console import as_typed
 from philly_analysis.errors import UnknownNameError
@@ -234,7 +234,7 @@ def test_user_defined_analyses_are_on_the_page(
     monkeypatch.setattr(
         trace_page,
         "CHAPTERS",
-        {name: CHAPTERS[name] for name in (FRONT, "Definitions")},
+        {name: CHAPTERS[name] for name in (FRONT, TRUST)},
     )
 
     def big_gangs(trace: philly.Trace) -> philly.Result:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from philly_analysis.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
-    from philly_analysis.analyses.chapters import CHAPTERS, FRONT
+    from philly_analysis.analyses.chapters import CHAPTERS, FRONT, TRUST
 
 if not TYPE_CHECKING:  # type checkers would accept every name
-    __getattr__, __dir__ = lazy_imports(__name__, {"chapters": "CHAPTERS FRONT"})
+    __getattr__, __dir__ = lazy_imports(__name__, {"chapters": "CHAPTERS FRONT TRUST"})

@@ -7,7 +7,7 @@ increase every measure of burstiness without a change of the rate.
 import numpy as np
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count_note, figures, percent
+from philly_analysis.results import Fact, Result, Verdict, count_note, figures, percent
 from philly_analysis.trace import Analysis, Trace
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -61,7 +61,15 @@ def compute(trace: Trace) -> Result:
         "Hours are UTC; the cluster's time zone may differ.",
         count_note(bursts.flagged, "flagged job", " excluded."),
     )
-    return Result("arrivals", table, facts, sentences, caveats)
+    verdict = None
+    if ratio is not None:
+        verdict = Verdict(
+            f"From {peak:02d}:00 UTC",
+            f"{ratio:.1f} times",
+            "the submissions of the quietest hour of the day",
+            cost=f"Weekends: {weekend:.2f} times the rate of other days." if weekend else "",
+        )
+    return Result("arrivals", table, facts, sentences, caveats, verdict=verdict)
 
 
 def plot(result: Result) -> Figure:

@@ -50,6 +50,8 @@ from philly_analysis.trace import Analysis
 
 FRONT = "In short"
 """Title of the first chapter."""
+TRUST = "How good is this log?"
+"""Title of the last chapter."""
 
 CHAPTERS: dict[str, tuple[Analysis, ...]] = {
     FRONT: (
@@ -58,38 +60,25 @@ CHAPTERS: dict[str, tuple[Analysis, ...]] = {
         why_failures.ANALYSIS,
         worst_offenders.ANALYSIS,
     ),
-    "The trace": (
-        overview.ANALYSIS,
-        workload_account.ANALYSIS,
-        gpus_in_use.ANALYSIS,
-        clock_offset.ANALYSIS,
-        host_clock_offset.ANALYSIS,
-    ),
-    "Workload": (
-        run_time.ANALYSIS,
-        run_time_by_group.ANALYSIS,
-        job_status.ANALYSIS,
-        retries.ANALYSIS,
-        arrivals.ANALYSIS,
-        concentration.ANALYSIS,
-    ),
-    "Queueing": (
+    "Waiting": (
         queueing_delay.ANALYSIS,
         delay_causes.ANALYSIS,
-        cause_accuracy.ANALYSIS,
         stated_causes.ANALYSIS,
+        wait_states.ANALYSIS,
         out_of_order.ANALYSIS,
         queueing_delay_by_group.ANALYSIS,
         waits_by_day.ANALYSIS,
+        cause_accuracy.ANALYSIS,
     ),
-    "Locality and utilisation": (
-        locality_relaxation.ANALYSIS,
-        occupancy.ANALYSIS,
+    "Use of GPUs": (
+        gpus_in_use.ANALYSIS,
         gpu_util.ANALYSIS,
+        gpu_util_summaries.ANALYSIS,
         gpu_util_by_servers.ANALYSIS,
         locality_effect.ANALYSIS,
+        locality_relaxation.ANALYSIS,
+        occupancy.ANALYSIS,
         gpu_util_dedicated.ANALYSIS,
-        gpu_util_summaries.ANALYSIS,
         host_util.ANALYSIS,
     ),
     "Failures": (
@@ -99,18 +88,29 @@ CHAPTERS: dict[str, tuple[Analysis, ...]] = {
         failure_costs.ANALYSIS,
         failure_statuses.ANALYSIS,
         reliability.ANALYSIS,
-    ),
-    "Operation": (
-        usage.ANALYSIS,
-        wait_states.ANALYSIS,
-        time_asked.ANALYSIS,
-        wide_gangs.ANALYSIS,
         node_failures.ANALYSIS,
         gang_failures.ANALYSIS,
     ),
-    "Definitions": (
+    "Users and accounts": (
+        usage.ANALYSIS,
+        concentration.ANALYSIS,
+        time_asked.ANALYSIS,
+        wide_gangs.ANALYSIS,
+    ),
+    "Workload": (
+        run_time.ANALYSIS,
+        run_time_by_group.ANALYSIS,
+        job_status.ANALYSIS,
+        retries.ANALYSIS,
+        arrivals.ANALYSIS,
+    ),
+    TRUST: (
+        overview.ANALYSIS,
+        workload_account.ANALYSIS,
+        clock_offset.ANALYSIS,
+        host_clock_offset.ANALYSIS,
         run_policy.ANALYSIS,
         notebook_definitions.ANALYSIS,
     ),
 }
-"""Findings by chapter, in the order of the page."""
+"""Findings by chapter, in the order of the page: on the cluster, then on the log."""

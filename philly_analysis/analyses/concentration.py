@@ -8,7 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from philly_analysis.results import Fact, Result, count, count_note, figures, percent
+from philly_analysis.results import (
+    Fact,
+    Facts,
+    Result,
+    Verdict,
+    count,
+    count_note,
+    figures,
+    percent,
+)
 from philly_analysis.trace import Analysis, Trace
 
 _MANY = 20
@@ -42,8 +51,22 @@ def compute(trace: Trace) -> Result:
     [log] = trace.answer("log_totals").df().itertuples(index=False)
     unknown = " without a known user or virtual cluster."
     return Result(
-        "concentration", table, facts, sentences, [count_note(log.jobs_of_nobody, "job", unknown)]
+        "concentration",
+        table,
+        facts,
+        sentences,
+        [count_note(log.jobs_of_nobody, "job", unknown)],
+        verdict=_verdict(Facts(facts)),
     )
+
+
+def _verdict(facts: Facts) -> Verdict | None:
+    """Return the share of GPU time of the largest users; None: fewer than two are known."""
+    users, top_pct = facts["users"], facts["user_top_tenth_gpu_h_pct"]
+    if not isinstance(users, int) or users < 2 or not isinstance(top_pct, float):
+        return None
+    label = "A tenth of the users" if users >= _MANY else "The largest user"
+    return Verdict(label, percent(top_pct), "of the GPU time", cost=f"{count(users, 'user')}.")
 
 
 def gini(amounts: pd.Series) -> float | None:

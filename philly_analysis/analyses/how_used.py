@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.results import (
+    NOT_RECORDED,
     UNNAMED,
     Fact,
     Result,
@@ -58,7 +59,7 @@ def compute(trace: Trace) -> Result:
     ]
     caveats = [] if sampled else ["Only means of whole attempts are known, not when GPUs idled."]
     if not gpu_h > 0:
-        verdict = Verdict("Not recorded", advice=_SAMPLE.format("allocated GPUs"))
+        verdict = Verdict(NOT_RECORDED, advice=_SAMPLE.format("allocated GPUs"))
         return Result("how_used", levels, facts, caveats=caveats, verdict=verdict)
     sentences = [f"The mean utilisation of allocated GPUs was {share(busy.frac)}."]
     if sampled:
@@ -104,7 +105,7 @@ def _allocated(trace: Trace) -> Result:
         {"part": [*_PARTS], "gpu_h": [held_h, partly_h, total - held_h - partly_h]}
     )
     if not total > 0:
-        verdict = Verdict("Not recorded", advice=_SAMPLE.format("allocated GPUs"))
+        verdict = Verdict(NOT_RECORDED, advice=_SAMPLE.format("allocated GPUs"))
         return Result("how_used", table, verdict=verdict)
     frac, weights = weeks["held_gpu_h"] / weeks["capacity_gpu_h"], weeks["capacity_gpu_h"]
     held = clustered_share(frac, weeks["week"], weights)

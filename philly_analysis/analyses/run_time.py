@@ -4,13 +4,26 @@ Jobs running at the end of the log are right-censored, so that a curve may end b
 policy of the trace defines a job's run time, and the report names it.
 """
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.analyses.shared.gang_sizes import duration_curves, gang_facts, trend
 from philly_analysis.analyses.shared.texts import TRENDS
-from philly_analysis.results import Fact, Result, count, duration, figures, gang_label, share
+from philly_analysis.results import (
+    Fact,
+    Result,
+    Verdict,
+    count,
+    duration,
+    figures,
+    gang_label,
+    percent,
+    share,
+)
 from philly_analysis.trace import Analysis, Trace
+
+_DAY_S = 86_400
 
 
 def compute(trace: Trace) -> Result:
@@ -45,7 +58,23 @@ def compute(trace: Trace) -> Result:
         f"A job's run time is its {_POLICY[trace.run_policy.value]}.",
         *excluded(trace, "run time"),
     )
-    return Result("run_time", table, facts, sentences, caveats)
+    return Result(
+        "run_time", table, facts, sentences, caveats, verdict=_verdict(runs, over_week_pct)
+    )
+
+
+def _verdict(runs: pd.DataFrame, over_week_pct: float) -> Verdict | None:
+    """Return the median run time, and how much of the GPU time is in long jobs."""
+    if runs.empty:
+        return None
+    gpu_s = runs["run_s"] * runs["gpus"]
+    over_day = gpu_s[runs["run_s"] > _DAY_S].sum() / gpu_s.sum() if gpu_s.sum() else 0.0
+    return Verdict(
+        "Half of the jobs end within",
+        duration(float(runs["run_s"].median())),
+        cost=f"Jobs of more than a day have {share(float(over_day))} of the GPU time. "
+        f"{percent(over_week_pct)} of the jobs run longer than a week.",
+    )
 
 
 _POLICY = {

@@ -12,6 +12,7 @@ from philly_analysis.analyses.failure_reasons import by_frequency
 from philly_analysis.analyses.worst_offenders import lost_to_failures
 from philly_analysis.failures import NO_SIGNATURE
 from philly_analysis.results import (
+    NOT_RECORDED,
     Fact,
     Result,
     Verdict,
@@ -100,7 +101,7 @@ def _by_status(trace: Trace) -> Result:
         *facts,
     ]
     if jobs.empty:
-        verdict = Verdict("Not recorded", advice="Record how jobs end: passed, killed or failed.")
+        verdict = Verdict(NOT_RECORDED, advice="Record how jobs end: passed, killed or failed.")
         return Result("why_failures", table, facts, verdict=verdict)
     trend = share_trend(jobs["ended_on"], hits, jobs["user"], np.ones(len(jobs)), "ends of jobs")
     return Result(

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.shared.completeness import missing_jobs, preferred
 from philly_analysis.analyses.shared.texts import texts
 from philly_analysis.results import (
+    NOT_RECORDED,
     Fact,
     Result,
     Share,
@@ -218,7 +219,7 @@ def _no_waits(waits: int) -> Verdict:
     if waits:
         return Verdict("No attempt waited", cost=f"{count(waits, 'attempt')} started at once.")
     return Verdict(
-        "Not recorded",
+        NOT_RECORDED,
         advice="Record when jobs are submitted and when their attempts start.",
     )
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import pandas as pd
 
 from philly_analysis.analyses import CHAPTERS as TRACE_CHAPTERS
+from philly_analysis.analyses import TRUST
 from philly_analysis.analyses.shared.published import has_philly_layout
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.models import VALIDATIONS
@@ -16,8 +17,9 @@ Own: TypeAlias = Callable[[Trace], Result]
 """A user-defined analysis: its name is the function's, its question the docstring."""
 
 CHAPTERS: dict[str, tuple[Analysis, ...]] = {
-    **TRACE_CHAPTERS,
+    **{title: chapter for title, chapter in TRACE_CHAPTERS.items() if title != TRUST},
     "Workload model": VALIDATIONS,
+    TRUST: TRACE_CHAPTERS[TRUST],
 }
 """Findings by chapter, in the order of the page."""
 

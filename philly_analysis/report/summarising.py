@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pandas as pd
 
 from philly_analysis.errors import OutputError
 from philly_analysis.parallel import ExecutorLike, open_executor
+from philly_analysis.report.cards import answered
 from philly_analysis.report.computing import compute_each
 from philly_analysis.report.findings import ANALYSES, lacking, relevant
 from philly_analysis.results import Facts, Result, Verdict, printable, reproducible, save_text
@@ -22,8 +23,6 @@ SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("summary.schema.json")
 """JSON schema of the document."""
 
-_QUESTIONS = ("why_waits", "how_used", "why_failures")
-"""Findings with an answer in words, in the order of the page."""
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
@@ -50,8 +49,8 @@ class Summary:
     @property
     def cards(self) -> list[tuple[str, Verdict]]:
         """The questions that the trace answers, with the answers in words."""
-        answered = (self.results[name] for name in _QUESTIONS if name in self.results)
-        return [(r.question, r.verdict) for r in answered if r.verdict is not None]
+        shown = (self.results[name] for name in answered(self.results))
+        return [(r.question, r.verdict) for r in shown if r.verdict is not None]
 
     @property
     def facts(self) -> pd.DataFrame:
@@ -242,7 +241,7 @@ def _quoted(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-_FORMS = {
+_FORMS: dict[str, Callable[[Summary], str]] = {
     ".json": Summary.to_json,
     ".md": Summary.to_markdown,
     ".prom": Summary.to_openmetrics,

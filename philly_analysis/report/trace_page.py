@@ -1,33 +1,22 @@
 """Write the report of a trace: all its findings, what it lacks, and where its rows come from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from pathlib import Path
 
 from philly_analysis.analyses import FRONT
 from philly_analysis.analyses.worst_offenders import KINDS
+from philly_analysis.report.cards import cards, unanswered
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
 from philly_analysis.report.rendering import now, sql_of, template, write_page
-from philly_analysis.report.sections import Card, Chapter, Gap, Section
+from philly_analysis.report.sections import Chapter, Gap, Section
 from philly_analysis.report.sections import section as section_of
-from philly_analysis.results import Result, Verdict, number
+from philly_analysis.results import Result, number
 from philly_analysis.trace import REJECTS, Trace
 
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
-_EVIDENCE = {
-    "why_waits": ("delay_causes", "wait_states", "stated_causes", "queueing_delay", "out_of_order"),
-    "how_used": ("gpu_util", "gpu_util_summaries", "occupancy", "usage"),
-    "why_failures": ("failure_reasons", "failure_statuses", "failure_costs", "job_status"),
-}
-"""Questions at the top of the page, with the findings that give details."""
-_MEANINGS = {
-    "gpu_samples": "GPU utilisation over time (gpu_samples)",
-    "summaries": "utilisation per attempt (summaries)",
-    "placements": "the GPUs of each attempt (placements)",
-}
-"""Meaning of tables on a card without an answer."""
 _REJECTS_SHOWN = 20
 
 
@@ -72,7 +61,8 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
             *(note for note in trace.manifest.notes if note.startswith("WARNING")),
             *(w for r in results.values() for w in r.warnings),
         ],
-        cards=[_card(name, sections, gaps) for name in _EVIDENCE],
+        cards=cards(sections),
+        unanswered=unanswered(results, gaps),
         offenders=sections.get("worst_offenders"),
         kinds=KINDS,
         tiles=[
@@ -91,19 +81,6 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         run_policy=trace.run_policy.meaning,
         made_at=now(),
     )
-
-
-def _card(name: str, sections: Mapping[str, Section], gaps: Iterable[Gap]) -> Card:
-    question, section = ANALYSES[name].question, sections.get(name)
-    verdict = section.result.verdict if section else None
-    if verdict is None:
-        missing = next((gap.missing for gap in gaps if gap.question == question), ())
-        tables = "; and ".join(
-            ", or ".join(_MEANINGS.get(one, one) for one in need.split(" or ")) for need in missing
-        )
-        verdict = Verdict("Not recorded", advice=f"Collect {tables}.")
-    evidence = tuple(n for n in _EVIDENCE[name] if n in sections)
-    return Card(name, question, section, verdict, evidence)
 
 
 def _rejects(trace: Trace) -> list[dict[str, object]]:

@@ -43,7 +43,7 @@ from philly_analysis.results.result import Result, check_path
 from philly_analysis.results.results import Results
 from philly_analysis.results.saving import create_folder, save_table, save_text
 from philly_analysis.results.trend import Trend, share_trend
-from philly_analysis.results.verdict import Verdict
+from philly_analysis.results.verdict import NOT_RECORDED, Verdict
 
 __all__ = ["Fact", "Facts", "Result", "Results"]
 """Names for users, which type checkers export."""

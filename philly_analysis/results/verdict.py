@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+NOT_RECORDED = "Not recorded"
+"""Label of an answer that the log does not give; its advice says what to collect."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -33,6 +36,11 @@ class Verdict:
     cost: str = ""
     trend: str = ""
     advice: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the log gives an answer."""
+        return self.label != NOT_RECORDED
 
     def __str__(self) -> str:
         """Return the headline: ``Fragmentation: 54 % of waiting time``."""

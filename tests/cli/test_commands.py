@@ -290,7 +290,7 @@ WRITING: list[Call] = [
 def test_a_verb_writes_what_its_function_writes(
     call: Call, paths: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trace_page, "CHAPTERS", {"Queueing": CHAPTERS["Queueing"]})
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Waiting": CHAPTERS["Waiting"]})
     one, other = tmp_path / "typed" / "it", tmp_path / "called" / "it"
     given: list[Call] = []
     for out in (one, other):

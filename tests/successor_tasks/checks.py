@@ -78,7 +78,7 @@ def gang_buckets(folder: Path) -> None:
 
 def chapter(folder: Path) -> None:
     assert [a.name for a in CHAPTERS["Fairness"]] == ["usage"]
-    assert list(CHAPTERS).index("Fairness") + 1 == list(CHAPTERS).index("Operation")
+    assert list(CHAPTERS).index("Fairness") + 1 == list(CHAPTERS).index("Users and accounts")
 
 
 def distribution(folder: Path) -> None:
