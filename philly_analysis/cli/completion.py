@@ -81,7 +81,7 @@ def models() -> Choices:
 
 def policies() -> Choices:
     """List the scheduling policies, with what each does."""
-    return [(name, what) for what, name in _matches(_POLICY, "simulator/policies/*.py")]
+    return [(name, what) for what, name in _matches(_POLICY, "simulator/policies/**/*.py")]
 
 
 def speeds() -> Choices:
