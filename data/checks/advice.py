@@ -2,11 +2,11 @@
 
     python -m data.checks.advice > docs/measured/advice.csv
 
-simulates months of a cluster of 16 GPUs at three loads under three policies. One lever is known to
-be right on each. A queue that blocks wants backfilling. Where half of the jobs compute for half of
-their time, idle jobs are to be ended. Small quotas are to be divided by use. Advice is given on
-each month, and its intervals are compared with the gains that the lever realises in the other
-months. It takes four CPU minutes.
+simulates months of a cluster of 16 GPUs at three loads under three policies. The right lever of
+each cluster is known: backfilling for a queue that blocks, ending idle jobs where half of the jobs
+compute for half of their time, dividing quotas by use where quotas are small. Advice is given on
+each month. The intervals of the advice are compared with the gains that the lever realises in all
+other months. The script takes four CPU minutes.
 """
 
 from itertools import product
@@ -36,7 +36,7 @@ POLICIES: tuple[tuple[Policy, str], ...] = (
 )
 """Policies of the clusters, with the lever that is right."""
 CLUSTERS, MONTHS, JOBS, DRAWN = 2, 6, 600, 8
-"""Clusters of each kind, months of each, jobs of each, and months drawn for the intervals."""
+"""Clusters of a kind, months of a cluster, jobs of a month, and months drawn for intervals."""
 GPUS, MONTH_S = 16, 30 * 86_400.0
 _BY_NAME = {lever.name: lever for lever in LEVERS}
 
@@ -63,11 +63,11 @@ def cluster(
 ) -> tuple[Scenario, Known]:
     """Return a month of a cluster, with its idle times if ending idle jobs is right."""
     jobs = month(seed, load)
-    known = Known()
+    idle_times = Known()
     if right == "end_idle":
-        known = Known(idle={s.job_id: ((s.run_s / 2, s.run_s / 2, False),) for s in jobs[::2]})
+        idle_times = Known(idle={s.job_id: ((s.run_s / 2, s.run_s / 2, False),) for s in jobs[::2]})
     quotas = {"v0": 1, "v1": 1, "v2": 14} if right == "quotas" else {"v0": 6, "v1": 5, "v2": 5}
-    return Scenario((Pool("", fleet("4x4"), tuple(jobs)),), policy, quotas), known
+    return Scenario((Pool("", fleet("4x4"), tuple(jobs)),), policy, quotas), idle_times
 
 
 def _inside(told: Monthly | None, gain: Monthly | None) -> bool:
@@ -78,7 +78,8 @@ def rates(load: float, policy: Policy, right: str, seed: int) -> dict[str, objec
     """Return how often the right lever is first, has a card, and realises a gain as predicted."""
     months = [cluster((seed, n), load, policy, right) for n in range(MONTHS)]
     pricings = [
-        Pricing(now, known, Assumptions(), outcome(now), InlineExecutor()) for now, known in months
+        Pricing(now, idle_times, Assumptions(), outcome(now), InlineExecutor())
+        for now, idle_times in months
     ]
     priced = [
         {p.name: p for p in pricing.levers(LEVERS) if _BY_NAME[p.name].changes != "machines"}
@@ -90,7 +91,7 @@ def rates(load: float, policy: Policy, right: str, seed: int) -> dict[str, objec
         first.append(next(iter(levers)) == right)
         [told] = pricing.over_months([levers[right]], DRAWN)
         card.append(not pricing.objection(told))
-        for name in (name for name, each in levers.items() if not pricing.objection(each)):
+        for name in (name for name, lever in levers.items() if not pricing.objection(lever)):
             gains = [other[name].gain.value_h.mean for other in others if name in other]
             helps.append(np.mean(gains) > 0)
         realised = [other[right].gain for other in others]

@@ -2,8 +2,8 @@
 
     python -m data.checks.cause_accuracy > docs/measured/cause-accuracy.csv
 
-generates clusters like the sample at each load, ingests their logs, and compares the causes that
-they show with those that the simulation recorded. It takes two CPU minutes.
+generates clusters like the sample at each load, ingests their logs, and compares the computed
+causes with the causes that the simulation recorded. The script takes two CPU minutes.
 """
 
 from pathlib import Path
@@ -31,24 +31,25 @@ def found_causes(load: float, seed: int, folder: Path) -> pd.DataFrame:
     return analyze(folder / "trace", ["cause_accuracy"])["cause_accuracy"].table
 
 
-def row(found: pd.DataFrame) -> dict[str, object]:
+def row(causes: pd.DataFrame) -> dict[str, object]:
     """Return percent of waiting time with the right cause, and of waits for start-up."""
-    right = found["cause"] == found["found"]
-    start_up = found["cause"] == "start_up", found["found"] == "start_up"
+    right = causes["cause"] == causes["found"]
+    start_up = causes["cause"] == "start_up", causes["found"] == "start_up"
 
     def pct(part: "pd.Series[bool]", whole: "pd.Series[bool]", of: str) -> int | None:
-        total = float(found.loc[whole, of].sum())
-        return round(100 * float(found.loc[part & whole, of].sum()) / total) if total else None
+        total = float(causes.loc[whole, of].sum())
+        return round(100 * float(causes.loc[part & whole, of].sum()) / total) if total else None
 
     every = right | ~right
     return {
-        "waits": int(found["waits"].sum()),
-        "days waited": round(found["wait_s"].sum() / 86_400, 1),
+        "waits": int(causes["waits"].sum()),
+        "days waited": round(causes["wait_s"].sum() / 86_400, 1),
         "right": pct(right, every, "wait_s"),
         **{
-            label: pct(right, found["cause"] == cause, "wait_s") for cause, label in _CAUSES.items()
+            label: pct(right, causes["cause"] == cause, "wait_s")
+            for cause, label in _CAUSES.items()
         },
-        "not explained": pct(found["found"] == "other", every, "wait_s"),
+        "not explained": pct(causes["found"] == "other", every, "wait_s"),
         "start-up: recall": pct(right, start_up[0], "waits"),
         "start-up: precision": pct(right, start_up[1], "waits"),
     }

@@ -20,7 +20,7 @@ from philly_analysis.errors import ModelError
 from philly_analysis.models.validation import REAL_PART, SPLITS, WORKLOAD_MODEL, held_out
 
 MAX_JOBS = 20_000
-"""Largest number of jobs of an extract; the last ones are used."""
+"""Largest number of jobs of an extract; of a longer extract the latest jobs are used."""
 
 WORDS = {
     "halves": "second half",

@@ -3,8 +3,8 @@
     python -m data.checks.shipped_distribution > docs/measured/shipped-distribution.csv
     python -m data.checks.shipped_distribution --markdown
 
-All lists are scored, those of the estimates from their first week of regular use. With
-``--markdown`` the script prints the section *Other months of all lists* of
+All lists are scored. A list that the estimates use is scored from its first week of regular use.
+With ``--markdown`` the script prints the section *Other months of all lists* of
 `philly_analysis/models/shipped/CALIBRATION.md`.
 """
 

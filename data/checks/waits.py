@@ -2,9 +2,10 @@
 
     python -m data.checks.waits [EXTRACT ...] > table.md
 
-fits a model to a window of each extract, scales the window's first jobs and those of sampled
-periods to one load on one cluster, and simulates both. It also prints the rank correlation of an
-hour's jobs with their run times, of the window and of samples. It takes two minutes.
+fits a model to a window of each extract, scales the window's first jobs and the first jobs of
+sampled periods to one load on one cluster, and simulates both. For the window and the samples, the
+script also prints the rank correlation of an hour's jobs with their run times. It takes two
+minutes.
 """
 
 import sys

@@ -5,12 +5,13 @@
 
 `coverage.py` scores the shipped parameters on six lists; this script estimates how they do on
 clusters elsewhere. For each site, the parameters of `Variation` are estimated on the lists of all
-others, from `START`, which no list determined: those in `reweighted.REWEIGHTED` jointly, as in
-`reweighted.py`, with `class_sd` scaled to cover the sites left out of these; those of users as in
-`turnover.py`. Each other parameter has the minimum of a parabola through the scores at half, once
-and twice its value; the fraction of all these steps with the best score is taken. Groups of
-statistics have equal weights, and so do lists. Then the windows of the site are scored. Lists start
-with their first week of regular use (`coverage.in_use`). It takes an hour of CPU time.
+other sites, from `START`, which no list determined. The parameters in `reweighted.REWEIGHTED` are
+estimated jointly, as in `reweighted.py`, with `class_sd` scaled to cover the sites left out. The
+parameters of users are estimated as in `turnover.py`. Each other parameter has the minimum of a
+parabola through the scores at half, once and twice its value; the fraction of all these steps with
+the best score is taken. Groups of statistics have equal weights, and so do lists. Then the windows
+of the site are scored. Lists start with their first week of regular use (`coverage.in_use`). It
+takes an hour of CPU time.
 """
 
 import sys

@@ -159,7 +159,7 @@ def reliability(
     *,
     run_policy: RunPolicy | str | None = None,
 ) -> Result:
-    """Estimate how often hardware ends runs, and the share of a run's time that is progress.
+    """Estimate how often hardware ends runs, and the time lost.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Aggregate:
     files
         The file, or a pattern of several, below the folder of all public traces.
     source
-        Where it is published.
+        Place of publication.
     claim, cluster
         If given, the SELECT returns the rows of this claim's relation, for this cluster.
         Otherwise it returns answers: claim, cluster, value, low, high, n.

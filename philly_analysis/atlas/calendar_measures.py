@@ -53,8 +53,8 @@ def dispersion() -> Measure:
     """Measure the variance over the mean of hourly counts, from hour to hour.
 
     The variance is half the mean squared change against the hour before (von Neumann, Annals of
-    Mathematical Statistics 12, 1941), so that slow changes of the load are not part of it. It is
-    one for independent submissions, a Poisson process.
+    Mathematical Statistics 12, 1941), so that slow changes of the load are excluded. The
+    measure is one for independent submissions, a Poisson process.
     """
 
     def statistic(rows: pd.DataFrame, r: Resampling) -> Floats:

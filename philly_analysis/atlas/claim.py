@@ -68,9 +68,9 @@ class Margin:
     Attributes
     ----------
     low, high
-        Its ends.
+        Ends of the margin.
     reason
-        Why a difference within it does not matter, as a sentence.
+        Why a difference within the margin does not matter, as a sentence.
     """
 
     low: float
@@ -105,7 +105,7 @@ class Claim:
     label
         Label of the small figures.
     margin
-        Effects that are practically absent; None if no effect is.
+        Effects that are practically absent; None: no effect is practically absent.
     above
         True if the claim holds above the threshold, False if below.
     of_users
@@ -159,7 +159,7 @@ class Claim:
         The effect is practically absent if the whole interval is within the margin (an
         equivalence test: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
         Otherwise the claim holds if the whole interval is on its side of the threshold, is
-        reversed if the whole interval is on the other side, and is undecided if neither.
+        reversed if the whole interval is on the other side, and else is undecided.
         """
         low, high = effect.low, effect.high
         if self.margin and self.margin.low <= low and high <= self.margin.high:

@@ -41,9 +41,9 @@ class Axis:
     Attributes
     ----------
     low, high
-        Its ends, in the unit of the claim.
+        Ends of the axis, in the unit of the claim.
     log
-        True if it is logarithmic.
+        True if the axis is logarithmic.
     ticks
         Values and labels of its ticks.
     """

@@ -99,7 +99,7 @@ class Atlas:
 
     @property
     def all_answers(self) -> pd.DataFrame:
-        """One row per answer with an effect, whatever it rests on."""
+        """One row per answer with an effect, on any evidence."""
         findings = (f for some in self.evidence.values() for f in some)
         return answers_table(f for f in findings if not np.isnan(f.effect.value))
 

@@ -23,7 +23,7 @@ class TraceProfile:
     name
         Name of the trace, numbered if several traces have one name.
     manifest
-        Its source, notes of the ingest, and how its rows were selected.
+        Manifest of the trace: source, notes of the ingest, and how the rows were selected.
     began_at, ended_at
         First and last submission; None without jobs.
     known
@@ -59,7 +59,7 @@ class TraceProfile:
 
     @property
     def days(self) -> float:
-        """Days from the first submission to the last."""
+        """Days between the first and the last submission."""
         if self.began_at is None or self.ended_at is None:
             return 0.0
         return (self.ended_at - self.began_at).total_seconds() / 86_400

@@ -29,9 +29,9 @@ class Card:
     Attributes
     ----------
     years, size
-        When its data are from, and how large it is.
+        Period of the data, and size of the cluster.
     lacks
-        What no publisher released of it.
+        Data of the cluster that no publisher released.
     """
 
     name: str

@@ -118,9 +118,9 @@ def resampling(
     Parameters
     ----------
     rows
-        With the columns ``user`` or ``day``, or both.
+        Observations, with the columns ``user`` or ``day``, or both.
     of_users
-        Use users as blocks if most observations have one, with other rows as blocks of their own.
+        Use users as blocks if most observations have a user; each other row is a block.
         Otherwise blocks are weeks, or days if there are few weeks.
     counts
         Observations in each row; None: one.
@@ -158,8 +158,8 @@ def ratio(over: Floats, under: Floats) -> Floats:
 def median(r: Resampling, values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Return the median by sample; values may be infinite.
 
-    Without weights it is exact for the data, and one of a thousand quantiles for the other
-    samples. With weights it is exact for all.
+    Without weights the median of the data is exact, and the median of each resample is one of a
+    thousand quantiles. With weights all medians are exact.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Multiple:
     threshold, margin
         Positions of the threshold and of the ends of the margin.
     marks, others
-        The strongest answer of each cluster with an effect, and its other answers.
+        Strongest answer of each cluster with an effect, and the other answers of the cluster.
     cells
         The answer of each cluster as a small figure, empty where there is no effect.
     panels
@@ -66,7 +66,7 @@ class Multiple:
     notes
         Biases of samples, and what numbers count otherwise: source and note.
     sql
-        Every relation that was read for it.
+        Names of all relations that the answers read.
     """
 
     claim: Claim

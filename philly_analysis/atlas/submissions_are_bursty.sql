@@ -1,5 +1,6 @@
 -- How much does the number of submissions change from one hour to the next?
--- One row per (day, level), over the hours from the second with a submission to the last.
+-- One row per (day, level). The hours end with the last submission, and begin with the second hour
+-- that has a submission.
 --   day      day, UTC
 --   level    jobs submitted in an hour: 0, 1-3, 4-15, >15
 --   hours    hours with so many submissions

@@ -1,12 +1,11 @@
-"""Build the command line from the functions of the API, and print what they return."""
+"""Build the command line from the functions of the API."""
 
 import gc
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,22 +13,15 @@ import typer
 import philly_analysis as library
 from philly_analysis import api, memory
 from philly_analysis.cli.completion import COMPLETIONS
-from philly_analysis.cli.console import Command, Group, print_json, print_table, print_text
+from philly_analysis.cli.console import Command, Group
+from philly_analysis.cli.printers import FORMS_OF, PRINTERS, Arguments
 from philly_analysis.cli.what_ifs import COMMANDS, DOCUMENTED
 from philly_analysis.errors import OutputError
 from philly_analysis.parallel import cores, processes
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 
-if TYPE_CHECKING:  # `--help` does not import pandas
-    import pandas as pd
-
-    from philly_analysis.exports import Exported
-    from philly_analysis.forecasts import Forecast
-    from philly_analysis.models import WorkloadModel
-    from philly_analysis.report import Page, Summary
-    from philly_analysis.results import Result, Results
-    from philly_analysis.trace import Trace
-    from philly_analysis.workload import Workload
+if TYPE_CHECKING:
+    from philly_analysis.report import Page
 
 Group.topics = {
     topic: [verb.__name__.replace("_", "-") for verb in verbs]
@@ -145,192 +137,10 @@ EXECUTOR = {
 }
 """Options that say where work runs, for the parameter ``executor``: type, flag, help."""
 
-Given = SimpleNamespace
-"""What was typed, by parameter, with defaults."""
 
-
-def _notes(texts: Iterable[str]) -> None:
-    for text in texts:
-        print_text(f"note: {text}")
-
-
-def _sentences(result: "Result") -> None:
-    for sentence in (*result.warnings, *result.sentences, *result.caveats):
-        print_text(f"  {sentence}")
-
-
-def _show_table(table: "pd.DataFrame", given: Given) -> None:
-    print_table(table, csv=given.csv, as_json=given.as_json)
-
-
-def _show_result(result: "Result", given: Given, table: "pd.DataFrame | None" = None) -> None:
-    _show_table(result.table if table is None else table, given)
-    if not (given.csv or given.as_json):
-        _sentences(result)
-        if getattr(given, "out", None):
-            print_text(f"page written to {given.out}")
-
-
-def _show_tables(tables: "pd.DataFrame", given: Given) -> None:
-    _show_table(tables, given)
-    if given.trace and not (given.csv or given.as_json):
-        with library.Trace(given.trace) as trace:
-            _notes(trace.manifest.notes)
-
-
-def _show_verified(files: "pd.DataFrame", given: Given) -> None:
-    _show_table(files, given)
-    if files["state"].isin(["damaged", "missing"]).any():
-        raise typer.Exit(1)
-
-
-def _summarised(summary: "Summary", given: Given) -> None:
-    forms = {"as_json": summary.to_json, "markdown": summary.to_markdown}
-    forms["openmetrics"] = summary.to_openmetrics
-    wanted = [form for name, form in forms.items() if getattr(given, name)]
-    if given.out:
-        print_text(f"summary written to {given.out}")
-    elif wanted:
-        typer.echo(wanted[0]())
-    else:
-        print_text(str(summary))
-
-
-def _show_findings(results: "Results", given: Given) -> None:
-    if given.out:
-        print_text(f"{len(results)} tables written to {given.out}")
-    elif given.as_json:
-        print_json(results)
-    else:
-        for name, result in results.items():
-            if not given.csv:
-                print_text(f"\n{name}: {result.question}", bold=True)
-                _sentences(result)
-            _show_table(result.table, given)
-
-
-def _show_atlas(result: "Result", given: Given) -> None:
-    from philly_analysis.atlas import in_brief
-
-    _show_result(result, given, None if given.csv or given.as_json else in_brief(result.table))
-
-
-def _show_comparison(result: "Result", given: Given) -> None:
-    from philly_analysis.report import side_by_side
-
-    _show_result(result, given, side_by_side(result))
-
-
-def _forecast(answer: "Forecast | Result", given: Given) -> None:
-    result = getattr(answer, "result", answer)
-    _show_result(result, given)
-
-
-def _ingested(trace: "Trace", given: Given) -> None:
-    print_table(library.tables(trace))
-    _notes(trace.manifest.notes)
-    print_text(
-        f"trace up to date: {given.out}" if given.append else f"trace written to {given.out}"
-    )
-
-
-def _fitted(model: "WorkloadModel", given: Given) -> None:
-    print_text(str(model))
-    print_text(f"model written to {given.model}")
-
-
-def _sampled(workload: "Workload", given: Given) -> None:
-    _notes(workload.notes)
-    print_text(f"{len(workload.jobs):,} jobs written to {given.out}")
-
-
-def _exported(exported: "Exported", given: Given) -> None:
-    from philly_analysis.trace import Manifest, fetch_trace
-
-    print_text(str(exported))
-    manifest = Manifest.read(fetch_trace(given.workload))
-    if manifest.source == "sample":  # limits of its model are limits of the export
-        _notes(manifest.notes)
-
-
-def _simulated(trace: "Trace", given: Given) -> None:
-    from philly_analysis.results import duration
-    from philly_analysis.workload import measures
-
-    print_table(library.tables(trace))
-    _notes(trace.manifest.notes)
-    measured = measures(trace)
-    means = ", ".join(
-        f"mean {term} {duration(measured[name])}"
-        for term, name in (("job completion time", "mean_jct_s"), ("wait", "mean_wait_s"))
-        if name in measured
-    )
-    print_text(f"{given.policy}: {measured['jobs']:,.0f} jobs ended; {means}", bold=True)
-    print_text(f"trace written to {given.out}")
-
-
-def _advised(result: "Result", given: Given) -> None:
-    _sentences(result)
-    print_text(f"page written to {given.out}")
-
-
-def _swept(result: "Result", given: Given) -> None:
-    _sentences(result)
-    print_text(f"page written to {Path(given.out) / 'page'}")
-
-
-def _experimented(results: "Results", given: Given) -> None:
-    from philly_analysis.report import experiment_folder
-
-    page = experiment_folder(given.names or (), Path(given.out)) / "report.html"
-    print_text(f"page written to {page}")
-
-
-TABLES: dict[str, Callable[[Any, Given], None]] = {
-    **dict.fromkeys(("analyses", "datasets", "formats", "models", "policies"), _show_table),
-    **dict.fromkeys(("published", "query", "sources"), _show_table),
-    "atlas": _show_atlas,
-    "classify": _show_result,
-    "analyze": _show_findings,
-    "compare": _show_comparison,
-    "forecast": _forecast,
-    "reliability": _show_result,
-    "tables": _show_tables,
-    "verify": _show_verified,
-}
-"""How the verbs print that return tables, all with --csv and --json."""
-
-MESSAGES: dict[str, Callable[[Any, Given], None]] = {
-    "advise": _advised,
-    "export": _exported,
-    "fit": _fitted,
-    "ingest": _ingested,
-    "sample": _sampled,
-    "simulate": _simulated,
-    "summary": _summarised,
-    "sweep": _swept,
-    **dict.fromkeys(
-        ("fetch", "slurm_command", "slurm_collect", "kubectl_command"),
-        lambda text, _: typer.echo(text),
-    ),
-    **dict.fromkeys(("demo", "report"), lambda page, _: print_text(f"report written to {page}")),
-    "experiment": _experimented,
-}
-"""How the other verbs print."""
-
-FORMS_OF = {
-    **dict.fromkeys(TABLES, ("csv", "as_json")),
-    "summary": ("as_json", "markdown", "openmetrics"),
-}
-"""What each verb can print besides text."""
-
-PRINTERS = {**TABLES, **MESSAGES}
-"""How each verb prints what its function returns."""
-
-
-def _refuse_joint_csv(given: Given) -> None:
-    names = given.names or ()
-    if given.csv and not given.out and len(names) != 1:
+def _refuse_joint_csv(arguments: Arguments) -> None:
+    names = arguments.names or ()
+    if arguments.csv and not arguments.out and len(names) != 1:
         several = f"{len(names)} findings" if names else "every finding"
         raise OutputError(
             f"{several} as one CSV: each finding has columns of its own. "
@@ -366,11 +176,11 @@ def _report(trace: Path, **arguments: Any) -> "Page":
 def _help(doc: str) -> dict[str, str]:
     """Return the first sentence on each parameter of a numpy docstring."""
     section = doc.partition("Parameters\n----------\n")[2].split("\n\n")[0]
-    found = {}
+    sentences = {}
     for name, text in re.findall(r"^(\w+)\n((?: +.*\n?)+)", section, re.MULTILINE):
         sentence = re.split(r"(?<=\.) (?=[A-Z`])", " ".join(text.split()))[0]
-        found[name] = re.sub(r":func:`(\w+)`", r"`philly \1`", sentence).replace("``", "")
-    return found
+        sentences[name] = re.sub(r":func:`(\w+)`", r"`philly \1`", sentence).replace("``", "")
+    return sentences
 
 
 def _executor_options(verb: str) -> list[inspect.Parameter]:
@@ -396,15 +206,15 @@ def _declared(verb: str, parameter: inspect.Parameter, text: str) -> list[inspec
     name, key = parameter.name, f"{verb}.{parameter.name}"
     if parameter.annotation == "ExecutorLike":
         return _executor_options(verb)
-    found = re.match(r"(Iterable\[|Sequence\[|)(\w+)", parameter.annotation)
-    if not found or found[2] not in TYPES:
+    annotation = re.match(r"(Iterable\[|Sequence\[|)(\w+)", parameter.annotation)
+    if not annotation or annotation[2] not in TYPES:
         return []
     star = parameter.kind is parameter.VAR_POSITIONAL
-    kind: Any = TYPES[found[2]]
-    if found[1] or star or key == "report.trace":
+    kind: Any = TYPES[annotation[2]]
+    if annotation[1] or star or key == "report.trace":
         kind = list[kind]
-    is_given = parameter.default is parameter.empty and not star and key not in COMMAND_DEFAULTS
-    required = key in REQUIRED or is_given
+    is_needed = parameter.default is parameter.empty and not star and key not in COMMAND_DEFAULTS
+    required = key in REQUIRED or is_needed
     default = (
         None if star or parameter.default == () else COMMAND_DEFAULTS.get(key, parameter.default)
     )
@@ -453,11 +263,11 @@ def _add(function: Callable[..., Any]) -> None:
         if places:
             arguments["executor"] = places[0]
         defaults = {name: p.default for name, p in parameters.items()}
-        given = Given(**{**defaults, **typed, **arguments})
+        with_defaults = Arguments(**{**defaults, **typed, **arguments})
         if function is api.analyze:
-            _refuse_joint_csv(given)
+            _refuse_joint_csv(with_defaults)
         for returned in _call(function, arguments):
-            PRINTERS[verb](returned, given)
+            PRINTERS[verb](returned, with_defaults)
 
     signature = inspect.Signature(declared)
     command.__name__, command.__doc__ = verb, doc.partition("\n")[0]
@@ -491,5 +301,5 @@ for _function in api.VERBS:
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(100_000)  # a command is short: the default costs a tenth of its time
+    gc.set_threshold(100_000)  # a command is short: the default costs 4 % of a report
     app()

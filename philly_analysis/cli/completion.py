@@ -28,7 +28,7 @@ def _texts(pattern: str) -> list[tuple[str, str]]:
     return [(file.stem, file.read_text("utf-8")) for file in sorted(_PACKAGE.glob(pattern))]
 
 
-def _found(regex: re.Pattern[str], pattern: str) -> list[tuple[str, str]]:
+def _matches(regex: re.Pattern[str], pattern: str) -> list[tuple[str, str]]:
     """Return the groups of each match of a regular expression in files of the package."""
     return [groups for _, text in _texts(pattern) for groups in regex.findall(text)]
 
@@ -42,7 +42,7 @@ def _tables(pattern: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def dialects() -> Choices:
-    """List the dialects of export formats that have several, with the reader of each."""
+    """List the dialects of export formats that have several, with each dialect's reader."""
     return [
         (dialect, f"{name}: {described['program']}")
         for name, format_ in _tables("exports/formats/*.toml")
@@ -52,19 +52,19 @@ def dialects() -> Choices:
 
 
 def experiments() -> Choices:
-    """List the experiments, with the question of each."""
+    """List the experiments with their questions."""
     return _questions(_EXPERIMENT, "experiments/*.py")
 
 
 def families() -> Choices:
-    """List the families of distributions, with the parameters of each."""
-    found = _found(_FAMILY, "distributions/families.py")
-    named = [(name, parameters.replace('"', "")) for name, parameters in found]
+    """List the families of distributions with their parameters."""
+    declared = _matches(_FAMILY, "distributions/families.py")
+    named = [(name, parameters.replace('"', "")) for name, parameters in declared]
     return [*named, ("empirical", "body, tail_shape, tail_scale")]
 
 
 def findings() -> Choices:
-    """List the findings, with the question of each."""
+    """List the findings with their questions."""
     return _questions(_FINDING, "analyses/*.py") + _questions(_FINDING, "models/validation/*.py")
 
 
@@ -81,14 +81,14 @@ def models() -> Choices:
 
 def policies() -> Choices:
     """List the scheduling policies, with what each does."""
-    return [(name, what) for what, name in _found(_POLICY, "simulator/policies/*.py")]
+    return [(name, what) for what, name in _matches(_POLICY, "simulator/policies/**/*.py")]
 
 
 def speeds() -> Choices:
     """List the models of job speed, with what each depends on."""
-    models = dict(_found(_SPEED, "simulator/speed/*.py"))
+    models = dict(_matches(_SPEED, "simulator/speed/*.py"))
     return [
-        (name, models[model]) for name, model in _found(_SPEED_NAME, "simulator/speed/models.py")
+        (name, models[model]) for name, model in _matches(_SPEED_NAME, "simulator/speed/models.py")
     ]
 
 

@@ -53,16 +53,16 @@ def as_typed(message: str, app: TyperGroup) -> str:
         if isinstance(p, TyperOption)
     }
 
-    def call(found: re.Match[str]) -> str:
-        verb = found[1].replace("_", "-")
-        words = found[2].replace(",", "").replace('"', "")
-        return f"philly {verb} {words}".rstrip() if verb in app.commands else found[0]
+    def call(match: re.Match[str]) -> str:
+        verb = match[1].replace("_", "-")
+        words = match[2].replace(",", "").replace('"', "")
+        return f"philly {verb} {words}".rstrip() if verb in app.commands else match[0]
 
-    def argument(found: re.Match[str]) -> str:
-        if found[1] not in options:
-            return found[0]
-        value = "" if found[2] == "True" else found[2].strip("'")
-        return f"{options[found[1]]} {value}".rstrip()
+    def argument(match: re.Match[str]) -> str:
+        if match[1] not in options:
+            return match[0]
+        value = "" if match[2] == "True" else match[2].strip("'")
+        return f"{options[match[1]]} {value}".rstrip()
 
     return _ARGUMENT.sub(argument, _CALL.sub(call, message))
 
@@ -95,7 +95,7 @@ def print_table(table: "pd.DataFrame", *, csv: bool = False, as_json: bool = Fal
 
 def print_json(results: "Mapping[str, Result]") -> None:
     """Print results as one JSON object, by name."""
-    found = {
+    fields = {
         name: {
             "question": result.question,
             "facts": [_fields(fact) for fact in result.facts],
@@ -107,7 +107,7 @@ def print_json(results: "Mapping[str, Result]") -> None:
         }
         for name, result in results.items()
     }
-    typer.echo(json.dumps(found, default=str, indent=2))
+    typer.echo(json.dumps(fields, default=str, indent=2))
 
 
 def _fields(item: "Fact | Comparison") -> dict[str, Any]:

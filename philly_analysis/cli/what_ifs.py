@@ -159,8 +159,8 @@ def sweep(
     seeds
         Number of workloads drawn from each model. Intervals need at least 3.
     knobs
-        Value of a knob, for the policies that have it; repeat for several values. ``policy.knob``
-        sets that of one policy.
+        Value of a knob, for the policies that have the knob; repeat for several values.
+        ``policy.knob`` sets the knob of one policy.
     machines
         Target cluster: 240x8,288x2 or 16x8/7:24:500@8=V100 (/slices:CPUs:GB@rack=model).
 

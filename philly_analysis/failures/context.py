@@ -24,9 +24,9 @@ class Text:
     Attributes
     ----------
     pieces
-        Its pieces.
+        Pieces of the text.
     numbers
-        For each piece of all texts the number of its line in its text, from 1.
+        Line number of each piece of all texts, from 1 in each text.
     start
         Index of the text's first piece among the pieces of all texts.
     places
@@ -51,7 +51,7 @@ class Text:
 
 
 def texts_of(lines: Lines) -> Iterator[Text]:
-    """Yield the texts; each context pattern is searched once in all of them, when first needed."""
+    """Yield the texts; each context pattern is searched once in all texts, when first needed."""
     import polars as pl
 
     @cache

@@ -39,7 +39,8 @@ class Event:
     time
         Time as the line gives it, or "".
     relation
-        Of the traceback to the one before it: ``caused by``, ``raised while handling``, or "".
+        Relation of the traceback to the previous traceback: ``caused by``,
+        ``raised while handling``, or "".
     reason, rule
         What the rule indicates, and its id; "" of an ignored exception.
     line, line_number

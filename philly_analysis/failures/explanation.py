@@ -21,7 +21,7 @@ _UNSURE = {
 
 
 def sentences(failures: list[tuple[str, Failure]]) -> list[str]:
-    """Return sentences on each of a few outputs, and advice for each reason found.
+    """Return sentences on a few outputs, and advice for the reasons of their failures.
 
     Parameters
     ----------

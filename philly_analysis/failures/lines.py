@@ -80,7 +80,7 @@ _SCRIPT_LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of several texts, one text after the other, in pieces of limited length.
+    """Lines of several texts in sequence, in pieces of limited length.
 
     Attributes
     ----------

@@ -82,7 +82,7 @@ def find_evidence(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> I
         return rule.unless is None or rule.unless.search(line) is None
 
     for at, piece, hints in _with_exceptions(text, hinted, tracebacks):
-        around = tracebacks.found.get(at)
+        around = tracebacks.by_piece.get(at)
         cut = around.raised if around and around.quoted == at else ""
         if at in tracebacks.ignored or (at in tracebacks.echoed and not cut) or is_input(piece):
             continue
@@ -127,7 +127,7 @@ def _bar_of(piece: str) -> str:
 def _with_exceptions(text: Text, hinted: list[Hinted], tracebacks: Tracebacks) -> Iterator[Hinted]:
     """Yield the pieces with hints, and the exceptions of tracebacks, whatever their names."""
     exceptions = {
-        block.quoted if block.raised else block.exception for block in tracebacks.found.values()
+        block.quoted if block.raised else block.exception for block in tracebacks.by_piece.values()
     } - {-1}
     seen = {hint.at for hint in hinted}
     named = [Hinted(at, text.pieces[at], frozenset()) for at in exceptions - seen]

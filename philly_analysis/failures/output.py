@@ -75,9 +75,9 @@ def read_output(path: Path, *, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -
                 while chunk := file.read(_CHUNK_BYTES):
                     split = max(0, head - len(first))
                     first += chunk[:split]
-                    if rest := chunk[split:]:
-                        last.append(rest)
-                        last_bytes += len(rest)
+                    if remainder := chunk[split:]:
+                        last.append(remainder)
+                        last_bytes += len(remainder)
                     while last and last_bytes - len(last[0]) >= tail:
                         skipped = last.popleft()
                         last_bytes -= len(skipped)
@@ -130,7 +130,7 @@ def classify(
         One row per output: file (``text 1`` and so on for text), reason, tiers, fine, rule,
         line_number, line (masked), level, confidence (0 to 1), alternatives. With `events` one row
         per event: file, and the fields of :class:`philly_analysis.failures.events.Event`, masked.
-        With `suggest` see :func:`philly_analysis.failures.suggest.count_lines`.
+        With `suggest` the table of :func:`philly_analysis.failures.suggest.count_lines`.
 
     Raises
     ------

@@ -16,11 +16,11 @@ class Reason:
     Attributes
     ----------
     name, tiers
-        Its printed name and its tiers.
+        Printed name and tiers.
     meaning
-        What it means.
+        Meaning of the reason.
     advice, source
-        What usually mends it, and the address of a page on it.
+        Usual remedy, and the address of a page on the reason.
     """
 
     name: str
@@ -36,7 +36,7 @@ _BY_NAME = {reason.name: reason for reason in REASONS}
 
 
 def advice_of(reason: str) -> str:
-    """Return what usually mends a reason, with the address of a page on it."""
+    """Return the usual remedy of a reason, with the address of a page on the reason."""
     entry = _BY_NAME[reason]
     return f"{entry.advice} ({entry.source})" if entry.source else entry.advice
 

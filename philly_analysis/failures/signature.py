@@ -89,8 +89,8 @@ class Signature:
 def contexts() -> dict[str, str]:
     """Return the context patterns by name.
 
-    They are written for polars' regex engine, which searches many lines in linear time; word
-    boundaries are ASCII for any text.
+    The patterns are written for polars' regex engine, which searches many lines in linear time.
+    Word boundaries are ASCII for any text.
     """
     texts = _read("signatures/contexts")
     return {name: "(?i)" + text.replace(r"\b", r"(?-u:\b)") for name, text in texts.items()}

@@ -7,7 +7,7 @@ from typing import Any
 TAXONOMIES: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text("utf-8")
 )
-"""For each study its source, and its categories by fine label and by reason."""
+"""Source of each study, and the study's categories by fine label and by reason."""
 
 
 def categories_of(reason: str, fine: str) -> dict[str, str]:

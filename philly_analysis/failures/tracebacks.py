@@ -62,13 +62,13 @@ class Traceback:
     Attributes
     ----------
     first, last
-        Its first and its last piece.
+        First and last piece of the traceback.
     exception
-        The piece that names the exception; -1 where the output ends before it.
+        Piece that names the exception; -1 if the output ends earlier.
     function, source, quoted
         Function and source line of the innermost frame, or "", and the line's piece, or -1.
     relation
-        To the traceback before it: ``caused by``, ``raised while handling``, or "".
+        Relation to the previous traceback: ``caused by``, ``raised while handling``, or "".
     quiet
         Whether a logger writes it below the level of an error.
     """
@@ -85,8 +85,8 @@ class Traceback:
     @property
     def raised(self) -> str:
         """The exception that the innermost frame raises, if the output ends before its line."""
-        found = None if self.exception >= 0 else _RAISED.match(self.source)
-        return f"{found.group(1)}: {found.group(2)}" if found else ""
+        raised = None if self.exception >= 0 else _RAISED.match(self.source)
+        return f"{raised.group(1)}: {raised.group(2)}" if raised else ""
 
 
 class Tracebacks:
@@ -101,8 +101,8 @@ class Tracebacks:
 
     Attributes
     ----------
-    found
-        The tracebacks by each of their pieces, without those ignored.
+    by_piece
+        Tracebacks by the numbers of their pieces, without ignored tracebacks.
     echoed
         Pieces that quote source code.
     ignored
@@ -110,13 +110,13 @@ class Tracebacks:
     """
 
     def __init__(self, text: Text, starts: Iterable[int]) -> None:
-        self.found: dict[int, Traceback] = {}
+        self.by_piece: dict[int, Traceback] = {}
         self.echoed: set[int] = set()
         self.ignored: set[int] = set()
         self._pieces = text.pieces
         for at in starts:
             line = unprefixed(text.pieces[at])
-            if at in self.found or at in self.ignored:
+            if at in self.by_piece or at in self.ignored:
                 continue
             if _IGNORED_LINE.match(line):
                 self.ignored.add(at)
@@ -130,13 +130,13 @@ class Tracebacks:
                 if after and _LOGGING_ERROR_END in after[0]:
                     self.ignored.update(pieces)
                 else:
-                    self.found.update(dict.fromkeys(pieces, block))
+                    self.by_piece.update(dict.fromkeys(pieces, block))
             elif _QUOTED.match(line):
                 self.echoed.add(at)
                 arrowed = _ARROWED.match(line)
                 if arrowed and not self._named_after(at):
                     source = arrowed.group(1).rstrip(" │|")
-                    self.found[at] = Traceback(at, at, source=source, quoted=at)
+                    self.by_piece[at] = Traceback(at, at, source=source, quoted=at)
 
     def _named_after(self, at: int) -> bool:
         """Whether the lines after a quoted statement name an exception."""
@@ -152,7 +152,7 @@ class Tracebacks:
         return range(first, first + next(ends, len(after) - 1) + 1)
 
     def is_headline(self, at: int) -> bool:
-        """Whether a piece reports an exception as ignored, rather than being part of it."""
+        """Whether a piece reports an exception as ignored, and is no part of the exception."""
         line = unprefixed(self._pieces[at])
         return bool(_IGNORED.match(line) or _IGNORED_LINE.match(line))
 
@@ -205,7 +205,7 @@ class Tracebacks:
         return block, pieces
 
     def _continues(self, at: int) -> bool:
-        """Whether frames follow a piece, which then is the rest of a wrapped line."""
+        """Whether frames follow a piece, which then is the end of a wrapped line."""
         after = map(unprefixed, self._pieces[at + 1 : at + 1 + WRAPPED_LINES])
         return any(_FRAME.match(line) or _OPEN_FRAME.match(line) for line in after)
 

@@ -87,7 +87,7 @@ class Pseudonyms:
         return "/".join(map(self.name, path.split("/")))
 
     def sentence(self, sentence: str) -> str:
-        """Return a sentence of ours with the names in it hashed."""
+        """Return a sentence of this package with its quoted names hashed."""
         for name in self._quotable:
             if name in sentence:
                 word = rf"(?<!\w){re.escape(name)}(?!\w)"

@@ -57,7 +57,7 @@ def build_trace(
     Returns
     -------
     Manifest
-        Of the new files; the one before, with a note, if nothing is new.
+        Manifest of the new files; if no file is new, the previous manifest with a note.
 
     Raises
     ------

@@ -157,9 +157,9 @@ class CsvFile:
             parsed.rows.append((table, np.delete(numbers, place)))
         width = np.array([row.actual_columns for row in ragged])
         for shape in self.shapes:
-            if (those := np.flatnonzero(width == len(shape))).size:
-                rows = "\n".join(ragged[i].text for i in those).encode()
-                self._parse(parsed, rows, numbers[place[those]], shape)
+            if (rows_of_shape := np.flatnonzero(width == len(shape))).size:
+                lines = "\n".join(ragged[i].text for i in rows_of_shape)
+                self._parse(parsed, lines.encode(), numbers[place[rows_of_shape]], shape)
         others = np.flatnonzero(~np.isin(width, [len(shape) for shape in self.shapes]))
         self._parse_each(parsed, [ragged[i].text.encode() for i in others], numbers[place[others]])
 
@@ -219,7 +219,7 @@ class CsvFile:
     def _read_csv(
         self, text: bytes, columns: tuple[str, ...], ragged: list[csv.InvalidRow]
     ) -> pa.Table:
-        """Parse lines; collect those with another number of columns.
+        """Parse lines, and collect the lines with another number of columns.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class CsvFile:
         Yields
         ------
         number, text
-            Of each line.
+            Number and text of each line.
         """
         nearest = np.searchsorted([first for first, _ in index], numbers, side="right") - 1
         ends = [offset for _, offset in index[1:]]

@@ -23,7 +23,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _POINTER_BYTES = 1024
 """A Git LFS pointer is smaller, by its specification."""
 _GROUP_LINES = 10_000
-"""Limit on the lines of a group; the rest is not read."""
+"""Limit on the lines of a group; further lines are not read."""
 _FIRST_LINES = 50
 """Lines by which the kind of a file is detected."""
 
@@ -46,7 +46,7 @@ def gzip_errors(path: Path) -> Iterator[None]:
     Raises
     ------
     InputError
-        It is.
+        The file is truncated or damaged.
     """
     try:
         yield
@@ -60,7 +60,7 @@ def read_line(file: IO[bytes], path: Path) -> bytes:
     Raises
     ------
     InputError
-        It is longer than any line of a log.
+        The line is longer than any line of a log.
     """
     line = file.readline(LONGEST_LINE_BYTES)
     if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
@@ -112,7 +112,7 @@ def first_lines(path: Path, lines: int = _FIRST_LINES) -> list[str]:
     Raises
     ------
     InputError
-        It cannot be read.
+        The file cannot be read.
     """
     with file_errors(InputError, f"{path} cannot be read"):
         return [line for _, line in islice(text_lines(path), lines)]
@@ -227,7 +227,7 @@ def json_items(path: Path, *lists: str) -> Iterator[Any]:
     Raises
     ------
     InputError
-        It has no such list, is truncated within it, or is not such a file.
+        The file has no such list, is truncated within the list, or is not JSON.
     """
     start = re.compile(rf'"(?:{"|".join(lists)})"\s*:\s*\[')
     decoder = json.JSONDecoder(strict=False)
@@ -237,13 +237,13 @@ def json_items(path: Path, *lists: str) -> Iterator[Any]:
         open_bytes(path) as raw,
         io.TextIOWrapper(raw, "utf-8", "replace") as file,
     ):
-        text, found, wanted, block = "", False, 0, "more"
+        text, in_list, wanted, block = "", False, 0, "more"
         while block:
             block = file.read(_BLOCK_CHARS)
             text += block
-            if not found and (begin := start.search(text)):
-                found, text = True, text[begin.end() :]
-            if not found:
+            if not in_list and (begin := start.search(text)):
+                in_list, text = True, text[begin.end() :]
+            if not in_list:
                 text = text[-_LIST_CHARS:]
                 continue
             # an incomplete item is parsed again when the text is twice as long
@@ -267,7 +267,7 @@ def json_items(path: Path, *lists: str) -> Iterator[Any]:
                 return
             text = text[at:]
             wanted = 2 * len(text)
-    if not found:
+    if not in_list:
         raise InputError(f"it has no list named {names}")
     raise InputError("it was cut off in the middle. Print it again.")
 

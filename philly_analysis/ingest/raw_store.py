@@ -59,15 +59,16 @@ class RawStore:
         return self.before is None or note in self.before.notes
 
     def merge(self, con: duckdb.DuckDBPyConnection, relation: str, key: Sequence[str] = ()) -> int:
-        """Add the stored records of earlier ingests to a relation, and store all of them.
+        """Add the stored records of earlier ingests to a relation, and store all records.
 
         Line numbers of a file continue where an earlier file of the same name ended.
 
         Parameters
         ----------
         key
-            Columns. An earlier record that is equal to a new one in all of them, and has no fault,
-            is dropped, so that repeated prints do not accumulate. Empty: all are kept.
+            Columns that identify a record. An earlier record without fault is dropped if a new
+            record equals it in these columns, so that repeated prints do not accumulate. Without
+            columns all records are kept.
 
         Returns
         -------

@@ -28,7 +28,7 @@ class ParsedRows:
     columns
         Columns of the table.
     valid
-        True for rows that pass the table's checks for certain; the checks run on the others.
+        True for rows that certainly pass the table's checks; the checks run on all other rows.
     """
 
     sampled_at: npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ class Source:
     Attributes
     ----------
     name
-        Its name on the command line, and in ``sources.toml``, which describes it.
+        Name on the command line, and in ``sources.toml``, which describes the source.
     folder
         Folder of its ``.sql`` files, one SELECT each. A file named as a table fills it: the
         table's columns that are known, then ``source_file``, ``source_line`` (null for a derived

@@ -23,9 +23,9 @@ ALWAYS = ("jobs", "attempts")
 
 
 def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
-    """Fill every table that the raw files allow, each after those that its SELECT reads.
+    """Fill every table that the raw files allow; a table follows the tables that its SELECT reads.
 
-    Streamed tables are filled one after the other, in a thread beside the rest.
+    One thread fills the streamed tables in sequence, while this thread fills the other tables.
     """
     sql, relations = _plan(source)
     builder.con.execute(sql.get("macros", ""))
@@ -94,15 +94,15 @@ def _fill_table(
 ) -> None:
     """Fill a table that is not streamed: find the fault of each row, then split the rows.
 
-    `records` is the reader's count of raw records, if it has one; `dropped` counts those among
-    them that are no longer stored, by reject reason.
+    `records` is the reader's count of raw records, if the reader has a count. `dropped` counts the
+    raw records that are no longer stored, by reject reason.
     """
     con = builder.con
     columns = table.typed_columns(con.sql(sql).columns)
     key = quoted(table.key)
     con.execute(
-        f"create temp table checked_rows as with given as ({sql}), typed as ("
-        f"select {columns}, source_file, source_line, raw, reject from given) "
+        f"create temp table checked_rows as with raw_rows as ({sql}), typed as ("
+        f"select {columns}, source_file, source_line, raw, reject from raw_rows) "
         f"select *, coalesce(reject, {table.fault_sql}) as fault from typed"
     )
     valid = "from checked_rows where fault is null"

@@ -96,7 +96,7 @@ def _limits(advised: Advice, result: Result) -> Section:
     """Return the section of the limits that keep jobs waiting."""
     limits = advice.binding_limits(advised.limits)
     typed = limits["to raise it"].drop_duplicates()[:_TYPED]
-    found = Result(
+    result = Result(
         "limits",
         limits,
         sentences=(
@@ -105,7 +105,7 @@ def _limits(advised: Advice, result: Result) -> Section:
         ),
         synthetic=result.synthetic,
     )
-    return section("limits", "Which limits bind?", found)
+    return section("limits", "Which limits bind?", result)
 
 
 def _linked(typed: pd.DataFrame) -> pd.DataFrame:

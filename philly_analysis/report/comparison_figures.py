@@ -57,7 +57,7 @@ def plot(result: Result) -> Figure:
 
 
 def plot_times(result: Result) -> Figure:
-    """Draw the distributions of completion times and waits, one above the other."""
+    """Draw the distribution of completion times above the distribution of waits."""
     if result.table["percentile"].isna().all():
         return empty(canvas()[0], "no job ended")
     fig, [jct, wait] = canvas(1, 2, width=4.6, height=4.6)

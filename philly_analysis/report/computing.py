@@ -65,8 +65,8 @@ def analyze(
 def compute(trace: Trace, name: str) -> Result:
     """Return one finding on a trace, from the trace's cache where it is there.
 
-    It is marked as synthetic if the trace is and the finding depends on it, and names the tables
-    and relations that were read.
+    The result is marked as synthetic if the trace is synthetic and the finding depends on that.
+    The result names the tables and relations that were read.
     """
     analysis = ANALYSES[name]
     with trace.record_reads() as reads:
@@ -94,7 +94,7 @@ def compute_own(trace: Trace, function: Own) -> Result:
     Raises
     ------
     OutputError
-        It has the name of an analysis of the package, or returns no Result.
+        The function has the name of an analysis of the package, or returns no Result.
     """
     name = function.__name__
     if name in ANALYSES:

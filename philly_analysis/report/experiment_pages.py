@@ -76,7 +76,7 @@ def _decompositions(
     seeds: int | None,
     executor: ExecutorLike,
 ) -> Results:
-    """Run experiments on each model: a Result of each, and the page of all."""
+    """Run experiments on models; return their results, with one page of all of them."""
     workloads = [_workload(model, seeds) for model in models or ("literature", "philly")]
     printed = published_figures()
     titles = {system.lower(): system for system in printed["system"]}

@@ -21,7 +21,7 @@ _HEIGHT = 800
 class Page:
     """A page with its figures and tables, in a folder.
 
-    Jupyter shows it in a frame. It is a path, so that ``open(page)`` reads it.
+    Jupyter shows the page in a frame. A page is a path, so that ``open(page)`` reads the HTML.
 
     Attributes
     ----------

@@ -121,9 +121,9 @@ class Card:
     Attributes
     ----------
     section
-        The finding that answers it; None: the trace lacks tables for it.
+        Finding that answers the question; None: the trace lacks tables for the finding.
     verdict
-        The answer in one number, or what to collect for one; None: the finding's first sentence
+        Answer in one number, or what to collect for an answer; None: the finding's first sentence
         is the answer.
     evidence
         Names of the findings with details.
@@ -153,7 +153,7 @@ def section(
     tables: Mapping[str, pd.DataFrame] | None = None,
     folded: Mapping[str, pd.DataFrame] | None = None,
 ) -> Section:
-    """Draw a result, and make a section of a page of it; see :class:`Section`."""
+    """Draw a result, and return its section of a page; see :class:`Section`."""
     svg = ""
     if result.draw and not figures.is_empty(drawn := result.plot()):
         svg = figures.svg(figures.mark_synthetic(drawn, synthetic=result.synthetic))

@@ -31,6 +31,7 @@ from philly_analysis.trace.object_storage import (
     is_address,
     upload_appended,
 )
+from philly_analysis.trace.opening import TraceLike, open_trace
 from philly_analysis.trace.queries import query, tables
 from philly_analysis.trace.quotas import QUOTAS_NOTE, Quotas, read_quotas, write_quotas
 from philly_analysis.trace.relations import (
@@ -67,7 +68,7 @@ from philly_analysis.trace.schema import (
     VIRTUAL_CLUSTERS,
 )
 from philly_analysis.trace.selection import is_selected
-from philly_analysis.trace.trace import Trace, TraceLike, open_trace
+from philly_analysis.trace.trace import Trace
 from philly_analysis.trace.views import evaluate
 from philly_analysis.trace.writer import (
     append_to,

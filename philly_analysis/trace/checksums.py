@@ -45,16 +45,16 @@ def digest(path: Path, like: str = "") -> Digest:
 
 
 def digests(
-    folder: Path, files: Iterable[str], known: Mapping[str, Digest] | None = None
+    folder: Path, files: Iterable[str], recorded: Mapping[str, Digest] | None = None
 ) -> dict[str, Digest]:
     """Return the size and digest of files, by their paths in a folder.
 
     Parameters
     ----------
-    known
+    recorded
         Digests to compare with.
     """
-    like = {file: expected for file, (_, expected) in (known or {}).items()}
+    like = {file: expected for file, (_, expected) in (recorded or {}).items()}
     files = list(files)
     with ThreadPoolExecutor(_THREADS) as pool:
         computed = pool.map(lambda file: digest(folder / file, like.get(file, "")), files)

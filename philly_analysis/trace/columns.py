@@ -14,7 +14,7 @@ TextKind = Literal["", "nothing", "name", "path", "phrase", "sentence", "text"]
 
 _UNITS = {"s": "s", "seconds": "s", "gb": "GB", "pct": "%", "w": "W", "at": "UTC"}
 _UNITS |= dict.fromkeys(("gpus", "listed"), "GPUs")
-"""Units by the last part of a column's name."""
+"""Units by the ending of a column's name."""
 
 _ARROW: dict[Type, pa.DataType] = {
     "varchar": pa.string(),
@@ -34,8 +34,8 @@ class Column:
     Attributes
     ----------
     check
-        SQL predicate that each value must satisfy unless it is null, or empty. It may read other
-        columns of the row. A null result passes.
+        SQL predicate that each value but null must satisfy; empty: no predicate. The predicate may
+        read other columns of the row. A null result passes.
     text
         What a text column may reveal of users and the cluster, for anonymisation: ``nothing``; a
         ``name``; a ``path`` of names; a ``phrase`` whose first word is the scheduler's; a
@@ -51,7 +51,7 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """The unit that the last part of the name stands for; empty: none."""
+        """Unit that the ending of the name stands for; empty: no unit."""
         return _UNITS.get(self.name.rpartition("_")[2], "")
 
     @property

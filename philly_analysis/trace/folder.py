@@ -21,15 +21,15 @@ class TraceFolder:
     Attributes
     ----------
     path
-        The folder. What is computed from the trace is written there.
+        Folder of the trace, which receives the tables computed from the trace.
     files
-        Where to read its files from: if possible, a path that never leads to another folder.
+        Path to read the files from: if possible, a path that never leads to another folder.
     folders
-        All folders that its files are in.
+        All folders with files of the trace.
     manifest
-        Its manifest.
+        Manifest of the trace.
     handle
-        Keeps the files readable until it is closed or no longer referenced.
+        Handle that keeps the files readable until the handle is closed or no longer referenced.
     """
 
     def __init__(self, trace: str | Path | Frames, quotas: Quotas | None = None) -> None:

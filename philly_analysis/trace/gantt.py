@@ -118,9 +118,10 @@ def day_shares(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: date
     Parameters
     ----------
     rows
-        Of the relation ``server_runs``.
+        Rows of the relation ``server_runs``.
     sizes
-        GPUs by server. A server that holds more, or that is not listed, has as many as it holds.
+        GPUs by server. A server whose jobs hold more GPUs, or that is not listed, has the GPUs
+        that its jobs hold.
     by
         Classes: gang buckets, or the largest virtual clusters.
     begin
@@ -162,7 +163,7 @@ def _classes(rows: pd.DataFrame, gpus: Floats, by: By) -> tuple[list[str], NDArr
 
 
 def stacked(frac: Floats) -> Floats:
-    """Divide each row of servers into lines as the image has room, and stack the classes in it.
+    """Divide each row of servers into lines as the image has room, and stack the row's classes.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class Slice:
     table, files
         The table of samples, and its files.
     begins, ends
-        The first moment, and the one after the last, UTC.
+        First moment, and the moment after the last reading, UTC.
     intervals
         Intervals by relation, with the columns of INTERVAL and keys of their own. A reading counts
         for as long as it overlaps an interval.
@@ -181,7 +181,7 @@ def _list(readings: Readings, intervals: pa.Table, machines: pa.Array) -> pa.Tab
 
 
 def _columns(parts: Sequence[tuple[Any, ...]], *kinds: type) -> list[Any]:
-    """Concatenate the columns of parts; empty columns of these types if there is no part."""
+    """Concatenate the columns of parts; without parts the columns are empty."""
     none: tuple[Any, ...] = tuple(np.empty(0, kind) for kind in kinds)
     return [np.concatenate(column) for column in zip(none, *parts, strict=True)]
 
@@ -232,7 +232,7 @@ def _readings_of(
 ) -> Iterator[tuple[IntArray, IntArray, IntArray, FloatArray]]:
     """Yield intervals, the number of readings of each from `first` to before `end`, rows, values.
 
-    It yields few intervals at a time, and none without readings.
+    Few intervals are yielded at a time. Intervals without readings are not yielded.
     """
     [some] = np.nonzero(end > first)
     if not len(some):

@@ -45,10 +45,11 @@ def write_frames(frames: Frames) -> Path:
     Parameters
     ----------
     frames
-        Tables of the schema by name (``jobs``, ``attempts``, …). Or one table with the columns of
-        ``jobs``, and those of ``attempts`` that are known (``started_at``, ``ended_at``,
-        ``run_s``): a row per job, or per attempt if it has the column ``attempt``. Times with a
-        zone are converted to UTC. The trace notes columns that neither table has. Or a workload.
+        Tables of the schema by name (``jobs``, ``attempts``, …), one table, or a workload. One
+        table has the columns of ``jobs``, and the known columns of ``attempts`` (``started_at``,
+        ``ended_at``, ``run_s``). It has a row per job, or per attempt if it has the column
+        ``attempt``. Times with a zone are converted to UTC. The trace notes columns that neither
+        ``jobs`` nor ``attempts`` has.
 
     Raises
     ------

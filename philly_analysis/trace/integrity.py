@@ -32,19 +32,19 @@ _SMALL_BYTES = 4 << 20
 _HINT = "Ingest the trace again, or restore it from a copy."
 
 
-def with_digests(folder: Path, manifest: Manifest, known: Mapping[str, Digest]) -> Manifest:
+def with_digests(folder: Path, manifest: Manifest, recorded: Mapping[str, Digest]) -> Manifest:
     """Return a manifest with the digest of each of its files.
 
     Parameters
     ----------
     folder
-        Where the files are.
-    known
-        Digests that are known already, by path.
+        Folder of the files.
+    recorded
+        Digests that were recorded before, by path.
     """
-    new = digests(folder, (file for file in manifest.every_file if file not in known))
+    new = digests(folder, (file for file in manifest.every_file if file not in recorded))
     _record_checked(folder, new)
-    return replace(manifest, digests={f: new.get(f) or known[f] for f in manifest.every_file})
+    return replace(manifest, digests={f: new.get(f) or recorded[f] for f in manifest.every_file})
 
 
 def check_sizes(trace: Path, manifest: Manifest) -> None:
@@ -90,7 +90,8 @@ def parts_valid(folder: Path, *, read_all: bool = False) -> bool:
     Parameters
     ----------
     read_all
-        Read all parts; otherwise only those that are small or were changed since.
+        Read all parts; by default only small parts, and parts that were changed since the last
+        check.
     """
     try:
         sums = json.loads((folder / SUMS).read_text("utf-8"))
@@ -102,7 +103,7 @@ def parts_valid(folder: Path, *, read_all: bool = False) -> bool:
             for file, (size, changed, _) in parts.items()
             if read_all or size <= _SMALL_BYTES or [size, changed] != _state(folder / file)
         ]
-        return all(parts[file][-1] == found for file, (_, found) in digests(folder, due).items())
+        return all(parts[file][-1] == actual for file, (_, actual) in digests(folder, due).items())
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
 

@@ -17,7 +17,7 @@ from philly_analysis.trace.checksums import Digest, is_digest
 from philly_analysis.trace.schema import REJECTS, TABLES, VERSION
 
 MANIFEST = "manifest.json"
-"""File name of the manifest. It is written last: a folder with a manifest is complete."""
+"""File name of the manifest, which is written last: a folder with a manifest is complete."""
 _CHECKSUM = "sha256"
 """JSON key of the manifest's own checksum, which older manifests lack."""
 DERIVED = "derived"
@@ -195,7 +195,7 @@ class Manifest:
 
     @classmethod
     def read(cls, trace: Path) -> Self:
-        """Read the manifest of a trace. One without a list of files gets those in the folder.
+        """Read the manifest of a trace; a manifest that lists no files gets the folder's files.
 
         Raises
         ------

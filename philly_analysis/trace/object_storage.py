@@ -1,9 +1,9 @@
 """Copy traces from and to object storage with fsspec, verified by checksums, manifest last.
 
-An address is one that fsspec accepts: ``s3://bucket/trace``, ``gs://…``, ``az://…``. A trace there
-has the same files as in a folder. Reading copies it to a cache on this machine, which keeps what is
-computed from it. An interrupted copy is continued. Of a trace that has grown only new files are
-copied.
+An address is an address that fsspec accepts: ``s3://bucket/trace``, ``gs://…``, ``az://…``. A
+remote trace has the same files as a folder. Reading copies the trace to a cache on this machine;
+the cache also keeps the tables that are computed from the trace. An interrupted copy is continued.
+If a trace has grown, only new files are copied.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ def fetch_trace(trace: str | Path) -> Path:
 
 @contextmanager
 def fetch_raw(raw: str | Path) -> Iterator[Path]:
-    """Return raw files on this machine; those on object storage are copied while the block runs.
+    """Return raw files on this machine; remote files are copied while the block runs.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def upload_new(out: str | Path, *, force: bool) -> Iterator[Path]:
     TraceError
         There is a trace at the address that is not to be replaced.
     OutputError
-        It cannot be uploaded; the folder keeps it.
+        The trace cannot be uploaded; the folder keeps the trace.
     """
     remote = RemoteFolder(out)
     before = remote.manifest_text()
@@ -88,14 +88,14 @@ def upload_new(out: str | Path, *, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def upload_appended(out: str | Path) -> Iterator[Path]:
-    """Return the folder of a trace to append to; one on object storage is uploaded afterwards.
+    """Return the folder of a trace to append to; a remote trace is uploaded afterwards.
 
     If there is no trace at the address yet, return the address.
 
     Raises
     ------
     OutputError
-        Another process has changed it meanwhile, or it cannot be uploaded.
+        Another process changed the remote trace meanwhile, or the upload failed.
     """
     remote = RemoteFolder(out) if is_address(out) else None
     if not remote or not (before := remote.manifest_text()):

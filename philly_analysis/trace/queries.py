@@ -1,4 +1,4 @@
-"""List the tables of a trace, and run a query on it."""
+"""List the tables of a trace, and run a query on a trace."""
 
 from typing import TYPE_CHECKING
 
@@ -8,8 +8,8 @@ from philly_analysis.errors import QueryError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.connection import first_line
 from philly_analysis.trace.description import account_of_tables, dictionary
+from philly_analysis.trace.opening import TraceLike, open_trace
 from philly_analysis.trace.schema import TABLES
-from philly_analysis.trace.trace import TraceLike, open_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +26,9 @@ def tables(trace: TraceLike | None = None) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        One row per column of each table: table, column, type, unit, null, meaning. Of a trace one
-        row per table: table, rows (null: the trace lacks it), read and rejected (numbers of raw
-        rows; null: none were meant for it), why, one row is.
+        Without a trace one row per column of each table: table, column, type, unit, null, meaning.
+        With a trace one row per table: table, rows (null: the table is absent), read and rejected
+        (numbers of raw rows; null: the source has no raw rows for the table), why, one row is.
     """
     if trace is None:
         return dictionary(TABLES)
@@ -61,9 +61,9 @@ def query(
     QueryError
         The text is not one SELECT, or does not run.
     MissingTableError
-        It needs a table that the trace does not have.
+        The text needs a table that the trace does not have.
     UnknownNameError
-        It reads a name that is neither a table nor a relation.
+        The text reads a name that is neither a table nor a relation.
     TraceError
         The folder is no trace, or the trace is open with another run policy.
     """

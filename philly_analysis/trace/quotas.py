@@ -13,7 +13,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.trace.schema import VIRTUAL_CLUSTERS
 
 Quotas: TypeAlias = Mapping[str, int] | str | Path
-"""GPUs by virtual cluster, or a file of them."""
+"""GPUs by virtual cluster, or a file with the GPUs of each virtual cluster."""
 
 FILE = f"{VIRTUAL_CLUSTERS.name}.parquet"
 """File of a trace with its quotas."""

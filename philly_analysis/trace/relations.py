@@ -39,17 +39,18 @@ class Relation:
     Attributes
     ----------
     materialized
-        Whether it is written to Parquet once per trace: the first comment line has
+        Whether the relation is written to Parquet once per trace: the first comment line has
         ``materialized``, ``binned`` or ``listed``.
     samples
-        The table of samples that are counted in the intervals of its SELECT (see
-        :data:`philly_analysis.trace.histograms.INTERVAL`), week by week; None: its rows are those
-        of its SELECT. The line has ``binned by week of`` the table. The relation has the minutes
-        of readings (``minutes``, ``sum_pct``) by the other columns, ``week`` and ``bin``.
+        Table of samples that are counted in the intervals of the SELECT (see
+        :data:`philly_analysis.trace.histograms.INTERVAL`), week by week. The first comment line
+        has ``binned by week of`` the table. The relation then has the minutes of readings
+        (``minutes``, ``sum_pct``) by ``week``, ``bin`` and the columns of the SELECT. None: the
+        relation has the rows of the SELECT.
     listed
-        True if the line has ``listed by week of`` the table: the relation has one row per reading
-        that starts in an interval, with the other columns, ``week``, ``since``, ``minutes`` and
-        ``pct``.
+        True if the first comment line has ``listed by week of`` the table. The relation then has
+        one row per reading that starts in an interval, with the columns of the SELECT, ``week``,
+        ``since``, ``minutes`` and ``pct``.
     """
 
     name: str

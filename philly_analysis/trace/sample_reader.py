@@ -44,7 +44,7 @@ class Readings:
     starts, lengths
         Index of the first value of each reading's list in `values`, and the number of its values.
     values
-        In percent, or :data:`NULL`.
+        Readings in percent, or :data:`NULL`.
     shortest
         Length of the shortest list of each server.
     """
@@ -75,9 +75,9 @@ class Readings:
         table
             A key of :data:`LISTS`.
         files
-            Its Parquet files, which may lack optional columns.
+            Parquet files of the table, which may lack optional columns.
         machines
-            Names of the servers, which are numbered by their places in it.
+            Names of the servers; a server's number is its index in this array.
 
         Raises
         ------
@@ -187,7 +187,7 @@ def _row_groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list
 
 
 def _machine_numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:
-    """Return the number of each server by its name; others have the number after the last."""
+    """Return the index of each name among the servers; an unknown name has the next free index."""
     numbers = [np.empty(0, np.int64)]
     for chunk in names.chunks:
         number = pc.index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))

@@ -53,7 +53,7 @@ def _table(name: str, declared: dict[str, Any]) -> Table:
 
 _DECLARED = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
 TABLES = {name: _table(name, declared) for name, declared in _DECLARED.items()}
-"""The tables of a trace; each table follows those that it refers to."""
+"""The tables of a trace; a table follows the tables that it refers to."""
 
 REJECTS = TABLES.pop("rejects")
 JOBS, ATTEMPTS, PLACEMENTS = TABLES["jobs"], TABLES["attempts"], TABLES["placements"]

@@ -89,7 +89,7 @@ class Selection:
         Parameters
         ----------
         sql, tables, manifest
-            Of the trace to select from: how to query it, its tables, and its manifest.
+            Query method, tables and manifest of the trace to select from.
 
         Raises
         ------

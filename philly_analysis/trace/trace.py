@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
 import duckdb
@@ -60,11 +60,11 @@ class Trace:
     run_policy
         How attempts become a job's run time, in every analysis of this trace.
     quotas
-        GPUs that each virtual cluster is entitled to, or a file of them (see
-        :func:`philly_analysis.trace.quotas.read_quotas`), instead of the trace's own or of
-        estimates; for this session. To record them in the trace, ingest it with them.
+        GPUs that each virtual cluster is entitled to, or a file with these numbers (see
+        :func:`philly_analysis.trace.quotas.read_quotas`). They replace the recorded or estimated
+        quotas in this session. To record quotas in the trace, ingest the logs with quotas.
     executor
-        Where to count samples: an executor, a number of processes, or the address of a Dask
+        Where samples are counted: an executor, a number of processes, or the address of a Dask
         scheduler whose workers have the folder under the same path. None: threads of this process.
 
     Raises
@@ -248,7 +248,7 @@ class Trace:
 
     @property
     def schema(self) -> "pd.DataFrame":
-        """The columns of its tables: table, column, type, unit, null, meaning."""
+        """The columns of the tables: table, column, type, unit, null, meaning."""
         return dictionary(name for name in TABLES if name in self.tables)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
@@ -275,12 +275,12 @@ class Trace:
             Day in UTC: ``"2017-11-07"``, or a date. None: the day with the most GPU hours
             allocated.
         by
-            What the colours are: ``"gang"`` (size) or ``"vc"`` (virtual cluster).
+            Meaning of the colours: ``"gang"`` (size) or ``"vc"`` (virtual cluster).
 
         Raises
         ------
         QueryError
-            That is no day, or no colouring.
+            There is no such day, or no such colouring.
         TraceError
             No job held GPUs of a known server on that day.
         MissingTableError
@@ -309,23 +309,23 @@ class Trace:
     def between(
         self, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> "Trace":
-        """Return a trace of the jobs submitted from one moment on, and before another.
+        """Return a trace of the jobs submitted from `start` on, and before `end`.
 
-        It has all attempts of these jobs, also later ones, and the samples from `start` to the end
-        of the last attempt. It lacks the GPUs of other jobs.
+        The trace has all attempts of these jobs, also attempts after `end`, and the samples from
+        `start` to the end of the last attempt. The GPUs of other jobs are missing.
 
         Parameters
         ----------
         start, end
-            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes. None: from the
-            first submission on, or to the last.
+            Moments in UTC: ``"2017-11-01"``, ``"2017-11-01 08:00"``, or datetimes. By default
+            the first submission, and the end of the trace.
 
         Raises
         ------
         QueryError
-            One is no moment.
+            `start` or `end` is no moment.
         TraceError
-            No job was submitted then.
+            No job was submitted between these moments.
         """
         bounds = (moment if moment is None else str(moment) for moment in (start, end))
         return self._select(Selection.between(*bounds))
@@ -333,14 +333,14 @@ class Trace:
     def where(self, condition: str = "", /, **values: object) -> "Trace":
         """Return a trace of the jobs that meet a condition.
 
-        It lacks the GPUs of other jobs, so that questions about free GPUs are not answered.
+        The trace lacks the GPUs of other jobs, so that questions about free GPUs are not answered.
 
         Parameters
         ----------
         condition
             An SQL condition on the columns of ``jobs``: ``"gpus > 8"``.
         **values
-            The value of a column of ``jobs``, or a list of them: ``vc="vision"``,
+            Value of a column of ``jobs``, or a list of values: ``vc="vision"``,
             ``status=["Failed", "Killed"]``, ``user=None`` (unknown).
 
         Raises
@@ -350,12 +350,12 @@ class Trace:
         QueryError
             The condition is not valid.
         TraceError
-            No job meets it.
+            No job meets the condition.
         """
         return self._select(Selection.where(condition, values))
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Copy the trace to a folder, so that one of this session is kept.
+        """Copy the trace to a folder, so that a temporary trace is kept.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class Trace:
         )
 
     def close(self) -> None:
-        """Close the connection and remove what it had spilled to disk."""
+        """Close the connection, and remove temporary files."""
         self._opened.close()
         self._con.close()
         self._folder.handle.close()
@@ -393,7 +393,7 @@ class Trace:
         return self._views.can_create(name)
 
     def has_values(self, name: str) -> bool:
-        """Return whether it has a table (``jobs``), or values in a column (``jobs.cpus``).
+        """Return whether the trace has a table (``jobs``), or values in a column (``jobs.cpus``).
 
         A column without a value in any row counts as absent.
         """
@@ -425,9 +425,9 @@ class Trace:
         QueryError
             The text is not one SELECT, or does not run.
         MissingTableError
-            It needs a table that this trace does not have.
+            The text needs a table that this trace does not have.
         UnknownNameError
-            It reads a name that is neither a table nor a relation.
+            The text reads a name that is neither a table nor a relation.
         """
         self.create(tables_read(query))
         try:
@@ -483,42 +483,3 @@ class Trace:
         names = sorted(names)
         self._reads |= dict.fromkeys(names)
         self._views.create(names)
-
-
-TraceLike: TypeAlias = Trace | str | Path | Frames
-"""A trace: an open one, its folder or address, or tables in memory."""
-
-
-@contextmanager
-def open_trace(
-    trace: TraceLike,
-    run_policy: RunPolicy | str | None = None,
-    *,
-    otherwise: RunPolicy = RunPolicy.SPAN,
-    executor: ExecutorLike = None,
-) -> Iterator[Trace]:
-    """Return a trace that is open already, or open one while the block runs.
-
-    Parameters
-    ----------
-    run_policy
-        How attempts become a job's run time; None: as the trace was opened, `otherwise` for a
-        folder.
-    executor
-        Where to count the samples of a folder: see :class:`Trace`.
-
-    Raises
-    ------
-    TraceError
-        The folder is no trace, or the trace is open with another run policy.
-    """
-    if not isinstance(trace, Trace):
-        with Trace(trace, run_policy=run_policy or otherwise, executor=executor) as opened:
-            yield opened
-        return
-    if run_policy not in (None, trace.run_policy):
-        raise TraceError(
-            f"{trace.path.name} is open with a run time that is the {trace.run_policy.meaning}; "
-            f"to use {run_policy}, give its folder, or open it so."
-        )
-    yield trace

@@ -30,7 +30,7 @@ OPTIONAL = {
 
 
 class TableNames(frozenset[str]):
-    """Names of tables; called, as in other libraries, a list of them in order."""
+    """Names of tables; a call returns the names as a list in order, as in other libraries."""
 
     def __call__(self) -> list[str]:
         """Return the names in order."""

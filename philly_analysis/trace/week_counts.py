@@ -40,7 +40,7 @@ _AHEAD = 64
 
 @cache
 def counting_code() -> str:
-    """Return the code that counts samples: a change of it changes the names of files."""
+    """Return the code that counts samples: a change of the code changes the names of files."""
     modules = ("histograms.py", "sample_reader.py")
     return "\n".join(Path(__file__).with_name(name).read_text("utf-8") for name in modules)
 
@@ -67,7 +67,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week of samples: its Monday, the files that have samples of it, and their number."""
+    """A week of samples: its Monday, the files with samples, and the number of samples."""
 
     begins: datetime
     files: tuple[Path, ...]
@@ -182,7 +182,7 @@ class WeekCounter:
         return file
 
     def _read_intervals(self, file: Path, week: Week) -> pa.Table:
-        """Read the intervals that may have samples of a week, cut to it."""
+        """Read the intervals that may have samples of a week, cut to the week."""
         rows = self.con.read_parquet(escape_glob(file))
         late = ConstantExpression(week.ends + LONGEST_READING)
         rows = rows.filter(ColumnExpression("from_at") < late)

@@ -70,9 +70,9 @@ def create_trace(out: str | Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def write_manifest(folder: Path, manifest: Manifest, rows: Mapping[str, int]) -> Manifest:
-    """Write the manifest, the last file of a trace, with the rows and digests of its tables."""
+    """Write the manifest as the last file of a trace, with row counts and digests of the tables."""
     manifest = replace(manifest, rows=dict(rows), files=find_files(folder))
-    manifest = with_digests(folder, manifest, known={})
+    manifest = with_digests(folder, manifest, recorded={})
     (folder / MANIFEST).write_text(manifest.to_json(), "utf-8")
     return manifest
 
@@ -82,8 +82,8 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
     """Return a folder inside a trace for new files, with the append lock held.
 
     The files are part of the trace once :func:`replace_manifest` lists them. Files that no manifest
-    lists are removed first: those of a killed append, and those that the last append replaced,
-    which stay until then for readers that had the trace open.
+    lists are removed first. Such files are left by a killed append, or were replaced by the
+    previous append and kept for readers that had the trace open.
 
     Yields
     ------
@@ -223,7 +223,7 @@ def table_file(folder: Path, table: Table) -> Path:
 
 
 def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
-    """Check a table in `con`, beside those it refers to, against its declared rules.
+    """Check a table in `con`, which also has the referenced tables, against the declared rules.
 
     Returns
     -------

@@ -33,13 +33,13 @@ def read(text: str) -> Tracebacks:
 
 def test_chained_tracebacks_have_their_frames_and_relation() -> None:
     found = read(CHAINED)
-    first, second = found.found[0], found.found[7]
+    first, second = found.by_piece[0], found.by_piece[7]
     assert (first.first, first.exception, first.last, first.relation) == (0, 3, 3, "")
     assert (first.function, first.source) == ("load", "raise KeyError(name)")
     assert (second.first, second.exception, second.last) == (7, 10, 12)
     assert (second.function, second.relation) == ("run", "caused by")
     assert found.echoed == {2, 9}
-    assert sorted(found.found) == [0, 1, 2, 3, *range(7, 13)]
+    assert sorted(found.by_piece) == [0, 1, 2, 3, *range(7, 13)]
 
 
 def test_an_exception_raised_while_handling_another() -> None:
@@ -47,11 +47,11 @@ def test_an_exception_raised_while_handling_another() -> None:
         "The above exception was the direct cause of the following exception:",
         "During handling of the above exception, another exception occurred:",
     )
-    assert read(text).found[10].relation == "raised while handling"
+    assert read(text).by_piece[10].relation == "raised while handling"
 
 
 def test_an_exception_that_is_indented_ends_the_traceback() -> None:
-    found = read(CHAINED.replace("KeyError: 'x'", "    MemoryError")).found[0]
+    found = read(CHAINED.replace("KeyError: 'x'", "    MemoryError")).by_piece[0]
     assert (found.exception, found.last) == (3, 3)
 
 
@@ -67,28 +67,28 @@ def test_an_exception_that_is_indented_ends_the_traceback() -> None:
 )
 def test_an_exception_follows_a_frame_without_its_source(line: str) -> None:
     frame = '  File "a.py", line 3, in f'
-    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\n").found[0]
+    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\n").by_piece[0]
     assert (found.exception, found.source) == (2, "")
 
 
 @pytest.mark.parametrize("line", ["E x", "E.1: x", "E (see below): x", "E(x) + 1"])
 def test_other_lines_after_a_frame_are_its_source(line: str) -> None:
     frame = '  File "a.py", line 3, in f'
-    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\nKeyError: 1\n").found[0]
+    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\nKeyError: 1\n").by_piece[0]
     assert (found.exception, found.source) == (3, line)
 
 
 def test_a_traceback_without_its_end_names_no_exception() -> None:
     found = read(CHAINED.split("KeyError: ")[0] + "step 1 loss 0.3\n")
-    assert found.found[0].exception == -1
-    assert found.found[0].last == 2
+    assert found.by_piece[0].exception == -1
+    assert found.by_piece[0].last == 2
 
 
 @pytest.mark.parametrize(("more", "read_to_the_end"), [(-3, True), (-2, False)])
 def test_long_tracebacks_are_read_up_to_a_limit(more: int, read_to_the_end: bool) -> None:
     frames = '  File "a.py", line 3, in f\n' * (WALK_LINES + more + 1)
     found = read(f"Traceback (most recent call last):\n{frames}KeyError: 1\n")
-    assert (found.found[0].exception > 0) == read_to_the_end
+    assert (found.by_piece[0].exception > 0) == read_to_the_end
 
 
 def test_long_messages_are_read_up_to_a_limit() -> None:
@@ -96,7 +96,7 @@ def test_long_messages_are_read_up_to_a_limit() -> None:
     text = (
         f'Traceback (most recent call last):\n  File "a.py", line 3, in f\nKeyError: 1\n{message}'
     )
-    assert read(text).found[0].last == 2 + MESSAGE_LINES
+    assert read(text).by_piece[0].last == 2 + MESSAGE_LINES
 
 
 @pytest.mark.parametrize(

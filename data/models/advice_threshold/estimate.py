@@ -5,8 +5,8 @@ Usage: python -m data.models.advice_threshold.estimate [--seeds N]
 Jobs of the shipped model `philly` run on 64 GPUs under known policies, at three loads. Start-up
 times are added to the recorded waits. A replay must be believed if the policy is a candidate. A
 replay must be refused if half of the jobs are missing from the log. The threshold lies midway
-between the 95th percentile of the former distances and the 5th percentile of the latter, and is
-written beside the module that reads the threshold.
+between the 95th percentile of the distances to be believed and the 5th percentile of the distances
+to be refused. It is written beside the module that reads the threshold.
 """
 
 import argparse

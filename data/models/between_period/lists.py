@@ -36,8 +36,8 @@ ARCHIVE = {
 }
 """Lists of supercomputers without GPUs, gzipped: gangs are of processors.
 
-They are of the Parallel Workloads Archive (D. G. Feitelson, D. Tsafrir, D. Krakov, "Experience with
-using the Parallel Workloads Archive", JPDC 2014).
+The lists are of the Parallel Workloads Archive (D. G. Feitelson, D. Tsafrir, D. Krakov, "Experience
+with using the Parallel Workloads Archive", JPDC 2014).
 """
 
 OF_GPUS = tuple(name for name in {**EXTRACTS, **MORE} if name != "itp-10")

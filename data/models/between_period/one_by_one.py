@@ -5,14 +5,14 @@
 tries a smaller and a larger value of each parameter of `Variation`
 (`philly_analysis/models/between_period.toml`), the others unchanged, and scores the intervals of
 the next window as `data/checks/coverage.py` does: the Winkler score of each statistic over its mean
-on all extracts.
-The estimate is the minimum of a parabola through the means over the extracts; the range holds it in
-90 % of bootstraps of whole extracts. A current value outside of its range is moved into it. It
-takes some twenty CPU minutes. `reweighted.py` estimates the parameters of run times, gang sizes and
-load jointly; `turnover.py` those of users.
+on all extracts. The estimate is the minimum of a parabola through the means over the extracts. The
+range holds the estimate in 90 % of bootstraps of whole extracts. A current value outside of its
+range is moved into the range. The script takes some twenty CPU minutes. `reweighted.py` estimates
+the parameters of run times, gang sizes and load jointly; `turnover.py` estimates the parameters of
+users.
 
-It also counts the users who leave and join between windows, beside those of draws. The first weeks
-of a list are excluded, as growth of a new cluster is no variation between periods.
+The script also counts the users who leave and join between windows, in the lists and in draws. The
+first weeks of a list are excluded, as growth of a new cluster is no variation between periods.
 
 `data/models/extracts.py` describes where the extracts are. The lists of `HELD_OUT` take no part.
 """
@@ -133,12 +133,12 @@ def estimate(
     return made[0], min(made[1:]), max(made[1:])
 
 
-def show(found: Iterable[tuple[str, float, float, float]]) -> None:
+def show(estimates: Iterable[tuple[str, float, float, float]]) -> None:
     """Print current values, estimates, and their ranges in 90 % of bootstraps."""
     print(
         "| parameter | current | estimate | 90 % of bootstraps |\n|---|---:|---:|---:|", flush=True
     )
-    for name, value, low, high in found:
+    for name, value, low, high in estimates:
         current = getattr(ESTIMATED, name).value
         print(f"| {name} | {current:g} | {value:.2g} | {low:.2g} to {high:.2g} |", flush=True)
 
@@ -179,9 +179,9 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|")
     for name, data in jobs.items():
         if data.jobs["user"].notna().any():
-            left, new, left_drawn, new_drawn, users = turnover(data)
-            print(f"| {name} | {users:.0f} | {left:.0f} | {new:.0f} ", end="")
-            print(f"| {left_drawn:.0f} | {new_drawn:.0f} |")
+            leaving, new, leaving_drawn, new_drawn, users = turnover(data)
+            print(f"| {name} | {users:.0f} | {leaving:.0f} | {new:.0f} ", end="")
+            print(f"| {leaving_drawn:.0f} | {new_drawn:.0f} |")
     print()
     show((name, *estimate(name, jobs, base)) for name in options.parameters or PARAMETERS)
 

@@ -2,15 +2,15 @@
 
     python -m data.models.between_period.reweighted > data/reweighted.md
 
-The run times, gang sizes and load of a drawn period are those of the fitted window with the factors
-of `Variation.periods` on the jobs of each class. So they are computed without fitting or sampling,
-some hundred times as fast, and the parameters of `REWEIGHTED` are estimated jointly. Scores are
-those of `philly_analysis/models/validation/coverage.py`, relative to each statistic's mean over the
-lists; groups of statistics have equal weights, and so do lists.
+A drawn period has the run times, gang sizes and load of the fitted window, with the factors of
+`Variation.periods` on the jobs of each class. Periods are computed without fitting or sampling,
+some hundred times as fast, and the parameters of `REWEIGHTED` are estimated jointly. The scores of
+`philly_analysis/models/validation/coverage.py` are taken relative to each statistic's mean over the
+lists; groups of statistics have equal weights, and lists have equal weights.
 
 Parameters are drawn around `START`, then ever closer to the `BEST` ones (the cross-entropy method;
-Rubinstein 1999); the estimate is the geometric mean of these. Its range holds it in 90 % of
-bootstraps of whole lists.
+Rubinstein 1999). The estimate is the geometric mean of the best parameters. The range holds the
+estimate in 90 % of bootstraps of whole lists.
 
 Other sites vary more than the few sites of the lists. `class_sd` is multiplied by the factor with
 which the intervals of each site, with parameters from all others, have the nominal coverage; sites
@@ -70,7 +70,7 @@ GROUP = pd.Series([STATISTICS[name] for name in USED])
 AT = np.log(CLASS_RUN_TIMES_S)
 BETWEEN = (AT[1:] + AT[:-1]) / 2
 EDGES = np.union1d(np.log(RUN_TIMES_S) + 1e-9, np.linspace(0, 16, 49))
-"""Natural logarithms of run times; jobs of one gang size between two of them are one cell."""
+"""Natural logarithms of run times; jobs of one gang size between two neighbours are one cell."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
@@ -148,10 +148,10 @@ class Cells:
         rng = np.random.default_rng((self.seed, 1))  # the same for all parameters
         of = gang_class(self.gpus)
         place = np.interp(self.log_run_s, AT, np.arange(AT.size))
-        left = np.minimum(place.astype(int), AT.size - 2)
-        right = place - left
+        lower = np.minimum(place.astype(int), AT.size - 2)
+        upper_share = place - lower
         weight = self.jobs * np.exp(
-            (1 - right) * log_jobs[:, of, left] + right * log_jobs[:, of, left + 1]
+            (1 - upper_share) * log_jobs[:, of, lower] + upper_share * log_jobs[:, of, lower + 1]
         )
         weight += np.sqrt(weight) * rng.standard_normal(weight.shape)
         weight = np.maximum(weight, 0)
@@ -180,8 +180,8 @@ class Cells:
 def cells(name: str) -> list[Cells]:
     """Return the pairs of windows of a list."""
     first = first_seed(name)
-    found = window_pairs(in_use(listed(name)), most=PAIRS)
-    return [Cells.of(*pair, first + DRAWS * i) for i, pair in enumerate(found)]
+    pairs = window_pairs(in_use(listed(name)), most=PAIRS)
+    return [Cells.of(*pair, first + DRAWS * i) for i, pair in enumerate(pairs)]
 
 
 def variation_at(at: Floats) -> Variation:
@@ -197,22 +197,22 @@ def intervals(name: str, variation: Variation) -> list[tuple[Floats, Floats]]:
 
 def scores(names: Sequence[str], variation: Variation) -> Floats:
     """Return the mean score of each statistic on each list; nan without windows."""
-    found = np.full((len(names), len(USED)), np.nan)
+    means = np.full((len(names), len(USED)), np.nan)
     for i, name in enumerate(names):
         if made := intervals(name, variation):
-            found[i] = np.mean([width + MISS_COST * missed for width, missed in made], axis=0)
-    return found
+            means[i] = np.mean([width + MISS_COST * missed for width, missed in made], axis=0)
+    return means
 
 
 def covered(names: Sequence[str], variation: Variation) -> Floats:
     """Return the coverage of intervals by list, groups with equal weights."""
-    found = np.full(len(names), np.nan)
+    coverage = np.full(len(names), np.nan)
     for i, name in enumerate(names):
         if made := intervals(name, variation):
             # without rows where all draws equal the window
             hits = [np.where((wide > 0) | (miss > 0), miss == 0, np.nan) for wide, miss in made]
-            found[i] = pd.DataFrame(hits, columns=GROUP).mean().groupby(level=0).mean().mean()
-    return found
+            coverage[i] = pd.DataFrame(hits, columns=GROUP).mean().groupby(level=0).mean().mean()
+    return coverage
 
 
 @dataclass(slots=True)
@@ -224,11 +224,11 @@ class Tried:
     scores: Floats
 
     def more(self, pool: Executor, at: Floats) -> Self:
-        """Return these and further ones."""
-        found = np.array(
+        """Return these variations and further variations, with their scores."""
+        new = np.array(
             list(pool.map(partial(scores, self.names), map(variation_at, at), chunksize=4))
         )
-        both = np.concatenate((self.scores, found))
+        both = np.concatenate((self.scores, new))
         return type(self)(self.names, np.concatenate((self.at, at)), both)
 
     def on(self, names: Sequence[str]) -> Self:
@@ -238,16 +238,16 @@ class Tried:
 
     @property
     def losses(self) -> Floats:
-        """Shape (variations, lists): scores over typical ones, groups with equal weights."""
-        known = ~np.isnan(self.scores).any(axis=(0, 2))
-        found = self.scores[:, known]
-        typical = np.median(found, axis=0).mean(axis=0)
-        relative = found / np.maximum(typical, 1e-9)
+        """Shape (variations, lists): scores over typical scores, groups with equal weights."""
+        scored = ~np.isnan(self.scores).any(axis=(0, 2))
+        scores = self.scores[:, scored]
+        typical = np.median(scores, axis=0).mean(axis=0)
+        relative = scores / np.maximum(typical, 1e-9)
         groups = [relative[:, :, group == GROUP].mean(axis=2) for group in GROUP.unique()]
         return np.asarray(np.mean(groups, axis=0))
 
     def best(self, lists: Ints | slice = slice(None)) -> Floats:
-        """Return the mean of the best variations, on all lists or those of an index."""
+        """Return the mean of the best variations, on all lists or on the lists of an index."""
         loss = self.losses[:, lists].mean(axis=1)
         return np.asarray(self.at[np.argsort(loss)[:BEST]].mean(axis=0))
 

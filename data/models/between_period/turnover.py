@@ -5,9 +5,9 @@
 estimates the parameters of users in `philly_analysis/models/between_period.toml`. A user of `j`
 jobs leaves with probability `leave_probability * j ** -leave_power`. The jobs of users who stay are
 Poisson, in proportion to `j ** user_persistence` times a log-normal factor of deviation `user_sd`.
-New users resemble leaving ones; the number of those with jobs is Poisson, `new_user_ratio` times
-the expected leaving users, times growth, times a log-normal factor of deviation `new_user_sd`. Both
-deviations are divided by the root mean square of the periods' scale.
+New users resemble leaving users; the number of new users with jobs is Poisson, `new_user_ratio`
+times the expected leaving users, times growth, times a log-normal factor of deviation
+`new_user_sd`. Both deviations are divided by the root mean square of the periods' scale.
 
 Lists have equal weights, and so do pairs of windows of a list for new users. Ranges are 90 % of
 bootstraps of whole lists. It takes three CPU minutes.
@@ -52,7 +52,7 @@ class Turnover:
     came
         Users in the second window only.
     growth
-        Jobs in the second window over those in the first.
+        Jobs in the second window over jobs in the first window.
     """
 
     jobs: Floats

@@ -2,8 +2,8 @@
 
     python -m data.models.literature.fit
 
-The distributions are those of the papers. The input is the extract `philly-passed-jobs`, whose rate
-of submissions the model has.
+The distributions are taken from the papers. The rate of submissions is the rate of the extract
+`philly-passed-jobs`.
 """
 
 from dataclasses import replace

@@ -20,8 +20,9 @@ LARGEST_GANG, LARGEST_SERVER = 32, 8
 LONGEST_H = 96
 """Longer jobs are excluded: a small cluster cannot run jobs of weeks."""
 GANGS = 0.6
-"""Weight of the gang sizes of attempts, against those of passed jobs: the mean is then 1.65 GPUs,
-as of the log's jobs of every status."""
+"""Weight of the gang sizes of attempts, against the gang sizes of passed jobs: the mean is then
+1.65
+GPUs, as of the log's jobs of every status."""
 OVERLAYS = 12
 """Number of samples laid over one another and thinned, so that the bursts of a large cluster do not
 overload a small one and the weekly rhythm stays."""
@@ -42,8 +43,9 @@ RETRY_PROBABILITY = {
     KILLED: ((1, 0.10), (2, 0.18), (5, 0.22), (9, 0.30)),
     FAILED: ((1, 0.58), (2, 0.64), (5, 0.68), (9, 0.72)),
 }
-"""By status and smallest gang: growing with the gang as in the study's Figure 9, with about 1.36
-attempts per job as in the archive."""
+"""Probability of a retry by status and smallest gang: growing with the gang as in the study's
+Figure
+9, with about 1.36 attempts per job as in the archive."""
 MOST_ATTEMPTS = 4
 FAILURE_MEDIAN_MIN, FAILURE_SIGMA = 2.0, 1.6
 """Log-normal run time to failure, like most reasons of the study's Table 7: medians of minutes,
@@ -62,8 +64,8 @@ def start_up_s(rng: np.random.Generator) -> float:
 def draw(plan: Plan, capacity: int, rng: np.random.Generator) -> list[JobSpec]:
     """Return the jobs by submission, from the warm-up to the last day.
 
-    Submission times, virtual clusters, gangs and run times are those of the model of the study's
-    passed jobs; names, statuses and failures before the end are drawn here.
+    Submission times, virtual clusters, gangs and run times come from the model of the study's
+    passed jobs. Names, statuses and failures before the end are drawn here.
     """
     from_s, until_s = -WARM_UP_S, plan.days * DAY_S
     count = round(plan.jobs * (until_s - from_s) / until_s)
@@ -138,7 +140,7 @@ def _thin(pool: pl.DataFrame, count: int, gpu_s: float, rng: np.random.Generator
 def _job(
     vc: str, user: str, gpus: int, submit_s: int, run_s: int, rank: float, rng: np.random.Generator
 ) -> JobSpec:
-    """Return one job, with a status by its run time, and failed attempts before the last."""
+    """Return one job: its status depends on the run time; all attempts but the last failed."""
     share = STATUS_LONG if rank >= LONG_FROM else STATUS_SHORT
     status = str(rng.choice(STATUSES, p=share))
     attempts: list[AttemptSpec] = []

@@ -3,9 +3,9 @@
 Usage: python -m data.sample.generator.failure_output ARCHIVE OUT.jsonl.gz [--seed N]
 
 The same archive and seed give the same bytes. Reasons are drawn from the study's Table 7, weighted
-by its trials per gang size and by the likelihood of the attempt's run time. Those of attempts that
-the scheduler or an outage ended are known from the archive's truth.parquet. The texts are our own
-(failure_texts.py).
+by its trials per gang size and by the likelihood of the attempt's run time. The archive's
+truth.parquet has the reasons of attempts that the scheduler or an outage ended. The texts are our
+own (failure_texts.py).
 """
 
 import argparse
@@ -45,9 +45,9 @@ class Failed:
     Attributes
     ----------
     run_s
-        Its run time; None if the log lacks its times.
+        Run time of the attempt; None if the log lacks its times.
     reason
-        Why it failed, if that is known.
+        Reason of the failure, if known.
     """
 
     job_id: str
@@ -58,11 +58,11 @@ class Failed:
 
 
 def failed_attempts(
-    log: list[object], known: Mapping[tuple[str, int], str] = MappingProxyType({})
+    log: list[object], reasons: Mapping[tuple[str, int], str] = MappingProxyType({})
 ) -> Iterator[Failed]:
-    """Yield the failed attempts of a job log: those before a retry, and the last of failed jobs.
+    """Yield the attempts of a job log before a retry, and the last attempts of failed jobs.
 
-    `known` has reasons by job and attempt.
+    `reasons` has known reasons by job and attempt.
     """
     for job in log:
         if not isinstance(job, dict) or "jobid" not in job:
@@ -72,7 +72,7 @@ def failed_attempts(
             if number < len(attempts) or job["status"] == "Failed":
                 gpus = sum(len(held["gpus"]) for held in attempt["detail"])
                 key = job["jobid"], number
-                yield Failed(*key, gpus, _run_s(attempt), known.get(key))
+                yield Failed(*key, gpus, _run_s(attempt), reasons.get(key))
 
 
 def known_reasons(truth: Path) -> dict[tuple[str, int], str]:

@@ -20,7 +20,7 @@ class Plan:
     Attributes
     ----------
     load
-        Largest offered load of the drawn jobs: at 0.75 a third of them wait, as they come in
+        Largest offered load of the drawn jobs. At 0.75 a third of the jobs wait, as jobs come in
         bursts.
     """
 

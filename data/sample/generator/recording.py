@@ -20,7 +20,7 @@ LEAST_S = 3
 """Shortest failed attempt: it ends earlier by the start-up time of its successor."""
 CPU_BUSY_MEDIAN_PCT, CPU_BUSY_SIGMA = 22.0, 0.5
 """CPU utilisation of attempts, log-normal: a choice between the medians of the notebook's Figure 7,
-15 % over all machines, and the paper's, 29 % over those with a job."""
+15 % over all machines, and the paper's median, 29 % over machines with a job."""
 MEM_CDF_PCT = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 80)
 """Points used of the notebook's curve of host memory in use."""
 MEM_ENDS_PCT = 30.0, 99.7
@@ -68,8 +68,8 @@ def record(
     start_ups_s
         Seconds between the submission of each job and its request.
     silent
-        Unused machines: most report idle GPUs, the last one no value, as 13 machines of the
-        archive.
+        Unused machines. Most report idle GPUs; the last one reports no value, as 13 machines of
+        the archive.
 
     Returns
     -------

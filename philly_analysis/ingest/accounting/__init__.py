@@ -119,7 +119,7 @@ def _insert(
 
 
 def _nothing(_: Path) -> None:
-    """Read no such list: the scheduler's lists have no reader here."""
+    """Return None: no reader exists for the scheduler's lists."""
 
 
 def is_log(parse: Parse, lines: list[str]) -> bool:

@@ -105,7 +105,7 @@ def _end(
 
 
 def read_hosts(path: Path) -> list[dict[str, object]] | None:
-    """Return the servers of ``qconf -se HOST``, printed one after the other; None: another file."""
+    """Return the servers in prints of ``qconf -se HOST``; None: the file is another list."""
     rows: list[dict[str, object]] = []
     if not any(line.startswith("hostname ") for line in first_lines(path, 1)):
         return None
@@ -125,7 +125,7 @@ def read_hosts(path: Path) -> list[dict[str, object]] | None:
 
 
 def _joined_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield lines, with those that end in a backslash joined to the next."""
+    """Yield lines; a line that ends in a backslash is joined to its successor."""
     text, first = "", 0
     for number, line in text_lines(path):
         first = first or number
@@ -136,7 +136,7 @@ def _joined_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_settings(path: Path) -> list[dict[str, object]] | None:
-    """Return GPU resources of ``qconf -sc`` and environments of ``qconf -sp``; None: neither."""
+    """Return GPU resources of ``qconf -sc`` and environments of ``qconf -sp``, or None."""
     rows: list[dict[str, object]] = []
     environment = ""
     for number, line in text_lines(path):

@@ -101,7 +101,7 @@ def _finished(texts: list[str], fields: list[Field]) -> Record:
 def _effective_requirement(fields: list[Field], tail: int) -> str | None:
     """Return the resource requirement in force: the first text after the usage of each server.
 
-    It is None in versions that do not record it.
+    None if the version of LSF does not record the requirement.
     """
     try:
         place = tail + 30  # the number of submission extensions follows the job description

@@ -1,6 +1,6 @@
 -- Servers of an accounting log.
--- One row per server. Its GPUs are those listed, or the most allocated to one attempt if that is
--- more. Without a list they are the maximum allocated at once, a lower bound.
+-- One row per server. The GPUs of a server are the larger of two numbers: the listed GPUs, and the
+-- most GPUs of one attempt. Without a list they are the most GPUs allocated at once, a lower bound.
 with changes as (
   select
     node,

@@ -133,7 +133,7 @@ def _end(kind: str, keys: dict[str, str]) -> tuple[int | None, str | None, str |
 
 
 def _gpus(keys: dict[str, str], host_gpus: list[int | None] | None) -> int:
-    """Return the GPUs of a job: those allocated, else those requested, in the order of evidence."""
+    """Return the GPUs of a job: allocated GPUs, else requested GPUs, in the order of evidence."""
     if host_gpus and None not in host_gpus:
         return sum(n for n in host_gpus if n is not None)
     for name in ("nodes", "nodect"):

@@ -86,9 +86,9 @@ def fetch(
     """Fetch a public trace from its publisher.
 
     An interrupted transfer resumes where it stopped, in this call or the next. A file gets its name
-    once its size and SHA-256 are verified. Where the publisher states no digest, that of the first
-    download is recorded beside the file. Several files appear together. Existing files are not
-    fetched again.
+    once its size and SHA-256 are verified. If the publisher states no digest, the digest of the
+    first download is recorded beside the file. Several files appear together. Existing files are
+    not fetched again.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def fetch(
     out
         Target folder; default one of the dataset's name in the working directory.
     url
-        Another address: that of a file, or with ``/`` at its end that of a folder.
+        Alternative address of the file, or of its folder if the address ends with ``/``.
     retries
         Time-out and retries; see
         :class:`~philly_analysis.ingest.downloads.http_file.RetryPolicy`.
@@ -112,9 +112,9 @@ def fetch(
     UnknownNameError
         There is no such dataset.
     InputError
-        It cannot be fetched: no network, an exceeded quota, or not the published file.
+        The trace cannot be fetched: no network, an exceeded quota, or not the published file.
     OutputError
-        It cannot be written there.
+        The folder cannot be written.
     """
     if dataset not in published():
         raise UnknownNameError("dataset", dataset, published())

@@ -48,7 +48,7 @@ def download_all(
     OutputError
         The folder has other files, or another process fetches there.
     OSError
-        It cannot be written there.
+        The folder cannot be written.
     """
     published = files
     files = [_with_recorded_digest(file, folder) for file in published]
@@ -113,7 +113,7 @@ def _locked(staging: Path, folder: Path) -> Iterator[None]:
 def _is_complete(
     files: Sequence[RemoteFile], folder: Path, texts: Mapping[str, str], *, unpack: bool
 ) -> bool:
-    """Whether a folder has all files, with those of unpacked archives.
+    """Whether a folder has all files, also the files of unpacked archives.
 
     Raises
     ------

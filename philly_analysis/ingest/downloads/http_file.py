@@ -28,11 +28,11 @@ class RemoteFile:
     Attributes
     ----------
     bytes
-        Its size; None if unknown.
+        Size of the file; None if unknown.
     sha256
-        Its digest, as hexadecimal digits.
+        Digest of the file, as hexadecimal digits.
     blob
-        Git's name of its content, where no digest is published. If both are empty, the first
+        Git's name of the content, where no digest is published. If both are empty, the first
         download is verified by its size alone.
     """
 
@@ -120,7 +120,7 @@ def download(file: RemoteFile, folder: Path, retries: RetryPolicy) -> None:
     Raises
     ------
     InputError
-        It cannot be fetched, or is not the published file, which is then removed.
+        The file cannot be fetched, or differs from the published file and was removed.
     OSError
         The disk is full, or the folder is not writable.
     """
@@ -162,7 +162,7 @@ def _verify(file: RemoteFile, part: BufferedRandom) -> None:
     Raises
     ------
     InputError
-        It is not.
+        The file differs from the published file.
     """
     if _is_published(file, part):
         return
@@ -200,7 +200,7 @@ def _receive(
     Raises
     ------
     _BrokenConnectionError
-        It broke before the end.
+        The connection broke before the end.
     InputError
         The publisher refuses, or sends more than was published.
     """

@@ -33,7 +33,7 @@ def members(archive: Path) -> dict[str, int]:
     Raises
     ------
     InputError
-        It is damaged, or has files outside of it.
+        The archive is damaged, or has files outside of its folder.
     """
     with _opened(archive) as packed:
         return {path: member.size for path, member in packed.items()}
@@ -47,7 +47,7 @@ def unpack_archive(archive: Path, folder: Path) -> None:
     Raises
     ------
     InputError
-        It is damaged, has files outside of it, or would be too large.
+        The archive is damaged, has files outside of its folder, or would be too large.
     OSError
         A file cannot be written, or exists.
     """

@@ -50,27 +50,27 @@ def read_events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterato
     Parameters
     ----------
     file
-        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. Its name contains the
-        machine if its lines have no host, e.g. ``m12.dmesg``.
+        Output of ``dmesg -T``, ``journalctl -k`` or a syslog, plain or gzip. If the lines
+        have no host, the file name contains the machine, e.g. ``m12.dmesg``.
     around
-        A time of the trace: times without a year are in the year nearest to it.
+        Time in the trace: a time without a year gets the year that is nearest to this time.
     clock
-        Time zone of times without one.
+        Time zone of times without a zone.
 
     Raises
     ------
     InputError
-        It is truncated.
+        The log is truncated.
     """
     named = _FILE_MACHINE.sub("", file.name).strip("._-")
     with gzip_errors(file), open_bytes(file) as lines:
         number, begins = 1, True
         while raw := lines.readline(_LONGEST_LINE):
             if begins and EVENT.search(text := raw.decode("utf-8", "replace").rstrip()):
-                at, rest = _parse_time(text, around, clock)
-                host = _HOST.match(rest)
+                at, entry = _parse_time(text, around, clock)
+                host = _HOST.match(entry)
                 machine = host.group(1).split(".")[0] if host else named
-                message = rest[host.end() :] if host else rest
+                message = entry[host.end() :] if host else entry
                 yield Event(at, machine, message, file.name, number)
             # only the start of a longer line is read
             begins = raw.endswith(b"\n")
@@ -79,21 +79,21 @@ def read_events(file: Path, *, around: datetime, clock: tzinfo = UTC) -> Iterato
 
 def _parse_time(text: str, around: datetime, clock: tzinfo) -> tuple[datetime | None, str]:
     try:
-        if found := _ISO.match(text):
-            at = datetime.fromisoformat(found.group(1).replace(",", "."))
-            zone = found.group(2)
+        if match := _ISO.match(text):
+            at = datetime.fromisoformat(match.group(1).replace(",", "."))
+            zone = match.group(2)
             if zone:
                 offset = datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").utcoffset()
-                return at - (offset or timedelta()), found.group(3)
-            return _utc(at, clock), found.group(3)
-        if found := _CTIME.match(text):
-            at = datetime.strptime(found.group(1), "%a %b %d %H:%M:%S %Y")
-            return _utc(at, clock), found.group(2)
-        if found := _SYSLOG.match(text):
+                return at - (offset or timedelta()), match.group(3)
+            return _utc(at, clock), match.group(3)
+        if match := _CTIME.match(text):
+            at = datetime.strptime(match.group(1), "%a %b %d %H:%M:%S %Y")
+            return _utc(at, clock), match.group(2)
+        if match := _SYSLOG.match(text):
             years = (around.year - 1, around.year, around.year + 1)
-            dated = [_in_year(found.group(1), year) for year in years]
+            dated = [_in_year(match.group(1), year) for year in years]
             at = min((d for d in dated if d), key=lambda d: abs(d - around))
-            return _utc(at, clock), found.group(2)
+            return _utc(at, clock), match.group(2)
     except (ValueError, OverflowError):  # a date that does not exist
         return None, text
     return None, text

@@ -65,10 +65,10 @@ def fill_failures(builder: TraceBuilder, output: FailureOutput | None) -> None:
     Parameters
     ----------
     builder
-        The trace, with its jobs and attempts, and with placements if there are any. Failures of
-        earlier ingests stay if their attempts are still in it.
+        Trace with jobs and attempts, and with placements if the source has placements. Failures of
+        earlier ingests stay if the trace still has their attempts.
     output
-        The output; None: only failures of earlier ingests.
+        Failure output; None: only failures of earlier ingests.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class _Loader:
     read
         Records and events so far.
     seen
-        Their files and lines.
+        Files and lines of the records and events so far.
     last
         Last attempt of each job.
     names
@@ -141,9 +141,9 @@ class _Loader:
     def __post_init__(self) -> None:
         """Load the attempts, and the rows of earlier ingests for their present numbers."""
         con, store = self.builder.con, self.builder.store
-        found = con.sql(_select("attempt_outcomes")).fetchall()
-        self.last = {job_id: attempt for job_id, attempt, _ in found}
-        self.passed = {(job_id, attempt): passed for job_id, attempt, passed in found}
+        outcomes = con.sql(_select("attempt_outcomes")).fetchall()
+        self.last = {job_id: attempt for job_id, attempt, _ in outcomes}
+        self.passed = {(job_id, attempt): passed for job_id, attempt, passed in outcomes}
         for name, job_id in con.sql(
             "select name, job_id from job_names where name <> job_id order by all"
         ).fetchall():
@@ -156,7 +156,7 @@ class _Loader:
             self.earlier = {row[:2]: row for row in rows if not self.passed[row[:2]]}
 
     def add_records(self, records: Iterable[Record | Unreadable]) -> None:
-        """Classify records, and kernel events of attempts without one; reject the others."""
+        """Classify records, and kernel events of attempts without records; reject the remainder."""
         texts, attempts = tee(self._texts(records))
         failures = classify_texts(text.joined for text in texts)
         for text, failure in zip(attempts, failures, strict=True):
@@ -218,7 +218,7 @@ class _Loader:
         return (*named, failure.rule, line, excerpt[:EXCERPT_CHARS])
 
     def add_events(self, output: FailureOutput) -> None:
-        """Attribute kernel events to the attempts that they ended, and reject the others."""
+        """Attribute kernel events to the attempts that they ended, and reject other events."""
         placed = "placements" in self.builder.rows
         [(around,)] = self.builder.con.sql(
             "select coalesce(max(started_at), now()::timestamp) from attempts"
@@ -231,9 +231,9 @@ class _Loader:
                 self._reject(file.name, None, "the file cannot be read", str(error))
             ended = self._ended_by(events) if placed else {}
             for number, event in enumerate(events):
-                found = ended.get(number, [])
-                if len(found) == 1:
-                    self.events[found[0]].append(event)
+                attempts = ended.get(number, [])
+                if len(attempts) == 1:
+                    self.events[attempts[0]].append(event)
                     continue
                 reason = (
                     "the trace has no placements"
@@ -241,7 +241,7 @@ class _Loader:
                     else "the event has no time"
                     if event.at is None
                     else "several attempts ended on the machine just then"
-                    if found
+                    if attempts
                     else "no attempt ended on the machine just then"
                 )
                 self._reject(event.file, event.line, reason, event.text)
@@ -268,7 +268,7 @@ class _Loader:
         self.rejects.append((source, entry, reason, self._storable(raw)))
 
     def write(self) -> None:
-        """Write the failures and rejected records, with those of earlier ingests."""
+        """Write the failures and rejected records of this ingest and of earlier ingests."""
         builder = self.builder
         self.read += len(self.earlier.keys() - self.rows.keys())
         rows = (self.earlier | self.rows).values()
@@ -279,9 +279,9 @@ class _Loader:
                 "select source_file, source_line, reason, raw "
                 f"from {parquet_scan(files)} where \"table\" = '{FAILURES.name}'"
             ).fetchall()
-            left = [row for row in before if row[:2] not in self.seen]
-            self.read += len(left)
-            self.rejects += left
+            unseen = [row for row in before if row[:2] not in self.seen]
+            self.read += len(unseen)
+            self.rejects += unseen
         builder.write_rejects(FAILURES, FAILURES.name, self.rejects)
         builder.add_account(FAILURES, self.read, kept)
 

@@ -33,7 +33,7 @@ class Record:
     attempt
         Number of the attempt; None: the job's last.
     files
-        Its streams, stdout before stderr; empty if `text` is the output.
+        Files of the output, stdout before stderr; empty if `text` is the output.
     source, entry
         File and line, for rejects.
     """
@@ -63,7 +63,7 @@ def compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     InputError
         A pattern is no regular expression, or has no group ``job_id``.
     """
-    found = []
+    names = []
     for pattern in patterns:
         try:
             name = re.compile(pattern)
@@ -74,8 +74,8 @@ def compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
                 f"file pattern {pattern!r} has no group (?P<job_id>…); attempt and stream are "
                 "optional groups"
             )
-        found.append(name)
-    return tuple(found)
+        names.append(name)
+    return tuple(names)
 
 
 def list_files(path: Path) -> list[Path]:
@@ -119,11 +119,11 @@ def find_records(path: Path, patterns: tuple[str, ...] = PATTERNS) -> Iterator[R
         if below.removesuffix(".gz").endswith(JSON_LINES):
             yield from _json_lines(file, below)
             continue
-        found = _parse_name(below.removesuffix(".gz"), names)
-        if found is None:
+        parsed = _parse_name(below.removesuffix(".gz"), names)
+        if parsed is None:
             yield Unreadable(below, None, "the file's name says no job", below)
             continue
-        job_id, attempt, stream = found
+        job_id, attempt, stream = parsed
         others = streams.setdefault((job_id, attempt), {})
         if stream in others:
             yield Unreadable(below, None, "the same stream of the attempt repeats", below)
@@ -140,8 +140,8 @@ def _parse_name(
 ) -> tuple[str, int | None, str] | None:
     for name in names:
         for text in (below, below.rsplit("/", 1)[-1]):
-            if found := name.fullmatch(text):
-                parts = found.groupdict()
+            if match := name.fullmatch(text):
+                parts = match.groupdict()
                 attempt = parts.get("attempt")
                 return parts["job_id"], int(attempt) if attempt else None, parts.get("stream") or ""
     return None

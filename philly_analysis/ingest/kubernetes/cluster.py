@@ -49,7 +49,7 @@ class Pod(NamedTuple):
 
 
 class Job(NamedTuple):
-    """State of a Job (batch/v1) in a snapshot; GPUs are those of all its pods together."""
+    """State of a Job (batch/v1) in a snapshot; its GPUs are the sum over its pods."""
 
     fault: str | None = None
     uid: str | None = None

@@ -42,8 +42,8 @@ def objects(value: Any, *path: str) -> list[dict[str, Any]]:
 
 def text(value: Any, *path: str) -> str | None:
     """Return a nested text that is not empty."""
-    found = field(value, *path)
-    return found if isinstance(found, str) and found else None
+    text = field(value, *path)
+    return text if isinstance(text, str) and text else None
 
 
 def whole(value: Any, *path: str) -> int | None:

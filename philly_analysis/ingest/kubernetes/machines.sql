@@ -1,5 +1,6 @@
 -- Servers of a Kubernetes cluster.
--- One row per server. Its GPUs are those of its node, else the most that attempts held at once.
+-- One row per server. The GPUs of a server are the GPUs of its node. Without a node they are the
+-- largest number of GPUs that attempts held at once.
 with held as (
   select
     placed_gpus.node,

@@ -1,7 +1,7 @@
 -- materialized
 -- Which Jobs and pods with GPUs ran without Kueue?
 -- One row per Job, other owner of pods, or pod without an owner. The GPUs of a Job are its
--- parallelism times the GPUs of a pod, and the GPUs of another owner are those of its pods that did
+-- parallelism times the GPUs of a pod. The GPUs of another owner are the GPUs of its pods that did
 -- not fail.
 with owned as (
   select distinct unnest(owner_uids) as owner_uid

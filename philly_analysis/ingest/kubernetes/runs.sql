@@ -1,5 +1,5 @@
 -- materialized
--- Which attempts has each job, with those that still wait?
+-- Which attempts does each job have, including attempts that still wait?
 -- One row per attempt. An attempt without a start waits, or was deleted before it ran.
 with last_snapshots as (
   select

@@ -125,8 +125,8 @@ def _stamp_s(stamp: re.Match[str]) -> float | None:
 
 
 def _read(snapshot: Snapshot, versions: Versions) -> tuple[list[Reading], float | None]:
-    """Return the objects of a file, and the latest time that one of them states."""
-    found: list[Reading] = []
+    """Return the objects of a file, and the latest time in any object."""
+    readings: list[Reading] = []
     latest: float | None = None
     try:
         for number, item in enumerate(json_items(snapshot.path, "items"), 1):
@@ -136,13 +136,13 @@ def _read(snapshot: Snapshot, versions: Versions) -> tuple[list[Reading], float 
                 continue
             record, name = _parsed(kind, item, versions), item["kind"]
             raw = record.name or json.dumps(item)[:_RAW_CHARS]
-            found.append(Reading(name, kind.table, record, raw, number))
+            readings.append(Reading(name, kind.table, record, raw, number))
             snapshot.objects[name] = snapshot.objects.get(name, 0) + 1
             if not snapshot.stamped:
                 latest = max(filter(None, (latest, *_times(item))), default=None)
     except InputError as error:
         snapshot.fault = str(error)
-    return found, latest
+    return readings, latest
 
 
 def _parsed(kind: Kind, item: dict[str, Any], versions: Versions) -> Parsed:

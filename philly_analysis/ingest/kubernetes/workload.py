@@ -228,10 +228,10 @@ def _slices(slices: list[dict[str, Any]]) -> list[tuple[str, int]]:
             else [text(values, "universal")] * domains
         )
         counts = field(one, "podCounts", "individual")
-        each = (
+        pods = (
             [n if isinstance(n, int) and 0 <= n < 2**31 else 0 for n in counts]
             if isinstance(counts, list)
             else [whole(one, "podCounts", "universal") or 0] * domains
         )
-        pairs += [(name, n) for name, n in zip(names, each, strict=False) if name]
+        pairs += [(name, n) for name, n in zip(names, pods, strict=False) if name]
     return pairs

@@ -66,7 +66,8 @@ def unpack(archive: Path, folder: Path) -> list[str]:
     Raises
     ------
     InputError
-        It is no such archive, is truncated, or has a member that points outside of it.
+        The file is not the archive, is truncated, or has a member that points outside of the
+        archive.
     """
     folder.mkdir()
     try:

@@ -7,7 +7,7 @@ with used as (
   group by machine_id
 ),
 
-known as (
+placed as (
   select machine_id, max(gpus) as gpus
   from (
     select machine_id, gpus from used
@@ -15,14 +15,14 @@ known as (
     select machine_id, "values" from gpu_samples_machines
     union all
     select machine_id, null from host_samples_machines
-  ) as known
+  ) as placed
   group by machine_id
 )
 
 select
-  coalesce(l.machine_id, known.machine_id) as machine_id,
+  coalesce(l.machine_id, placed.machine_id) as machine_id,
   -- the list contradicts placements and samples on most machines
-  coalesce(known.gpus, l.gpus, 0)::integer as gpus,
+  coalesce(placed.gpus, l.gpus, 0)::integer as gpus,
   l.gpus as gpus_listed,
   l.gpu_mem_gb,
   case when l.source_line is null then 'cluster_gpu_util' else 'cluster_machine_list' end
@@ -35,4 +35,4 @@ select
     when l.mem_text <> '' and l.gpu_mem_gb is null then 'single GPU mem is not like 24GB'
   end as reject
 from cluster_machine_list as l
-full join known on l.machine_id = known.machine_id
+full join placed on l.machine_id = placed.machine_id

@@ -16,9 +16,9 @@ _MINUTE_S = 60.0
 _FEWEST_TIMES = 100
 """Fewest distinct times from which the length of a reading is estimated."""
 _PLACES = np.uint64(1) << np.arange(0, 64, 8, dtype=np.uint64)
-"""Least value of eight flags, read as one number, by the last flag that is set."""
+"""Least value of eight flags, read as one number, by the position of the highest set flag."""
 _FIRST = np.append(np.uint64(0), np.cumsum(_PLACES))
-"""Eight flags, read as one number, by how many of the first are set."""
+"""Eight flags, read as one number, by the number of leading flags that are set."""
 
 _Values = npt.NDArray[np.float64]
 _Times = npt.NDArray[np.int64]

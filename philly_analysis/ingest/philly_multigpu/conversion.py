@@ -109,7 +109,7 @@ def _cells(file: Path, starts: dict[str, datetime]) -> pl.DataFrame:
 
 
 def _rows(cells: pl.DataFrame, machine: str, **values: pl.Expr) -> pl.DataFrame:
-    """Return a row per minute and machine, in order of time; of repeated cells the last counts."""
+    """Return a row per minute and machine, in order of time; the last of equal cells counts."""
     rows = cells.group_by("local", "zone", pl.col("name").alias(machine)).agg(**values)
     time = pl.col("local").dt.strftime("%Y-%m-%d %H:%M:%S ") + pl.col("zone")
     return rows.sort(pl.col("local").dt.date(), "zone", "local", machine).select(

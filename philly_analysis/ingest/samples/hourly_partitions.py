@@ -71,9 +71,9 @@ class HourlyPartitions:
                 self._finish()
 
     def create_machines(self) -> None:
-        """Create ``gpu_samples_machines``, or that of the table: machines with rows.
+        """Create the relation of machines with rows, such as ``gpu_samples_machines``.
 
-        ``values`` is the length of the longest list of each.
+        ``values`` is the length of a machine's longest list.
         """
         present = sorted(self._longest)
         names = pa.array(self.machines, pa.string()).take(pa.array(present, pa.int64()))

@@ -35,11 +35,11 @@ _REJECTED_LINES = 100_000
 
 
 def fill_streamed(builder: TraceBuilder, table: Table, files: dict[Stream, CsvFile]) -> None:
-    """Fill a streamed table from one raw file, or from several joined on its key.
+    """Fill a streamed table from one raw file, or from several files joined on the table's key.
 
-    Its earlier files are not changed; a new row whose key is in them is a repeat. A relation such
-    as ``gpu_samples_machines`` lists its machines: ``machine_id``, and ``values``, the length of
-    the longest list.
+    Earlier files of the table are not changed; a new row whose key is in an earlier file is a
+    repeat. A relation such as ``gpu_samples_machines`` lists the machines of the table:
+    ``machine_id``, and ``values``, the length of the longest list.
     """
     store = builder.store
     before, earlier = store.account(table.name), store.files(table.name)
@@ -109,14 +109,14 @@ class Part:
 
     @cached_property
     def rows(self) -> RowStaging:
-        """Its valid rows."""
+        """Valid rows of the file."""
         of_file = [c for c in self.table.columns if c.name in self.stream.columns]
         columns = [column.arrow.with_nullable(True) for column in of_file]
         path = self.builder.scratch / f"{self.stream.file}.arrow"
         return RowStaging(columns, path if self.on_disk else None)
 
     def stage(self, pool: ThreadPoolExecutor) -> Iterator[int]:
-        """Stage the valid rows, and reject the others; yield the lines of each block.
+        """Stage the valid rows, and reject other rows; yield the lines of each block.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Part:
         self.rows.remove()
 
     def _reject(self, lines: Sequence[tuple[int, str, str]]) -> None:
-        """Write rejected lines: number, text and reason of each."""
+        """Write rejected lines, given as numbers, texts and reasons."""
         source = self.stream.file
         rows: list[Rejected] = [(source, number, reason, text) for number, text, reason in lines]
         self.builder.write_rejects(self.table, f"{source}-{self._rejects:04}", rows)

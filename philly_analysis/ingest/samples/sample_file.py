@@ -53,11 +53,11 @@ class SampleFile:
         """Write the rows of each part, whose times are in a range."""
         before = self._before(begins, ends)
         keys = [self._keys(rows, begins) for rows in parts]
-        found = [
+        kept_and_repeats = [
             _firsts(key, rows["line"].to_numpy(), before)
             for key, rows in zip(keys, parts, strict=True)
         ]
-        firsts = [first for first, _ in found]
+        firsts = [first for first, _ in kept_and_repeats]
         if len(parts) == 1:
             rows = _select(parts[0], np.sort(firsts[0]))
         else:
@@ -65,7 +65,8 @@ class SampleFile:
         if len(rows):
             self._write(rows)
         repeats = [
-            part["line"].to_numpy()[repeat] for part, (_, repeat) in zip(parts, found, strict=True)
+            part["line"].to_numpy()[repeat]
+            for part, (_, repeat) in zip(parts, kept_and_repeats, strict=True)
         ]
         return [len(first) for first in firsts], repeats, self._longest_of(rows)
 
@@ -91,7 +92,7 @@ class SampleFile:
         if not self.earlier:
             return np.zeros(0, np.int64)
         # the database skips files whose statistics are outside the range
-        found = self.con.cursor().sql(
+        keys = self.con.cursor().sql(
             "select sampled_at, number as machine "
             f"from {parquet_scan(self.earlier, 'union_by_name = true')} "
             "join (select unnest($names) as machine_id, "
@@ -99,7 +100,7 @@ class SampleFile:
             "where sampled_at >= make_timestamp($origin) and sampled_at < make_timestamp($end)",
             params={"names": self.names.to_pylist(), "origin": origin, "end": end},
         )
-        return np.sort(self._keys(found.to_arrow_table(), origin))
+        return np.sort(self._keys(keys.to_arrow_table(), origin))
 
     def _joined(
         self, parts: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
@@ -116,10 +117,10 @@ class SampleFile:
         moment, machine = np.divmod(key, len(self.names))
         columns = {"sampled_at": pa.array(moment + origin).view(AT.type)}
         columns["machine"] = pa.array(machine.astype(np.int32))
-        of_parts = np.split(row, np.cumsum([len(own) for own in sorted_keys])[:-1])
-        for rows, own, first in zip(parts, of_parts, firsts, strict=True):
+        of_parts = np.split(row, np.cumsum([len(part_keys) for part_keys in sorted_keys])[:-1])
+        for rows, in_part, first in zip(parts, of_parts, firsts, strict=True):
             place = np.full(len(key), -1)
-            place[own] = first
+            place[in_part] = first
             taken = pa.array(place, mask=place < 0)
             for name in rows.column_names[len(KEY) :]:
                 values = rows[name].combine_chunks().take(taken)

@@ -30,7 +30,7 @@ class OutOfOrderError(Exception):
 class RowStaging:
     """Rows in the order of the raw file, partitioned by the hour of ``sampled_at``.
 
-    They are in memory where the raw file is roughly in order of time, else on disk.
+    The rows are in memory if the raw file is roughly in order of time, else on disk.
 
     Attributes
     ----------

@@ -32,9 +32,9 @@ class ValidatedBlock:
     Attributes
     ----------
     index
-        Numbers and offsets of some of its lines.
+        Numbers and offsets of some lines of the block.
     lines, filled
-        Lines of the block, and those that are not blank.
+        Number of lines of the block, and number of lines that are not blank.
     """
 
     index: list[tuple[int, int]]

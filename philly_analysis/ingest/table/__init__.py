@@ -27,15 +27,15 @@ _CONVERSIONS: dict[Kind, str] = {"text": "meaning", "number": "quantity", "time"
 
 
 def prepare(builder: TraceBuilder, raw: Path, table_map: str | Path | None = None) -> RawFiles:
-    """Open the files of a map: a folder of them, or the one with the jobs.
+    """Open the files of a map: a folder of files, or the file of jobs.
 
     Raises
     ------
     UnknownNameError
         There is no shipped map of that name.
     InputError
-        There are no such files, they lack a column, or the map is not valid, or not that of the
-        trace to append to.
+        There are no such files, a file lacks a column, the map is not valid, or the trace to
+        append to has another map.
     """
     con, raw_store = builder.con, builder.store
     chosen = load_map(table_map or _default_map(raw))

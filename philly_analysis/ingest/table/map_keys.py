@@ -128,4 +128,4 @@ KEYS: dict[Kind, dict[str, tuple[Parse, pa.DataType]]] = {
         "format": (_time_format, pa.string()),
     },
 }
-"""The keys of a field's rule by kind: the parser of each, and its type in the macros."""
+"""Keys of a field's rule by kind of field; each key has its parser, and its type in the macros."""

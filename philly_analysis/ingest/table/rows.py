@@ -1,4 +1,4 @@
-"""Read the rows of text and Parquet files: file, line, raw text and fields of each."""
+"""Read rows of text and Parquet files: file, line, raw text and fields."""
 
 import csv
 import io
@@ -57,8 +57,8 @@ def store(
 def raw_fields(table: str, layout: Layout) -> dict[str, Field]:
     """Return the raw columns of a mapped table.
 
-    These are ``<field>_said``, the text of each field, and for `PER_PART` ``<field>_times``, the
-    column that multiplies it. A field that the map does not define is null.
+    ``<field>_said`` is the text of a field. ``<field>_times`` is the column that multiplies a
+    field of `PER_PART`. A field that the map does not define is null.
     """
     columns = {}
     for name in FIELDS[table]:

@@ -27,7 +27,7 @@ FIELDS: dict[str, dict[str, Kind]] = {
     "jobs": {**_kinds(*ATTEMPTS.columns, *JOBS.columns), "wait_s": "number"},
     "machines": _kinds(*MACHINES.columns),
 }
-"""Fields that a map may define, by table: columns of the schema, and the kind of each."""
+"""Fields that a map may define, by table: columns of the schema, with their kinds."""
 
 NEEDED = {"jobs": ("submitted_at",), "machines": ("machine_id", "gpus")}
 """Fields that a map must define."""
@@ -106,7 +106,7 @@ def load_map(name: str | Path) -> TableMap:
     UnknownNameError
         There is no shipped map of that name.
     InputError
-        It is not a valid map; the message names the key.
+        The map is not valid; the message names the key.
     """
     path = Path(name)
     if path.suffix != ".toml":

@@ -57,7 +57,7 @@ def find_telemetry(path: Path | None, clock: str) -> Telemetry | None:
 
 
 def stage_files(telemetry: Telemetry, stage: Stage) -> None:
-    """Stage the readings of every file, of a truncated one those before its end.
+    """Stage the readings of every file, up to the end of a truncated file.
 
     Files of another kind are rejected as a whole, with a note.
 
@@ -93,7 +93,7 @@ def _detect(clock: Clock, headers: list[Sequence[str]], stage: Stage, file: Path
     Raises
     ------
     InputError
-        It is of another kind.
+        The file is of another kind.
     """
     lines = [line for line in first_lines(file) if line.strip()]
     first = lines[0] if lines else ""

@@ -14,9 +14,9 @@ class Clock:
     Attributes
     ----------
     zone
-        Its time zone.
+        Time zone of the clock.
     used
-        Whether it has converted a time without a zone.
+        Whether the clock has converted a time without a zone.
     """
 
     zone: tzinfo = UTC

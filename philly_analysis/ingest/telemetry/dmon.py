@@ -11,7 +11,7 @@ from philly_analysis.ingest.telemetry.metrics import BLANK, DMON
 from philly_analysis.ingest.telemetry.staging import Series, Stage, is_time, scaled_number
 
 HEADER = re.compile(r"(?P<before>.*?)#\s?Entity\b(?P<names>.*)")
-"""The line that names the columns; a time may precede it, as it may precede the others."""
+"""The line that names the columns; a time may precede any line."""
 
 _DIGIT = re.compile(r"\d")
 _ROW = re.compile(r"(?P<before>.*?)\b(?P<entity>GPU(?:-I|-CI)?) +(?P<id>\d{1,9})\s(?P<values>.*)")

@@ -33,7 +33,7 @@ class FileName:
     hosts
         Possible names of the machine, the likeliest first.
     at_us
-        Its start, microseconds since 1970.
+        Time of the first reading, microseconds since 1970.
     step_us
         Microseconds from one reading to the next.
     """

@@ -40,7 +40,7 @@ candidates as (
   where facts.job > 0
 ),
 
-known as (
+labelled as (
   -- of several labels, the first that names a job
   select
     candidates.*,
@@ -53,19 +53,19 @@ known as (
 
 matched as (
   select distinct
-    known.name,
+    labelled.name,
     a.job_id,
     a.attempt,
     p.machine_id,
     p.gpu
-  from known
+  from labelled
   inner join series_devices as p
-    on known.series = p.series
+    on labelled.series = p.series
   inner join attempts as a
     on
-      known.job_id = a.job_id
-      and make_timestamp(known.last_us) >= a.started_at
-      and make_timestamp(known.first_us) <= coalesce(a.ended_at, timestamp '2100-01-01')
+      labelled.job_id = a.job_id
+      and make_timestamp(labelled.last_us) >= a.started_at
+      and make_timestamp(labelled.first_us) <= coalesce(a.ended_at, timestamp '2100-01-01')
   where p.gpu is not null
 ),
 

@@ -32,7 +32,7 @@ placed as (
   group by job_id, attempt, machine_id
 ),
 
-joined as (
+gpu_lists as (
   select
     l.*,
     p.gpus as known_gpus,
@@ -66,4 +66,4 @@ select
   end as outcome,
   case when outcome = 'added' then nullif(greatest(coalesce(unknown_gpus, seen) - seen, 0), 0) end
     as rest
-from joined
+from gpu_lists

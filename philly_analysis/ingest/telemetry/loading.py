@@ -28,10 +28,10 @@ _BATCH_READINGS = 8_000_000
 
 
 def fill_telemetry(builder: TraceBuilder, telemetry: Telemetry | None) -> None:
-    """Write samples and devices, and what they add to placements and machines.
+    """Write samples and devices; add GPU indices to placements, and GPUs to machines.
 
     In a trace that grows, earlier samples are not changed. Facts on series and hours are stored,
-    and matched again with the present jobs.
+    and an append matches them again with all jobs.
 
     Parameters
     ----------

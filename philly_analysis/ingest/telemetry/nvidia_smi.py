@@ -49,7 +49,7 @@ def read_nvidia_smi(columns: Sequence[str], clock: Clock, stage: Stage, path: Pa
     Raises
     ------
     InputError
-        It is truncated.
+        The file is truncated.
     """
     series: dict[tuple[str, ...], Series] = {}
     identity = [

@@ -27,7 +27,7 @@ def read_prometheus(stage: Stage, path: Path) -> None:
     Raises
     ------
     InputError
-        It is no such response, or truncated.
+        The file is no response of Prometheus, or is truncated.
     """
     with nesting_errors():
         for number, item in enumerate(json_items(path, "result"), 1):
@@ -66,7 +66,7 @@ def _stage_series(
 
 
 def _convert_each(number: int, values: list[Any], stage: Stage) -> tuple[Values, Values]:
-    """Convert the valid times and values, and reject the others."""
+    """Convert the valid times and values, and reject invalid pairs."""
     times, numbers = [], []
     for value in values:
         try:
@@ -89,7 +89,7 @@ def check_response(first: str) -> None:
     Raises
     ------
     InputError
-        It is one.
+        The response is an error.
     """
     if '"status":"error"' in first[:4096].replace(" ", ""):
         raise InputError(f"Prometheus answered with an error: {first[:300]}")

@@ -21,15 +21,15 @@ _ESCAPED = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
 
 
 def read_scrape(stage: Stage, path: Path) -> None:
-    """Stage the readings of one scrape, or of several with times.
+    """Stage the readings of one scrape, or of several scrapes with times.
 
-    The time of a line is its own, in milliseconds since 1970 (OpenMetrics: seconds), else that of
-    the file's name.
+    A line may state its time, in milliseconds since 1970 (OpenMetrics: seconds). Otherwise the
+    time in the file's name counts.
 
     Raises
     ------
     InputError
-        It is truncated.
+        The file is truncated.
     """
     series: dict[str, Series] = {}
     for number, text in text_lines(path):

@@ -1,9 +1,9 @@
 -- Which machine does each series belong to?
 -- One row per series.
 --   series      number of the series
---   machine_id  the only machine of the job log with a name of its host; else the first of these
---               names; null: it has none
---   known       true where the job log has it
+--   machine_id  the only machine of the job log with a name of the host; without such a machine the
+--               first name of the host; null: the series has no host
+--   known       true if the job log has the machine
 with candidates as (
   select
     series,
@@ -32,7 +32,7 @@ forms as (
   where contains(host, '.') and not regexp_full_match(host, '[0-9.]+')
 ),
 
-found as (
+named_machines as (
   select
     f.series,
     f.rank,
@@ -54,7 +54,7 @@ leads as (
     complete,
     case when machines = 1 then machine_id when machines_there = 1 then machine_there end
       as machine_id
-  from found
+  from named_machines
 ),
 
 first_leads as (

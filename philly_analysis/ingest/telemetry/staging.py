@@ -1,4 +1,4 @@
-"""Stage telemetry readings on disk: device, time and measures of each."""
+"""Stage telemetry readings on disk: device, time and measures."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from philly_analysis.ingest.telemetry.file_name import FileName
 from philly_analysis.ingest.trace_builder import REJECTED, Rejected
 
 MEASURES = ("util_pct", "engine_pct", "sm_active_pct", "mem_used_gb", "power_w", "mem_gb", "job")
-"""Measures of a reading; the n-th bit of ``says`` is set where it has the n-th of them.
+"""Measures of a reading; the n-th bit of ``says`` is set if the reading has the n-th measure.
 
 ``engine_pct`` is the share of time in which the graphics or compute engine was active, in place of
 utilisation for devices without it, such as MIG instances. ``mem_gb`` is the device's memory, and
@@ -105,7 +105,7 @@ class Stage:
     Attributes
     ----------
     first_series
-        Number of the first series, after those of earlier ingests.
+        Number of the first series of this ingest.
     file_name
         Parts of the current file's name.
     says
@@ -132,12 +132,12 @@ class Stage:
     _parts: int = 0
 
     def begin(self, file: str, file_name: FileName | None = None) -> None:
-        """Start a file: the next readings are from it."""
+        """Start a file, the origin of the following readings."""
         self.files.append(file)
         self.file_name = file_name or FileName()
 
     def add(self, line: int, series: Series, at_us: int, values: dict[str, float | None]) -> None:
-        """Add one reading of a device, of several measures."""
+        """Add one reading of a device, with the values of several measures."""
         says = sum(1 << MEASURES.index(name) for name in values)
         n = self._number(series, says)
         row = (None if v is None or math.isnan(v) else v for v in map(values.get, MEASURES))

@@ -29,46 +29,10 @@ def tables(
     policy: Policy,
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of the trace."""
-    text, number = pl.String, pl.Float64
-    completed = spec_rows(
-        specs,
-        job_id=text,
-        status=text,
-        job_type=text,
-        cpus=number,
-        mem_gb=number,
-        censored=pl.Boolean,
-    ).with_columns(
-        recorded_end=pl.Series([spec.attempts[-1].end_reason for spec in specs], dtype=pl.String)
-    )
-    limited = pl.col("end_reason") == "time_limit"
-    # the end of a job last seen running is known only if its time limit ended it
-    last_one = pl.col("attempt") == pl.col("attempt").max().over("job_id")
-    unknown = pl.col("censored") & last_one & ~limited
-    attempts = (
-        schedule.attempts.join(
-            completed.select("job_id", "censored"), on="job_id", maintain_order="left"
-        )
-        .with_columns(end_reason=pl.when(~unknown).then("end_reason"))
-        .drop("censored")
-    )
-    last = attempts.group_by("job_id").agg(pl.col("end_reason").last())
-    status = pl.col("end_reason").replace_strict(STATUS_AFTER, default=FAILED)
-    known = pl.when(pl.col("end_reason").is_not_null()).then(status)
-    cut = limited & pl.col("recorded_end").ne_missing("time_limit")
-    jobs = (
-        workload.jobs.pl()
-        .drop("status", "job_type", "cpus", "mem_gb", strict=False)
-        .join(completed, on="job_id", maintain_order="left")
-        .join(last, on="job_id", maintain_order="left")
-        .with_columns(
-            status=pl.when(cut).then(known).otherwise(pl.coalesce("status", known)),
-            flag=pl.lit(None, pl.String),
-        )
-        .drop("end_reason", "recorded_end", "censored")
-    )
+    records = _records(specs)
+    attempts = _attempts(schedule, records)
     tables = {
-        "jobs": jobs,
+        "jobs": _jobs(workload, records, attempts),
         "attempts": with_interval(attempts, origin_at),
         "placements": schedule.placements,
         "machines": _machines(workload, servers),
@@ -98,7 +62,56 @@ def tables(
     return tables
 
 
+def _records(specs: Sequence[JobSpec]) -> pl.DataFrame:
+    """Return what the workload records of each job, with the end of the last recorded attempt."""
+    return spec_rows(
+        specs,
+        job_id=pl.String,
+        status=pl.String,
+        job_type=pl.String,
+        cpus=pl.Float64,
+        mem_gb=pl.Float64,
+        censored=pl.Boolean,
+    ).with_columns(
+        recorded_end=pl.Series([spec.attempts[-1].end_reason for spec in specs], dtype=pl.String)
+    )
+
+
+def _attempts(schedule: Schedule, records: pl.DataFrame) -> pl.DataFrame:
+    """Return the attempts; the end of a job last seen running is known only at its time limit."""
+    is_last = pl.col("attempt") == pl.col("attempt").max().over("job_id")
+    is_unknown = pl.col("censored") & is_last & (pl.col("end_reason") != "time_limit")
+    return (
+        schedule.attempts.join(
+            records.select("job_id", "censored"), on="job_id", maintain_order="left"
+        )
+        .with_columns(end_reason=pl.when(~is_unknown).then("end_reason"))
+        .drop("censored")
+    )
+
+
+def _jobs(workload: Workload, records: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return the jobs; a time limit that the log does not record decides the status."""
+    status = pl.col("end_reason").replace_strict(STATUS_AFTER, default=FAILED)
+    simulated = pl.when(pl.col("end_reason").is_not_null()).then(status)
+    was_cut = (pl.col("end_reason") == "time_limit") & pl.col("recorded_end").ne_missing(
+        "time_limit"
+    )
+    last_ends = attempts.group_by("job_id").agg(pl.col("end_reason").last())
+    return (
+        workload.jobs.pl()
+        .drop("status", "job_type", "cpus", "mem_gb", strict=False)
+        .join(records, on="job_id", maintain_order="left")
+        .join(last_ends, on="job_id", maintain_order="left")
+        .with_columns(
+            status=pl.when(was_cut).then(simulated).otherwise(pl.coalesce("status", simulated)),
+            flag=pl.lit(None, pl.String),
+        )
+        .drop("end_reason", "recorded_end", "censored")
+    )
+
+
 def _machines(workload: Workload, servers: Sequence[Machine]) -> pl.DataFrame:
-    known = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
-    listed = workload.machines.pl().select("machine_id", *known)
+    columns = [c for c in ("gpus_listed", "gpu_mem_gb") if c in workload.machines.columns]
+    listed = workload.machines.pl().select("machine_id", *columns)
     return machine_rows(servers).join(listed, on="machine_id", how="left")
