@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from math import floor
+from math import ceil, floor
 from typing import Any, ClassVar, Self
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
@@ -126,26 +126,23 @@ class Slurm(Policy):
         """Return the policy with the limits, partitions and reservations of a workload."""
         settings = read_settings(self.settings) if self.settings else Settings()
         printed: dict[str, Any] = {
-            f.name: int(value) if isinstance(f.default, int) else value
+            f.name: type(f.default)(value)
             for f in fields(self)
             if (value := settings.knobs.get(f.name)) is not None
             and getattr(self, f.name) == f.default
         }
-        printed |= {
-            f.name: bool(printed[f.name])
-            for f in fields(self)
-            if isinstance(f.default, bool) and f.name in printed
-        }
-        configured = replace(self, **printed)
-        object.__setattr__(configured, "_site", site_of(workload, machines, settings))
+        return replace(self, **printed).at(site_of(workload, machines, settings))
+
+    def at(self, site: Site) -> Self:
+        """Return the policy for a site."""
+        configured = replace(self)
+        object.__setattr__(configured, "_site", site)
         return configured
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
         """Return the policy with the accounts and users of the jobs."""
-        prepared = replace(self)
         owners = dict.fromkeys((spec.account, spec.user) for spec in specs)
-        object.__setattr__(prepared, "_site", replace(self._site, owners=tuple(owners)))
-        return prepared
+        return self.at(replace(self._site, owners=tuple(owners)))
 
     def group(self, job: Job, now_s: float) -> int | None:
         """Return a group of the job alone from the time on at which it is eligible."""
@@ -191,7 +188,11 @@ class Slurm(Policy):
             if plan.cluster.is_free(allocation):
                 plan.cluster.allocate(allocation)
         order = state.order(view)
-        if view.changed or view.freed:
+        if view.changed or view.freed or view.now_s >= state.change_at_s:
+            state.change_at_s = self._site.next_change_s(view.now_s)
+            if state.backfilled:  # cycles run at multiples of the interval
+                cycles = ceil(view.now_s / self.bf_interval)
+                state.backfill_at_s = max(state.backfill_at_s, cycles * self.bf_interval)
             state.backfilled = state.scheduled = False
         if state.scheduled or view.now_s < state.schedule_at_s:
             self._submit(plan, state, order)

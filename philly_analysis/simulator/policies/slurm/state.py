@@ -23,6 +23,8 @@ class State:
         Whether jobs preempt others.
     limits
         What running jobs hold of each limit.
+    change_at_s
+        When a reservation next begins or ends.
     schedule_at_s
         When the main scheduler may run next.
     scheduled
@@ -46,6 +48,7 @@ class State:
         self.computed_s = view.now_s
         self.backfill_at_s = view.now_s
         self.schedule_at_s = view.now_s
+        self.change_at_s = site.next_change_s(view.now_s)
         self.backfilled = self.scheduled = False
         self.completing: dict[tuple[float, int], Allocation] = {}
         self._held: dict[Job, Allocation] = {}
