@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.simulator.policies.slurm.policy import Slurm
 from philly_analysis.simulator.policies.slurm.priority import FairTree, size_factor
 from philly_analysis.simulator.policies.slurm.settings import (
-    Limit,
     Partition,
     Qos,
     Share,
