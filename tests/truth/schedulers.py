@@ -43,6 +43,8 @@ class Scenario:
         Seconds from the allocation to the start that the log shows.
     failures
         Failures of servers: each ends jobs, which are requeued.
+    stretch
+        Factor of all run times.
     """
 
     policy: str = "easy"
@@ -57,6 +59,7 @@ class Scenario:
     failures: int = 0
     held: float = 0.0
     seed: int = 1
+    stretch: int = 1
 
 
 @dataclass(eq=False)
@@ -95,6 +98,7 @@ def jobs_of(s: Scenario) -> list[Job]:
         run_s = max(30, int(min(rng.lognormvariate(7.5, 1.2), 86_400)))
         if rng.random() < s.idle:
             run_s *= 10
+        run_s *= s.stretch
         heavy = gpus == 1 and rng.random() < s.cpu_heavy
         cpus = CPUS // 2 if heavy else 4 * gpus
         drawn.append(
@@ -279,13 +283,14 @@ class Scheduler:
         _change(self.free, job.parts, 1)
         job.attempt += state == "NODE_FAIL"  # its end no longer counts
         nodes = len(job.parts)
-        tres = f"cpu={job.cpus},gres/gpu={job.gpus},mem={job.mem_gb}G,node={nodes}"
+        tres = f"cpu={job.cpus},gres/gpu={job.gpus},mem={job.mem_gb}G,node="
+        asked = 1  # as Slurm prints it for one server, and for no number of servers
         reason = "AssocGrpGRES" if job.waiting == "limit" else "None"
         values = [
             job.number, job.number, "truth", f"p{job.partition}", "normal", job.account,
             f"u{job.number % 17}", 1000 + job.number % 17, state, "0:0", "0:0",
             _time(job.submitted_s), _time(job.eligible_s), _time(job.ready_s), _time(now_s),
-            now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus, tres, tres,
+            now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus, f"{tres}{asked}", f"{tres}{nodes}",
             ",".join(f"n{i:02}" for i in sorted(job.parts)), reason, "SchedMain", 1, "",
         ]  # fmt: skip
         self.lines.append("^|^".join(map(str, values)))

@@ -68,6 +68,21 @@ select
 from limit_settings
 having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
+select
+  'Numbers of servers are those that jobs requested (ReqTRES): ' || count(asked_nodes)::varchar
+  || ' attempts. For ' || (count(*) - count(asked_nodes))::varchar
+  || ' attempts without a recorded request they are those that jobs got (NNodes).' as note
+from allocations
+having count(*) > 0
+union all
+select
+  'In these partitions jobs got more servers than they requested, so that a request of one server '
+  || 'is a minimum: ' || string_agg(distinct r.vc, ', ' order by r.vc) || '.' as note
+from allocations as a
+inner join records as r using (job_id, attempt)
+where r.reject is null and a.nodes > a.asked_nodes
+having count(*) > 0
+union all
 select 'A virtual cluster is a partition.' as note
 union all
 select
