@@ -69,10 +69,17 @@ from limit_settings
 having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
 select
-  'Numbers of servers are those that jobs requested (ReqTRES): ' || count(asked_nodes)::varchar
-  || ' attempts. For ' || (count(*) - count(asked_nodes))::varchar
-  || ' attempts without a recorded request they are those that jobs got (NNodes).' as note
+  'Numbers of servers are those that jobs requested (ReqTRES), in ' || count(*)::varchar
+  || ' records.' as note
 from allocations
+where asked_nodes is not null
+having count(*) > 0
+union all
+select
+  'Numbers of servers are those that jobs got (NNodes), in ' || count(*)::varchar
+  || ' records that lack the requested number.' as note
+from allocations
+where asked_nodes is null and nodes is not null
 having count(*) > 0
 union all
 select
