@@ -348,6 +348,7 @@ def advise(
     share_below_pct: float = 30.0,
     interference_pct: float = 5.0,
     limit_factor: float = 1.5,
+    raise_factor: float = 1.5,
     repair_days: float = 7.0,
     servers: int = 1,
     value: str = "total",
@@ -376,6 +377,8 @@ def advise(
         Share of its speed that a job loses beside another, or on more servers than it needs.
     limit_factor
         Largest time limits of careful users, in multiples of run times.
+    raise_factor
+        Factor by which the limits that bind are raised.
     repair_days
         Days from draining a server for repair until the server returns.
     servers
@@ -430,6 +433,7 @@ def advise(
         share_below_pct=share_below_pct,
         interference_pct=interference_pct,
         limit_factor=limit_factor,
+        raise_factor=raise_factor,
         repair_days=repair_days,
         servers=servers,
         value=value,

@@ -68,6 +68,28 @@ select
 from limit_settings
 having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
+select
+  'Numbers of servers are those that jobs requested (ReqTRES), in ' || count(*)::varchar
+  || ' records.' as note
+from allocations
+where asked_nodes is not null
+having count(*) > 0
+union all
+select
+  'Numbers of servers are those that jobs got (NNodes), in ' || count(*)::varchar
+  || ' records that lack the requested number.' as note
+from allocations
+where asked_nodes is null and nodes is not null
+having count(*) > 0
+union all
+select
+  'In these partitions jobs got more servers than they requested, so that a request of one server '
+  || 'is a minimum: ' || string_agg(distinct r.vc, ', ' order by r.vc) || '.' as note
+from allocations as a
+inner join records as r using (job_id, attempt)
+where r.reject is null and a.nodes > a.asked_nodes
+having count(*) > 0
+union all
 select 'The column vc is the partition of a job.' as note
 union all
 select
