@@ -138,6 +138,19 @@ def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path:
     assert found == {("after", "too_few"): pytest.approx(25)}
 
 
+def test_free_gpus_of_a_closed_server_are_out_of_service(tmp_path: Path) -> None:
+    """Drain m0 from minute 4 to 20, while a job holds two of its GPUs up to minute 10."""
+    schedule: dict[str, Any] = {
+        "running": (0, 0, 10, 2, "m0", {}),
+        "beside": (0, 0, 60, 4, "m1", {}),
+        "next": (5, 20, 30, 1, "m0", {}),
+    }
+    machines = [{"machine_id": m, "gpus": 4} for m in ("m0", "m1")]
+    drained = {"machine_id": "m0", "since_at": at(4), "until_at": at(20), "state": "drained"}
+    found = causes(tmp_path / "t", schedule, machines=machines, server_closures=[drained])
+    assert found == {("next", "too_few"): pytest.approx(15)}
+
+
 def test_a_launching_job_holds_its_gpus(tmp_path: Path) -> None:
     """Each job launches for two minutes; "next" is submitted while "last" launches."""
     schedule: dict[str, Any] = {

@@ -227,9 +227,7 @@ def test_a_snapshot_of_unknown_time_is_refused_with_what_to_do(ingested: Ingest)
     ("first", "command"),
     [
         ("          JOBID PARTITION   PRIORITY       SITE        AGE  FAIRSHARE", "sprio"),
-        ("ReservationName=course StartTime=2026-11-27T16:53:13", "scontrol show reservation"),
         ("LicenseName=solver Total=2 Used=0", "scontrol show license"),
-        ("Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User", "sacctmgr show event"),
         ("             Account       User  RawShares  NormShares", "sshare"),
     ],
 )

@@ -19,6 +19,7 @@ from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm import (
     accounting_json,
+    closures,
     inventory,
     limits,
     scontrol_jobs,
@@ -44,7 +45,7 @@ from philly_analysis.trace import DUPLICATES, RAW
 REFUSED = "a file that is no output of sacct"
 """Reject reason of a file of another kind, which is one row."""
 
-TABLES = ("sacct", "inventory", "limit_settings", *snapshots.TABLES)
+TABLES = ("sacct", "inventory", "limit_settings", "closures", *snapshots.TABLES)
 """Tables that files are read into."""
 
 
@@ -83,7 +84,8 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     raw_store.merge(con, "sacct", ("fault", *READ))
     servers = RAW_TABLES["inventory"].names
     raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
-    raw_store.merge(con, "limit_settings", RAW_TABLES["limit_settings"].names)
+    for name in ("limit_settings", "closures"):
+        raw_store.merge(con, name, RAW_TABLES[name].names)
     for name in snapshots.TABLES:  # the same print may be in two files
         columns = RAW_TABLES[name].names
         raw_store.merge(con, name, [n for n in columns if n != "snapshot" and "source" not in n])
@@ -157,6 +159,10 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
         return partial(limits.read_sacctmgr, con, *listed)
     if first.startswith("PartitionName="):
         return partial(limits.read_partitions, con)
+    if first.startswith(closures.EVENTS):
+        return partial(closures.read_events, con)
+    if first.startswith(closures.RESERVATIONS):
+        return partial(closures.read_reservations, con)
     if what := unread_print(first):
         raise InputError(
             f"it is a print of {what}, and not read. Print jobs with: {slurm_command()}"

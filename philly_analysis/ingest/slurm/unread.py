@@ -6,10 +6,8 @@ _PRINTS = (
     (r"\s*JOBID\b.*\bPRIORITY\b.*\bFAIRSHARE\b", "sprio, priorities of jobs"),
     (r"\s*Account\b.*\bRawShares\b", "sshare, shares of accounts"),
     (r"\*{20,}", "sdiag, statistics of the scheduler"),
-    (r".*\bNodeName\|TimeStart\|", "sacctmgr show event, outages of servers"),
     (r"(Cluster\|)?Name\|TRES\|Start", "sacctmgr show reservation"),
     (r"LicenseName=|No licenses configured", "scontrol show license"),
-    (r"ReservationName=|No reservations in the system", "scontrol show reservation"),
     (r"Configuration data as of", "scontrol show config"),
     (r"-{40,}", "sreport"),
 )
