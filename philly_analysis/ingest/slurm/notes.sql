@@ -69,6 +69,17 @@ from limit_settings
 having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
 select
+  'Limits on ' || string_agg(distinct resource, ', ' order by resource) || ' are not read: limits '
+  || 'are compared with the use of GPUs, CPUs, memory, servers and running jobs.' as note
+from (
+  select split_part(unnest(string_split(value, ',')), '=', 1) as resource
+  from limit_settings
+  where contains(setting, 'TRES')
+) as limited
+where resource not in ('gres/gpu', 'cpu', 'mem', 'node') and not starts_with(resource, 'gres/gpu:')
+having count(*) > 0
+union all
+select
   'Numbers of servers are those that jobs requested (ReqTRES), in ' || count(*)::varchar
   || ' records.' as note
 from allocations
