@@ -95,9 +95,11 @@ def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
         return Paired(mean, mean, mean, n)
     if share and 0 < mean < 1:
         at, of_scale = special.logit(mean), half / (mean * (1 - mean))
-        return Paired(mean, *(float(special.expit(at + d * of_scale)) for d in (-1, 1)), n)
+        low, high = (float(special.expit(at + d * of_scale)) for d in (-1, 1))
+        return Paired(mean, low, high, n)
     if mean > 0:
-        return Paired(mean, *(mean * float(np.exp(d * half / mean)) for d in (-1, 1)), n)
+        low, high = (mean * float(np.exp(d * half / mean)) for d in (-1, 1))
+        return Paired(mean, low, high, n)
     return Paired(mean, np.nan, np.nan, n)
 
 
