@@ -40,6 +40,7 @@ TYPES: dict[str, Any] = {
     **{kind.__name__: kind for kind in (bool, float, int, str, Path, Estimates, Gangs, RunPolicy)},
     "Mapping": list[str],
     "Quotas": Path,
+    "Compared": Path,
     "TraceLike": Path,
     "Work": Path,
     "tuple": str,
