@@ -30,6 +30,8 @@ LEVELS = np.arange(0.05, 0.951, 0.05)
 LEAST_JOBS = 100
 """Fewest tested jobs of a gang class for which coverage is judged (convention)."""
 _SECONDS = "pinball_s"
+_COVERED = ("covered_50", "inside_50", "covered_90", "inside_90")
+_COLUMNS = ["part", "gang", "method", "wait_s", _SECONDS, *_COVERED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def backtest(queue: Queue, states: pd.DataFrame) -> Backtest:
         for forecasted in walk.forecasts(jobs.tolist(), until):
             if np.isfinite(queue.waits[forecasted.job]):
                 rows += _outcomes(part, queue, forecasted)
-    outcomes = pd.DataFrame(rows)
+    outcomes = pd.DataFrame(rows, columns=_COLUMNS)
     return Backtest(outcomes, _choice(outcomes), calibrations)
 
 
@@ -132,6 +134,8 @@ def _scores(points: Floats, masses: Floats, wait: float) -> dict[str, float]:
 def _choice(outcomes: pd.DataFrame) -> str:
     """Return the method with the least loss in the part `choice`, unless climatology is as good."""
     chosen_on = outcomes[outcomes["part"] == "choice"]
+    if chosen_on.empty:
+        return RECALIBRATED
     losses = chosen_on.groupby("method")[_SECONDS].mean()
     candidates = [CONDITIONAL, RECALIBRATED, CLIMATOLOGY]
     return min(candidates, key=lambda method: float(losses[method]))

@@ -61,6 +61,8 @@ def backtest_sentences(tested: Backtest) -> tuple[str, ...]:
     """Return the method, its loss against the climatology, and its coverage, as sentences."""
     table = tested.table()
     chosen = table[table["chosen"]]
+    if chosen.empty:
+        return ("No job of the last fifth of the log has started: the intervals are not tested.",)
     overall = chosen[chosen["gang"].isna()].iloc[0]
     gain = 1 - float(overall["ratio"])
     compared = (

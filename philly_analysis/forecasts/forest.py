@@ -63,7 +63,7 @@ class WaitForest:
         from sklearn.ensemble import ExtraTreesRegressor
 
         states, waits = states[-MOST:], waits[-MOST:]
-        columns = tuple(states.columns[states.nunique() > 1])
+        columns = tuple(states.columns[states.max() > states.min()])
         model: Any = ExtraTreesRegressor(
             TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=_SEED
         )

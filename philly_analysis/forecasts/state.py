@@ -75,7 +75,7 @@ def submission_states(queue: Queue, asked: pd.DataFrame) -> pd.DataFrame:
     columns |= {name: asked[name].to_numpy(float) for name in NUMBERS}
     clock = pd.to_datetime(moments, unit="s")
     columns["hour"] = np.asarray(clock.hour + clock.minute / 60, float)
-    columns["day"] = np.asarray(clock.dayofweek, float)
+    columns["day"] = np.asarray(clock.day_of_week, float)
     for name, (of_jobs, of_asked) in _groups(queue, asked).items():
         columns |= _group_state(queue, asked, name, of_jobs, of_asked)
     return pd.DataFrame(columns)
