@@ -57,6 +57,7 @@ CAPTIONS = {
     "verdicts": ("Intervals and verdicts", "statistics/resampling"),
     "held_out": ("Samples of models beside other real jobs", "checks/models"),
     "coverage": ("Coverage of 90 % intervals for the next window", "checks/variation"),
+    "forecasts": ("Coverage of forecast intervals, by log", "checks/forecasts"),
     "switch": ("Predicted and realised gains of backfilling", "checks/advice"),
     "conclusions": ("Published gains on the jobs of other clusters", "checks/conclusions"),
     "stated_reasons": ("Reasons of waiting that Slurm states", "checks/slurm-lab"),
@@ -100,6 +101,7 @@ def write(folder: Path, sample: Trace) -> None:
         "held_out": measured.held_out,
         "coverage": measured.coverage,
         "conclusions": measured.conclusions,
+        "forecasts": measured.forecasts,
         "switch": measured.switch,
         "stated_reasons": measured.stated_reasons,
     }

@@ -20,7 +20,7 @@ import pandas as pd
 
 from data.models.extracts import TRACES
 from philly_analysis import Trace, ingest
-from philly_analysis.forecasts import LEAST_JOBS, backtest, read_queue
+from philly_analysis.forecasts import CHOSEN, LEAST_JOBS, backtest, read_queue
 from philly_analysis.forecasts.state import submission_states
 from tests.truth.schedulers import Scenario, simulate
 
@@ -84,14 +84,15 @@ def rows(name: str) -> Iterator[dict[str, object]]:
         queue = read_queue(trace)
     everyone = queue.jobs.assign(ahead=np.arange(len(queue.jobs)))
     table = backtest(queue, submission_states(queue, everyone)).table()
-    for row in table[table["chosen"] & (table["jobs"] >= LEAST_JOBS)].to_dict("records"):
+    for row in table[(table["method"] == CHOSEN) & (table["jobs"] >= LEAST_JOBS)].to_dict(
+        "records"
+    ):
         numbers = {column: f"{row[column]:.1f}" for column in row if column.endswith("_pct")}
         whole = not isinstance(row["gang"], str)
         yield {
             "trace": name,
             "gang": "all" if whole else row["gang"],
             "jobs": row["jobs"],
-            "method": row["method"],
             **numbers,
             "loss": f"{row['ratio']:.2f}",
         }

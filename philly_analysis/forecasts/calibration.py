@@ -8,13 +8,11 @@ while waits drift.
 """
 
 import heapq
-
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from philly_analysis.distributions import Floats
 from philly_analysis.forecasts.points import EDGES, POINTS, ranks
@@ -90,7 +88,7 @@ class Calibration:
         return np.diff(_interpolated(sums, self.levels[gang]))
 
 
-def _interpolated(sums: ArrayLike, levels: Floats) -> Floats:
+def _interpolated(sums: Floats, levels: Floats) -> Floats:
     """Return probabilities moved so that the levels become the stated ones."""
     ends = np.concatenate(([0.0], levels, [1.0]))
     return np.interp(sums, ends, np.concatenate(([0.0], LEVELS, [1.0])))

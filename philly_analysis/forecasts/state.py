@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from philly_analysis.distributions import Floats
+from philly_analysis.distributions import Floats, Ints
 from philly_analysis.forecasts.queue import NAMES, NUMBERS, Queue
 from philly_analysis.study import gang_class
 
@@ -26,10 +26,11 @@ class _Sums:
         self._keys = keys[order]
         self._sums = np.concatenate(([0.0], np.cumsum(weights[order])))
 
-    def span(self, groups: Floats, moments: Floats) -> tuple[Floats, Floats]:
+    def span(self, groups: Floats, moments: Floats) -> tuple[Ints, Ints]:
         """Return the range of a group's events strictly before the moments."""
-        first = np.searchsorted(self._keys, groups * _SPAN_S, "left")
-        return first, np.searchsorted(self._keys, groups * _SPAN_S + moments, "left")
+        ends = groups * _SPAN_S, groups * _SPAN_S + moments
+        first, end = (np.searchsorted(self._keys, keys, "left").astype(int) for keys in ends)
+        return first, end
 
     def before(self, groups: Floats, moments: Floats) -> Floats:
         """Return the sums of weights strictly before the moments."""
