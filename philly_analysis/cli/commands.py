@@ -132,6 +132,16 @@ _MEMORY = inspect.Parameter(
 )
 """The option of every verb that sets its memory budget."""
 
+_VERBOSE = inspect.Parameter(
+    "verbose",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option("--verbose", help="Print all tables and notes of the trace.")
+    ],
+)
+"""The option of ingest that prints everything."""
+
 EXECUTOR = {
     "processes": (int, "--jobs", "Number of processes to run on."),
     "scheduler": (str, "--cluster", "Address of a Dask scheduler to run on."),
@@ -254,6 +264,8 @@ def _add(function: Callable[..., Any]) -> None:
     ]
     declared += [_FORMS[form] for form in FORMS_OF.get(verb, ())]
     declared.append(_MEMORY)
+    if verb == "ingest":
+        declared.append(_VERBOSE)
 
     def command(**typed: Any) -> None:
         if typed["memory"] is not None:

@@ -76,6 +76,7 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
         "markdown",
         "openmetrics",
         "memory",
+        "verbose",
     } == parameters.keys() - PYTHON_ONLY.get(verb, set())
     for name, parameter in declared.items():
         assert parameter.help and not re.search(r"[*:]`|``", parameter.help), name

@@ -71,14 +71,16 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
             {"refused": [file.name for file in refused]},
         )
     records, listed = len(con.table("sacct")), len(con.table("inventory"))
-    if refused and not records and not (raw_store.before and listed):
-        raise kind_error(refused, "output of sacct")
+    before = _refused_before(con, raw_store)
+    newly_refused = {file: why for file, why in refused.items() if file.name not in before}
+    if newly_refused and not records and not (raw_store.before and listed):
+        raise kind_error(newly_refused, "output of sacct")
     if not records and not raw_store.before:
         what = "lists servers and no jobs" if listed else "has no record of sacct"
         raise InputError(f"{raw} {what}. Print the jobs with: {slurm_command()}")
     excluded = [
         {"source_file": file.name, "raw": reason, "fault": REFUSED}
-        for file, reason in refused.items()
+        for file, reason in newly_refused.items()
     ]
     insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
     raw_store.merge(con, "sacct", ("fault", *READ))
@@ -94,7 +96,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
     read_summaries(con)
-    read = _count_records(con, raw_store, records, len(refused))
+    read = _count_records(con, raw_store, records, len(newly_refused))
     dropped = read - len(con.table("sacct").filter("source_line is not null"))
     return RawFiles(
         files=tuple(file for file in new if file not in refused),
@@ -102,6 +104,18 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         records={"attempts": read},
         dropped={"attempts": {DUPLICATES[0]: dropped}} if dropped else {},
     )
+
+
+def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[str]:
+    """Return the names of files that earlier ingests refused, which stand in their folder still."""
+    stored = raw_store.files(f"{RAW}/sacct")
+    if not stored:
+        return set()
+    names = con.execute(
+        f"select distinct source_file from {parquet_scan(stored)} where fault = $fault",
+        {"fault": REFUSED},
+    ).fetchall()
+    return {name for (name,) in names}
 
 
 def _count_records(
