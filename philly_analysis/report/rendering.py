@@ -75,8 +75,10 @@ def results_page(
     return write_page(Path(out), every, text)
 
 
-def write_page(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
-    """Write a page, its figures and its tables to a folder; return the page."""
+def write_page(
+    out: Path, chapters: Iterable[Chapter], text: str, others: Mapping[str, str] | None = None
+) -> Path:
+    """Write a page, its figures and tables, and other pages by name; return the page."""
     with replacing(out) as folder:
         (folder / "figures").mkdir()
         (folder / "tables").mkdir()
@@ -84,7 +86,8 @@ def write_page(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
             if part.svg:
                 (folder / "figures" / f"{part.name}.svg").write_text(part.svg, "utf-8")
             write_csv(part.result.table, folder / part.csv)
-        (folder / PAGE).write_text(text, "utf-8")
+        for name, page in {PAGE: text, **(others or {})}.items():
+            (folder / name).write_text(page, "utf-8")
     return out / PAGE
 
 

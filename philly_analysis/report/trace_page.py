@@ -1,6 +1,6 @@
 """Write the report of a trace: all its findings, what it lacks, and where its rows come from."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import Executor
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from philly_analysis.analyses.worst_offenders import KINDS
 from philly_analysis.ingest import words_of
 from philly_analysis.report.cards import cards, unanswered
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
+from philly_analysis.report.entries import Entry, anchor, entries
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
 from philly_analysis.report.rendering import now, sql_of, template, write_page
 from philly_analysis.report.sections import Chapter, Gap, Section
@@ -19,6 +20,8 @@ from philly_analysis.trace import REJECTS, Trace
 
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
+ENTRIES_PAGE = "entries.html"
+"""File of the page of users, accounts and servers, beside the report."""
 _REJECTS_SHOWN = 20
 _SHORT = timedelta(days=2)
 """Period of a log whose ends are shown to the minute."""
@@ -29,7 +32,9 @@ def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -
     chapters, gaps, silent = _findings(trace, executor)
     if results := [compute_own(trace, one) for one in also]:
         chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))
-    write_page(folder, chapters, _render(trace, chapters, gaps, silent))
+    listed = entries(trace) if trace.has("attempt_runs") else []
+    page = _render(trace, chapters, gaps, silent, {entry.anchor for entry in listed})
+    write_page(folder, chapters, page, {ENTRIES_PAGE: _render_entries(trace, listed)})
 
 
 def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap], list[Result]]:
@@ -67,7 +72,13 @@ def _is_silent(result: Result) -> bool:
     return result.table.empty and not result.sentences and result.verdict is None
 
 
-def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap], silent: list[Result]) -> str:
+def _render(
+    trace: Trace,
+    chapters: list[Chapter],
+    gaps: list[Gap],
+    silent: list[Result],
+    anchors: Collection[str],
+) -> str:
     sections = {s.name: s for c in chapters for s in c.sections}
     results = {name: s.result for name, s in sections.items()}
     overview = results.get("overview")
@@ -83,6 +94,9 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap], silent: list
         unanswered=unanswered(results, gaps),
         offenders=sections.get("worst_offenders"),
         kinds=KINDS,
+        entries_page=ENTRIES_PAGE,
+        anchors=anchors,
+        anchor=anchor,
         tiles=[
             {
                 "value": f.value if isinstance(f.value, str) else number(f.value),
@@ -98,6 +112,19 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap], silent: list
         rejects=_rejects(trace),
         **sql_of(chapters),
         run_policy=trace.run_policy.meaning,
+        made_at=now(),
+    )
+
+
+def _render_entries(trace: Trace, listed: list[Entry]) -> str:
+    titles = {"user": "Users", "account": "Accounts", "server": "Servers"}
+    by_kind = {kind: [e for e in listed if e.kind == kind] for kind in titles}
+    return template("entries.html", words_of(trace.manifest.source)).render(
+        title=f"{trace.manifest.name}: users, accounts and servers",
+        manifest=trace.manifest,
+        chapters=[],
+        kinds={kind: title for kind, title in titles.items() if by_kind[kind]},
+        by_kind=by_kind,
         made_at=now(),
     )
 

@@ -35,7 +35,7 @@ class Cluster:
 
     @property
     def server(self) -> Machine:
-        """The most frequent server with GPUs; SERVER gives CPUs and memory that are not recorded."""
+        """The most frequent server with GPUs; SERVER gives what its record lacks."""
         shapes = Counter(
             replace(m, machine_id="", rack=None, cluster=None, pool=None)
             for m in self.machines

@@ -197,7 +197,12 @@ def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.Mon
     path = paper_trace(tmp_path / "t")
     first = report(path, tmp_path / "out").path
     assert report(path, tmp_path / "out").path == first
-    assert sorted(f.name for f in first.parent.iterdir()) == ["figures", "report.html", "tables"]
+    assert sorted(f.name for f in first.parent.iterdir()) == [
+        "entries.html",
+        "figures",
+        "report.html",
+        "tables",
+    ]
     (tmp_path / "mine" / "t").mkdir(parents=True)
     with pytest.raises(TraceError, match="not a report"):
         report(path, tmp_path / "mine")

@@ -27,6 +27,26 @@
     });
   }
 
+  // a search field shows the entries that contain its text
+  for (const field of document.querySelectorAll("input[data-filter]")) {
+    field.addEventListener("input", () => {
+      const wanted = field.value.trim().toLowerCase();
+      for (const entry of document.querySelectorAll(field.dataset.filter))
+        entry.hidden = !entry.querySelector("summary").textContent.toLowerCase().includes(wanted);
+    });
+  }
+
+  // an address with the name of an entry opens it
+  const openTarget = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target && target.tagName === "DETAILS") {
+      target.open = true;
+      target.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", openTarget);
+  openTarget();
+
   // what scrolls can be reached by keys
   const reachable = () => {
     for (const box of document.querySelectorAll(".scroll, pre, nav, figure .wide")) {
