@@ -59,8 +59,7 @@ PHONE = Layout(0.26, 0.135, 1.45, 2.4, 0.6, 27, 90, 2)
 
 
 def plot(table: pd.DataFrame, result: Result, layout: Layout = Layout()) -> Figure:
-    """Draw a cell per claim and cluster; an effect to the right of the cell's line supports the
-    claim.
+    """Draw a cell per claim and cluster; an effect right of the line supports the claim.
 
     Parameters
     ----------
