@@ -48,6 +48,21 @@ def coverage() -> Figure:
     return fig
 
 
+def forecasts() -> Figure:
+    """Draw the coverage of forecast intervals by log and gang class, beside what they state."""
+    table = pd.read_csv(FOLDER / "forecasts.csv").query("gang != 'all'").iloc[::-1]
+    fig, [ax] = figures.canvas(height=0.24 * len(table) + 1)
+    for level, color in ((50, figures.CYCLE[1]), (90, figures.ACCENT)):
+        ax.axvspan(level - 5, level + 5, color=color, alpha=0.12)
+        ax.plot(table[f"covered_{level}_pct"], range(len(table)), "o", color=color,
+                label=f"{level} % intervals")  # fmt: skip
+    labels = [f"{row.trace}: {row.gang} GPUs" for row in table.itertuples()]
+    ax.set_yticks(range(len(table)), labels, fontsize=8)
+    figures.percent_axis(ax, "waits inside the interval", axis="x")
+    figures.legend(ax)
+    return fig
+
+
 def conclusions() -> Figure:
     """Draw published factors of improvement by source of jobs, coloured by verdict."""
     table = pd.read_csv(FOLDER / "conclusions.csv", keep_default_na=False)

@@ -15,7 +15,16 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from docs import measured, statistics_pictures
-from philly_analysis import Trace, advise, analyze, compare, load_model, simulate, sweep
+from philly_analysis import (
+    Trace,
+    advise,
+    analyze,
+    compare,
+    forecast,
+    load_model,
+    simulate,
+    sweep,
+)
 from philly_analysis.atlas import evaluate, shipped_answers
 from philly_analysis.atlas.overview import PHONE
 from philly_analysis.atlas.overview import plot as plot_atlas
@@ -37,6 +46,7 @@ CAPTIONS = {
     "run_time": ("Run times of 8-GPU jobs: model, data, quantiles", "models"),
     "comparison": ("The same jobs under three policies", "what-if"),
     "sweep": ("Policies and loads compared in pairs, with intervals", "what-if"),
+    "forecast": ("When a job starts, by gang size", "forecast"),
     "advice": ("The gain of each lever, and who loses", "advise"),
     "causes": ("The four states of a wait", "statistics/waits"),
     "clusters": ("Intervals of dependent jobs: naive, and by user", "statistics/intervals"),
@@ -47,6 +57,7 @@ CAPTIONS = {
     "verdicts": ("Intervals and verdicts", "statistics/resampling"),
     "held_out": ("Samples of models beside other real jobs", "checks/models"),
     "coverage": ("Coverage of 90 % intervals for the next window", "checks/variation"),
+    "forecasts": ("Coverage of forecast intervals, by log", "checks/forecasts"),
     "switch": ("Predicted and realised gains of backfilling", "checks/advice"),
     "conclusions": ("Published gains on the jobs of other clusters", "checks/conclusions"),
     "stated_reasons": ("Reasons of waiting that Slurm states", "checks/slurm-lab"),
@@ -78,6 +89,7 @@ def write(folder: Path, sample: Trace) -> None:
         "sweep": sweep(
             model, list(_POLICIES), cluster=GPUS, loads=[0.8, 1.0], seeds=range(3), jobs=1_000
         ).plot,
+        "forecast": lambda: forecast(sample, gpus=4).result.plot(),
         "advice": advise(sample).plot,
         "causes": statistics_pictures.causes,
         "clusters": statistics_pictures.clusters,
@@ -89,6 +101,7 @@ def write(folder: Path, sample: Trace) -> None:
         "held_out": measured.held_out,
         "coverage": measured.coverage,
         "conclusions": measured.conclusions,
+        "forecasts": measured.forecasts,
         "switch": measured.switch,
         "stated_reasons": measured.stated_reasons,
     }

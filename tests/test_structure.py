@@ -71,7 +71,7 @@ def test_a_module_opens_with_a_summary_of_one_line() -> None:
 def test_each_policy_of_the_folder_is_listed() -> None:
     found = {
         value
-        for module in pkgutil.iter_modules(policies.__path__, f"{policies.__name__}.")
+        for module in pkgutil.walk_packages(policies.__path__, f"{policies.__name__}.")
         for value in vars(importlib.import_module(module.name)).values()
         if inspect.isclass(value) and value.__module__ == module.name and "name" in vars(value)
     }

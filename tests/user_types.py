@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 import philly_analysis as philly
 from philly_analysis import Ensemble, Result, Trace, Workload, WorkloadModel
+from philly_analysis.experiments import SweepResult
 from philly_analysis.results import Fact, Results
-from philly_analysis.simulator import Decision, Job, Policy, View, pack
+from philly_analysis.simulator import Decision, Job, Months, Policy, View, pack
 
 trace = philly.Trace("my-trace")
 assert_type(philly.__version__, str)
@@ -47,12 +48,12 @@ model.duration(gang=8)  # type: ignore[call-overload]
 model.sample("1000")  # type: ignore[call-overload]
 
 with ProcessPoolExecutor() as executor:
-    assert_type(philly.simulate(months, "srtf", executor=executor), Result)
+    assert_type(philly.simulate(months, "srtf", executor=executor), Months)
 run = philly.simulate(trace, "srtf", cluster=64)
 assert_type(run, Trace)
 assert_type(run.save("kept"), Path)
 philly.simulate(trace, "srtf", n_gpus=64)  # type: ignore[call-overload]
-assert_type(philly.sweep(model, ["fifo", "srtf"], cluster=64), Result)
+assert_type(philly.sweep(model, ["fifo", "srtf"], cluster=64), SweepResult)
 assert_type(philly.compare({"recorded": trace, "srtf": run}), Result)
 
 

@@ -2,7 +2,7 @@
 
     python -m data.checks.scheduler_causes > docs/measured/scheduler-causes.csv
 
-The schedulers are ``tests/truth/schedulers.py``. The script takes 20 minutes. Names of scenarios
+The schedulers are ``tests/truth/schedulers.py``. The script takes 15 minutes. Names of scenarios
 after the command limit the rows to these scenarios.
 """
 
@@ -16,7 +16,7 @@ from tests.truth.scenarios import Scenario
 from tests.truth.schedulers import simulate
 from tests.truth.test_schedulers import LOADS, SCENARIOS, computed_shares
 
-JOBS = 4_000
+JOBS = 1_500
 COLUMNS = {
     "held": "held",
     "limit": "limit",

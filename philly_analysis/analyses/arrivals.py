@@ -64,10 +64,9 @@ def compute(trace: Trace) -> Result:
     verdict = None
     if ratio is not None:
         verdict = Verdict(
-            f"From {peak:02d}:00 UTC",
+            f"The hour from {peak:02d}:00 UTC",
             f"{ratio:.1f} times",
             "the submissions of the quietest hour of the day",
-            cost=f"Weekends: {weekend:.2f} times the rate of other days." if weekend else "",
         )
     return Result("arrivals", table, facts, sentences, caveats, verdict=verdict)
 

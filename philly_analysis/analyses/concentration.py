@@ -66,7 +66,7 @@ def _verdict(facts: Facts) -> Verdict | None:
     if not isinstance(users, int) or users < 2 or not isinstance(top_pct, float):
         return None
     label = "A tenth of the users" if users >= _MANY else "The largest user"
-    return Verdict(label, percent(top_pct), "of the GPU time", cost=f"{count(users, 'user')}.")
+    return Verdict(label, percent(top_pct), f"of the GPU time of {count(users, 'user')}")
 
 
 def gini(amounts: pd.Series) -> float | None:

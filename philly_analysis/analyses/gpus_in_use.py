@@ -11,8 +11,8 @@ from philly_analysis.results import Fact, Result, figures, percent
 from philly_analysis.trace import Analysis, Trace
 
 _SHOWN = 7
-_SHORT_S = 2 * 86_400
-"""Length of a log without a whole day: means of its days say little."""
+_SHORT_DAYS = 2
+"""Length up to which a log may have no whole day, so that means of days say little."""
 
 
 def compute(trace: Trace) -> Result:
@@ -27,16 +27,18 @@ def compute(trace: Trace) -> Result:
     [(peak, log_s)] = trace.answer("peak_use").fetchall()
     facts = (
         Fact("peak_gpus", peak, "most GPUs in use at once"),
+        Fact("log_days", (log_s or 0) / 86_400, "days from the first submission to the end"),
         Fact("capacity_gpus", capacity, "GPUs of the cluster"),
         Fact("busiest_day_gpus", per_day.max(), "mean GPUs in use on the busiest day"),
         Fact("median_day_gpus", per_day.median(), "mean GPUs in use on the median day"),
         Fact("largest_vc_pct", largest_pct, "GPU time of the virtual cluster that used most"),
     )
     sentences = []
+    whole_days = (log_s or 0) >= _SHORT_DAYS * 86_400
     if len(per_day):
         busiest = pd.Timestamp(str(per_day.idxmax()))
         of_all = f" of {capacity:,}" if capacity else ""
-        if log_s >= _SHORT_S:
+        if whole_days:
             sentences.append(
                 f"GPUs in use: {per_day.median():,.0f} on the median day, {per_day.max():,.0f}"
                 f"{of_all} on the busiest ({busiest:%Y-%m-%d})."
@@ -45,7 +47,9 @@ def compute(trace: Trace) -> Result:
         if len(by_vc) > 1 and largest_pct is not None:
             sentences.append(f"{by_vc.index[0]} uses {percent(largest_pct)} of the GPU time.")
     caveats = [
-        "Values are means of whole days: the first and the last day of the log are partial.",
+        "Values are means of whole days: the first and the last day of the log are partial."
+        if whole_days
+        else "",
         "Each attempt counts where the log places several attempts on one GPU at once, so that a "
         "day may exceed the cluster."
         if capacity and per_day.max() > capacity
@@ -60,6 +64,9 @@ def plot(result: Result) -> Figure:
     fig, [ax] = figures.canvas(height=3.2)
     if table.empty:
         return figures.empty(fig, "no GPU was in use")
+    days = result.fact("log_days")
+    if isinstance(days, float) and days < _SHORT_DAYS:
+        return figures.empty(fig, "the log has no whole day")
     sums = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
     shown = list(sums.index[:_SHOWN])
     combined = table.assign(vc=table["vc"].where(table["vc"].isin(shown), "others"))

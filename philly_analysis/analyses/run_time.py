@@ -18,7 +18,6 @@ from philly_analysis.results import (
     duration,
     figures,
     gang_label,
-    percent,
     share,
 )
 from philly_analysis.trace import Analysis, Trace
@@ -58,12 +57,10 @@ def compute(trace: Trace) -> Result:
         f"A job's run time is its {_POLICY[trace.run_policy.value]}.",
         *excluded(trace, "run time"),
     )
-    return Result(
-        "run_time", table, facts, sentences, caveats, verdict=_verdict(runs, over_week_pct)
-    )
+    return Result("run_time", table, facts, sentences, caveats, verdict=_verdict(runs))
 
 
-def _verdict(runs: pd.DataFrame, over_week_pct: float) -> Verdict | None:
+def _verdict(runs: pd.DataFrame) -> Verdict | None:
     """Return the median run time, and how much of the GPU time is in long jobs."""
     if runs.empty:
         return None
@@ -72,8 +69,7 @@ def _verdict(runs: pd.DataFrame, over_week_pct: float) -> Verdict | None:
     return Verdict(
         "Half of the jobs end within",
         duration(float(runs["run_s"].median())),
-        cost=f"Jobs of more than a day have {share(float(over_day))} of the GPU time. "
-        f"{percent(over_week_pct)} of the jobs run longer than a week.",
+        f"jobs of more than a day have {share(float(over_day))} of the GPU time",
     )
 
 

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from philly_analysis.parallel import ExecutorLike
     from philly_analysis.report import Own, Page, Summary
     from philly_analysis.results import Result, Results
+    from philly_analysis.simulator import Months
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import TraceLike
+    from philly_analysis.workload import Ensemble
+
+    Compared = TraceLike | Months | Ensemble
 
 
 @overload
@@ -264,7 +268,7 @@ def summary(
 
 
 def compare(
-    *traces: TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike],
+    *traces: Compared | Sequence[Compared] | Mapping[str, Compared],
     findings: Iterable[str] | str = (),
     out: Path | str | None = None,
 ) -> Result:
@@ -274,7 +278,8 @@ def compare(
     ----------
     traces
         Folders of two or more traces; the first trace is the baseline. In Python also open traces,
-        tables in memory, a list of traces, or one mapping of names to traces.
+        tables in memory, a list of traces, or one mapping of names to traces. Results of simulated
+        ensembles, or ensembles, are compared month by month, in pairs of one seed.
     findings
         Name of a finding to show for each trace on the page, with its facts side by side.
     out
@@ -287,6 +292,7 @@ def compare(
         Long table: trace, by and group (null: all jobs), measure, percentile (0-100; null for
         single numbers), value, unit. Groups are gang sizes, virtual clusters, users, and intervals
         of time. :func:`philly_analysis.report.side_by_side` makes the numbers of all jobs wide.
+        Months have the table of :func:`sweep`.
 
     Raises
     ------

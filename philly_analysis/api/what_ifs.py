@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from philly_analysis.experiments import SweepResult
     from philly_analysis.models import Work, WorkloadModel
     from philly_analysis.parallel import ExecutorLike
     from philly_analysis.results import Result, Results
-    from philly_analysis.simulator import Failures, Outage, Policy, Speed, Utilisation
+    from philly_analysis.simulator import Failures, Months, Outage, Policy, Speed, Utilisation
     from philly_analysis.trace import Trace, TraceLike
     from philly_analysis.workload import Ensemble, Machine, Workload
 
@@ -33,7 +34,7 @@ def simulate(
     samples: bool | Utilisation = ...,
     force: bool = ...,
     executor: ExecutorLike = ...,
-) -> Result: ...
+) -> Months: ...
 
 
 @overload
@@ -68,7 +69,7 @@ def simulate(
     samples: bool | Utilisation = False,
     force: bool = False,
     executor: ExecutorLike = None,
-) -> Trace | Result:
+) -> Trace | Months:
     """Simulate a workload under a policy, and write a trace.
 
     Methods of :class:`Workload` and :class:`Ensemble` change the jobs before: offered load, one
@@ -112,8 +113,9 @@ def simulate(
 
     Returns
     -------
-    Trace or Result
-        The trace, open. An ensemble returns the measures of its months.
+    Trace or Months
+        The trace, open. An ensemble returns the measures of its months, with intervals; ``months``
+        has a row per month. :func:`compare` compares two.
 
     Raises
     ------
@@ -206,37 +208,45 @@ def sweep(
     knobs: Mapping[str, object] | None = None,
     loads: Sequence[float] = (),
     seeds: Iterable[int] | None = None,
-    jobs: int = 2_000,
+    jobs: int | None = None,
+    days: float | None = None,
+    warmup: float = 0.0,
     speed: str | Speed | None = None,
     outages: str | Path | Failures | Sequence[Outage] | None = None,
     checkpoint_s: float = 0.0,
     executor: ExecutorLike = None,
-) -> Result:
+) -> SweepResult:
     """Run workloads under several policies, compared in pairs.
 
     Parameters
     ----------
     work
         Work to simulate, or a list of several: a model or its name, an ensemble of months, a
-        workload, or a trace.
+        workload, or a trace. Workloads of one name, such as ``list(ensemble)``, are the months of
+        one work.
     policies
         Names of policies, or policies with their knobs set. The first is the baseline.
     out
         Folder of the page, the tables and the runs. ``sweep.csv`` has one row per run,
-        ``changes.csv`` one per pair of policies and measure. ``runs`` keeps each run's outcome, so
-        that an interrupted or extended sweep resumes. By default nothing is kept.
+        ``changes.csv`` one per policy and measure, ``jobs.csv`` one per job. ``runs`` keeps each
+        run's outcome, so that an interrupted or extended sweep resumes. By default nothing is kept.
     cluster
         Target cluster, as in :func:`simulate`. Jobs of a model are drawn for its number of GPUs.
     knobs
         Values of knobs by name, for the policies that have the knob. ``policy.knob`` sets the knob
-        of one policy. Each value of a list is simulated.
+        of one policy. Each value of a list is simulated; a tuple is one value.
     loads
         Offered loads: the rate of submissions changes, days stay days (:meth:`Workload.with_load`).
     seeds
         Seeds of the workloads drawn from a model, by default 0. Intervals need at least 3 seeds. An
         ensemble has its own seeds.
     jobs
-        Number of jobs drawn from a model.
+        Number of jobs drawn from a model, by default 2,000 unless `days` is given.
+    days
+        Length of the workloads drawn from a model, in days.
+    warmup
+        Share of the time of submissions that is not measured, at its start. The time after the last
+        submission is never measured: see :func:`philly_analysis.workload.measures`.
     speed
         Model of the speed of jobs; by default the model of the policy's publication.
     outages
@@ -248,12 +258,22 @@ def sweep(
         Executor of the runs: a number of processes, the address of a Dask scheduler, or an
         ``Executor``. By default the runs are in this process. The outcome is the same.
 
+    Returns
+    -------
+    SweepResult
+        One row per workload, load, policy and measure: mean with its interval, difference to the
+        baseline with its interval (low, high), and percent change (low_pct, high_pct). ``runs``
+        has one row per run and month, and ``jobs`` the completion time of each job by policy.
+        ``against("srtf")`` takes another baseline, and ``seeds_for(5)`` says how many seeds make
+        intervals of ± 5 %.
+
     Raises
     ------
     UnknownNameError
         There is no such model, policy or knob.
     SimulationError
-        There is nothing to run, or a recorded trace or an ensemble is given seeds.
+        There is nothing to run, the warm-up is not a share below 1, or a recorded trace or an
+        ensemble is given seeds.
     InputError
         The executor cannot be opened.
 
@@ -274,6 +294,8 @@ def sweep(
         loads=loads,
         seeds=seeds,
         jobs=jobs,
+        days=days,
+        warmup=warmup,
         options=RunOptions(speed=speed, outages=outages, checkpoint_s=checkpoint_s),
     )
     return sweep_page(runs, out, is_sized=cluster is not None, executor=executor)
@@ -348,6 +370,7 @@ def advise(
     share_below_pct: float = 30.0,
     interference_pct: float = 5.0,
     limit_factor: float = 1.5,
+    raise_factor: float = 1.5,
     repair_days: float = 7.0,
     servers: int = 1,
     value: str = "total",
@@ -376,6 +399,8 @@ def advise(
         Share of its speed that a job loses beside another, or on more servers than it needs.
     limit_factor
         Largest time limits of careful users, in multiples of run times.
+    raise_factor
+        Factor by which the limits that bind are raised.
     repair_days
         Days from draining a server for repair until the server returns.
     servers
@@ -430,6 +455,7 @@ def advise(
         share_below_pct=share_below_pct,
         interference_pct=interference_pct,
         limit_factor=limit_factor,
+        raise_factor=raise_factor,
         repair_days=repair_days,
         servers=servers,
         value=value,

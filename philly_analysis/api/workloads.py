@@ -146,7 +146,8 @@ def sample(
     offered
         Offered load on the target cluster, in place of `load`.
     seed
-        Seed of the random numbers.
+        Seed of the random numbers. In Python ``load_model(model).sample(seeds=range(3))`` draws
+        several months, an :class:`Ensemble`.
     variation
         Variation between periods: month (each seed draws another month) or none. See
         :meth:`WorkloadModel.sample`.

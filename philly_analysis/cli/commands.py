@@ -40,6 +40,7 @@ TYPES: dict[str, Any] = {
     **{kind.__name__: kind for kind in (bool, float, int, str, Path, Estimates, Gangs, RunPolicy)},
     "Mapping": list[str],
     "Quotas": Path,
+    "Compared": Path,
     "TraceLike": Path,
     "Work": Path,
     "tuple": str,
@@ -130,6 +131,16 @@ _MEMORY = inspect.Parameter(
     ],
 )
 """The option of every verb that sets its memory budget."""
+
+_VERBOSE = inspect.Parameter(
+    "verbose",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option("--verbose", help="Print all tables and notes of the trace.")
+    ],
+)
+"""The option of ingest that prints everything."""
 
 EXECUTOR = {
     "processes": (int, "--jobs", "Number of processes to run on."),
@@ -253,6 +264,8 @@ def _add(function: Callable[..., Any]) -> None:
     ]
     declared += [_FORMS[form] for form in FORMS_OF.get(verb, ())]
     declared.append(_MEMORY)
+    if verb == "ingest":
+        declared.append(_VERBOSE)
 
     def command(**typed: Any) -> None:
         if typed["memory"] is not None:

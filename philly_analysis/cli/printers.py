@@ -1,6 +1,6 @@
 """Print what the functions of the API return."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,16 @@ if TYPE_CHECKING:  # `--help` does not import pandas
 
 Arguments = SimpleNamespace
 """Arguments of a command by name, with defaults."""
+
+
+_URGENT = ("WARNING", "Nothing new")
+"""How notes begin that are printed without --verbose."""
+_ADDS = {
+    ("placements",): "whether free GPUs were fragmented",
+    ("gpu_samples", "summaries"): "how busy GPUs are, and whose are idle (--telemetry)",
+    ("failures",): "why jobs fail (--failures FOLDER of their output)",
+}
+"""What tables of a trace would add, by the tables of which one suffices."""
 
 
 def _notes(texts: Iterable[str]) -> None:
@@ -107,13 +117,49 @@ def _forecast(answer: "Forecast | Result", arguments: Arguments) -> None:
 
 
 def _ingested(trace: "Trace", arguments: Arguments) -> None:
-    print_table(library.tables(trace))
-    _notes(trace.manifest.notes)
-    print_text(
-        f"trace up to date: {arguments.out}"
-        if arguments.append
-        else f"trace written to {arguments.out}"
-    )
+    """Print what a trace holds and lacks, and the next command; tables and notes if asked."""
+    notes = trace.manifest.notes
+    if arguments.verbose:
+        print_table(library.tables(trace))
+        _notes(notes)
+    else:
+        print_text(_contents(trace))
+        for text in (*_rejected(trace), *_absent(trace)):
+            print_text(text)
+        urgent = [note for note in notes if note.startswith(_URGENT)]
+        _notes(urgent)
+        if others := len(notes) - len(urgent):
+            print_text(f"{others} more notes are on the page, and printed by --verbose.")
+    done = "trace up to date" if arguments.append else "trace written to"
+    print_text(f"{done}{':' if arguments.append else ''} {arguments.out}")
+    print_text(f"next: philly report {arguments.out}", bold=True)
+
+
+def _contents(trace: "Trace") -> str:
+    """Return the numbers of jobs, attempts, days, servers and GPUs of a trace."""
+    rows = trace.manifest.rows
+    parts = [f"{rows.get('jobs', 0):,} jobs", f"{rows.get('attempts', 0):,} attempts"]
+    if rows.get("jobs"):
+        parts.append(f"{trace.start:%Y-%m-%d} to {trace.end:%Y-%m-%d}")
+    if rows.get("machines"):
+        parts.append(f"{trace.gpus:,} GPUs on {rows['machines']:,} servers")
+    return ", ".join(parts)
+
+
+def _rejected(trace: "Trace") -> Iterator[str]:
+    """Yield a line per table with rejected rows, with the reasons."""
+    for account in trace.manifest.accounts:
+        if account.rejected:
+            reasons = "; ".join(f"{n:,} {reason}" for reason, n in account.rejected.items())
+            rejected = sum(account.rejected.values())
+            yield f"rejected rows of {account.table}: {rejected:,} of {account.read:,} ({reasons})"
+
+
+def _absent(trace: "Trace") -> Iterator[str]:
+    """Yield a line per table that is absent and that findings would use."""
+    for tables, adds in _ADDS.items():
+        if not any(trace.has_values(table) for table in tables):
+            yield f"missing: {tables[0]}, which would show {adds}"
 
 
 def _fitted(model: "WorkloadModel", arguments: Arguments) -> None:

@@ -132,7 +132,9 @@ def sweep(
     loads: Sequence[float] = (),
     seeds: int = 1,
     knobs: Sequence[str] = (),
-    jobs: int = 2_000,
+    jobs: int | None = None,
+    days: float | None = None,
+    warmup: float = 0.0,
     gpus: int | None = None,
     machines: str | None = None,
     run_policy: RunPolicy | None = None,
@@ -158,6 +160,10 @@ def sweep(
         Offered loads: the rate of submissions changes, days stay days.
     seeds
         Number of workloads drawn from each model. Intervals need at least 3.
+    jobs
+        Number of jobs drawn from a model, by default 2,000 unless --days is given.
+    days
+        Length of the workloads drawn from a model.
     knobs
         Value of a knob, for the policies that have the knob; repeat for several values.
         ``policy.knob`` sets the knob of one policy.
@@ -185,6 +191,8 @@ def sweep(
         loads=loads,
         seeds=range(seeds),
         jobs=jobs,
+        days=days,
+        warmup=warmup,
         changes=changes,
         options=RunOptions(speed=speed, outages=outages, checkpoint_s=checkpoint_s),
     )

@@ -59,7 +59,10 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
 
 
 def _options(job: Profile, server: Machine) -> list[tuple[int, float, float]]:
-    """Return undominated CPUs, memory and throughput that are no worse than the fair share."""
+    """Return amounts of CPUs and memory with their throughput, at least that of a fair share.
+
+    An amount is left out if another one needs no more CPUs and memory and is as fast.
+    """
     share = (server.cpus or 0) / server.gpus, (server.mem_gb or 0) / server.gpus
     fair = job.throughput(*share)
     points: list[tuple[int, float, float]] = []

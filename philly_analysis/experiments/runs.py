@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -63,6 +63,8 @@ class Jobs:
         Changes of the trace's jobs.
     redraw
         Draws the trace's jobs at an offered load; None: the jobs are recorded.
+    months
+        Workloads by seed, if the jobs are those of a list of months.
     """
 
     name: str
@@ -70,6 +72,14 @@ class Jobs:
     trace: Path | None = None
     changes: Changes = field(default_factory=Changes)
     redraw: Redraw | None = None
+    months: tuple[tuple[int, "Jobs"], ...] = ()
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds of the months; empty for a recorded trace."""
+        if self.months:
+            return tuple(seed for seed, _ in self.months)
+        return () if self.ensemble is None else self.ensemble.seeds
 
     def workload(self, seed: int) -> Workload:
         """Return the jobs of a seed.
@@ -79,6 +89,8 @@ class Jobs:
         InputError
             The trace is not visible to this process.
         """
+        if self.months:
+            return dict(self.months)[seed].workload(seed)
         if self.ensemble is not None:
             return self.ensemble.of_seed(seed)
         assert self.trace is not None  # noqa: S101 - one of them is set
@@ -90,12 +102,16 @@ class Jobs:
 
     def changed(self, changes: Changes) -> "Jobs":
         """Return the workload with these changes."""
+        if self.months:
+            return replace(self, months=tuple((s, m.changed(changes)) for s, m in self.months))
         if self.ensemble is None:
             return replace(self, changes=changes)
         return replace(self, ensemble=replace(self.ensemble, changes=changes))
 
     def identity(self) -> list[object]:
         """Return what determines the jobs, for a digest."""
+        if self.months:
+            return [[seed, *month.identity()] for seed, month in self.months]
         if self.ensemble is not None:
             model = cast("WorkloadModel", self.ensemble.model)
             return [
@@ -105,7 +121,7 @@ class Jobs:
                 repr(self.ensemble.changes),
             ]
         assert self.trace is not None  # noqa: S101 - one of them is set
-        return [_content(self.trace / MANIFEST), repr(self.changes)]
+        return [_content(self.trace / MANIFEST), repr(self.changes), repr(self.redraw)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +142,8 @@ class Run:
         Seed of the drawn jobs, and of all draws of the what-if.
     options
         What the what-if assumes.
+    warmup
+        Share of the time of submissions that is not measured, at its start.
     """
 
     jobs: Jobs
@@ -134,6 +152,7 @@ class Run:
     load: float | None
     seed: int
     options: RunOptions
+    warmup: float = 0.0
 
     @property
     def arm(self) -> str:
@@ -160,6 +179,7 @@ class Run:
             repr(self.knobs),
             self.load,
             self.seed,
+            self.warmup,
             repr(asdict(self.options)),
             _content(Path(outages)) if isinstance(outages, str | Path) else "",
             _code(),
@@ -172,14 +192,16 @@ DEFAULTS = RunOptions()
 
 
 def plan_runs(
-    works: Sequence[Work],
+    works: Sequence[Work | Sequence[Workload]],
     policies: Sequence[str | Policy],
     *,
     cluster: int | str | Sequence[Machine] | None = None,
     knobs: Mapping[str, object] | None = None,
     loads: Sequence[float] = (),
     seeds: Iterable[int] | None = None,
-    jobs: int = DRAWN_JOBS,
+    jobs: int | None = None,
+    days: float | None = None,
+    warmup: float = 0.0,
     changes: Changes | None = None,
     options: RunOptions = DEFAULTS,
 ) -> list[Run]:
@@ -193,11 +215,13 @@ def plan_runs(
         Target cluster of all workloads. Models are drawn for it.
     knobs
         Values by knob. A knob applies to all policies that have it, or to one as ``policy.knob``.
-        Each value of a list is simulated.
+        Each value of a list is simulated; a tuple is one value.
     seeds
         Seeds of the draws from models; by default 0. An ensemble has its own.
-    jobs
-        Number of jobs drawn from a model.
+    jobs, days
+        Number of jobs drawn from a model, and length in days; without both 2,000 jobs.
+    warmup
+        Share of the time of submissions that is not measured, at its start.
     changes
         Changes of the jobs of all workloads, in place of those of the workloads themselves.
     options
@@ -212,6 +236,9 @@ def plan_runs(
         ensemble is given seeds.
     """
     draws = (0,) if seeds is None else tuple(seeds)
+    if not 0 <= warmup < 1:
+        raise SimulationError(f"a warm-up is a share of 0 or more and below 1, not {warmup:g}.")
+    size = {"jobs": DRAWN_JOBS if jobs is None and days is None else jobs, "days": days}
     if not works or not policies or not draws:
         raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
     if isinstance(options.outages, str | Path) and (file := Path(options.outages)).is_file():
@@ -221,37 +248,36 @@ def plan_runs(
     arms = _arms(policies, knobs or {})
     runs: list[Run] = []
     names: list[str] = []
-    for work in works:
-        source, target = _jobs(work, draws, jobs, machines)
+    for work in _by_month(works):
+        source, target = _jobs(work, draws, size, machines)
         if changes is not None:
             source = source.changed(changes)
         names.append(source.name)
         if (times := names.count(source.name)) > 1:
             source = replace(source, name=f"{source.name} ({times})")
-        if source.ensemble is None and len(draws) > 1:
+        if not source.seeds and len(draws) > 1:
             raise SimulationError(
                 f"{source.name} is a recorded trace: {len(draws)} seeds would give the same jobs. "
                 "For intervals, sweep a model fitted to it."
             )
-        if isinstance(work, Ensemble) and seeds is not None:
-            raise SimulationError(f"{work!r} has its own seeds. Leave out seeds.")
+        if isinstance(work, Ensemble | list) and seeds is not None:
+            raise SimulationError(f"the months of {source.name} have their own seeds: omit seeds.")
         here = replace(options, cluster=target)
         if options.outages == "recorded":
-            here = replace(here, outages=recorded_outages(_recorded(work, source)))
-        of_source = draws if source.ensemble is None else source.ensemble.seeds
+            here = replace(here, outages=recorded_outages(_recorded(source)))
         runs += [
-            Run(source, policy, settings, load, seed, here)
+            Run(source, policy, settings, load, seed, here, warmup)
             for load in loads or (None,)
-            for seed in of_source
+            for seed in source.seeds or draws
             for policy, settings in arms
         ]
     return runs
 
 
-def _recorded(work: Work, jobs: Jobs) -> Path:
+def _recorded(jobs: Jobs) -> Path:
     """Return the trace that outages are recorded in."""
     if jobs.trace is None:
-        raise SimulationError(f"{work!s} is no trace, so that it records no outages. Give rates.")
+        raise SimulationError(f"{jobs.name} is no trace: it records no outages. Give rates.")
     return jobs.trace
 
 
@@ -288,24 +314,52 @@ def _arms(
     return arms
 
 
+def _by_month(
+    works: Sequence[Work | Sequence[Workload]],
+) -> list[Work | list[Workload]]:
+    """Return the works; consecutive workloads of one name are the months of one work."""
+    grouped: list[Work | list[Workload]] = []
+    for is_month, some in groupby(works, lambda w: w.name if isinstance(w, Workload) else None):
+        several = list(some)
+        if is_month is not None and len(several) > 1:
+            grouped.append(cast("list[Workload]", several))
+        else:
+            grouped += [list(w) if isinstance(w, list | tuple) else w for w in several]  # type: ignore[misc]
+    return grouped
+
+
+def _months(months: Sequence[Workload], machines: tuple[Machine, ...] | None) -> Jobs:
+    """Return the jobs of a list of months, by the seeds that the months were drawn with."""
+    seeds = [getattr(month.redraw, "seed", None) for month in months]
+    if None in seeds or len(set(seeds)) < len(seeds):
+        seeds = list(range(len(months)))
+    jobs = [_jobs(month, (), {}, machines)[0] for month in months]
+    return Jobs(months[0].name, months=tuple(zip(cast("list[int]", seeds), jobs, strict=True)))
+
+
 def _jobs(
-    work: Work, seeds: Sequence[int], jobs: int, machines: tuple[Machine, ...] | None
+    work: Work | list[Workload],
+    seeds: Sequence[int],
+    size: Mapping[str, Any],
+    machines: tuple[Machine, ...] | None,
 ) -> tuple[Jobs, tuple[Machine, ...] | None]:
     """Return the jobs of a work, and the cluster to run them on; None: the work's own.
 
     Jobs in memory are written to a trace, so that workers can read them.
     """
+    if isinstance(work, list):
+        return _months(work, machines), machines
     if isinstance(work, Ensemble):
         return Jobs(work.name, ensemble=work), machines
     model = model_of(work)
     if model is not None:
         if machines is None:
-            some = model.sample(jobs)
+            some = model.sample(**size)
             assert isinstance(some, Workload)  # noqa: S101 - one seed gives one workload
             target = target_cluster(some, demand_of(some))
             machines = default_servers(target.gpus) if target.assumed else None
         gpus = None if machines is None else sum(m.gpus for m in machines)
-        drawn = model.sample(jobs, gpus=gpus, seeds=seeds)
+        drawn = model.sample(**size, gpus=gpus, seeds=seeds)
         assert isinstance(drawn, Ensemble)  # noqa: S101 - several seeds give an ensemble
         name = Path(work).stem if isinstance(work, str | Path) else model.name
         return Jobs(name, ensemble=drawn), machines
@@ -324,8 +378,8 @@ def _jobs(
     return Jobs(trace.manifest.name, trace=trace.path), machines
 
 
-def outcome_of(run: Run) -> dict[str, float]:
-    """Simulate one run and return its measures.
+def outcome_of(run: Run) -> dict[str, Any]:
+    """Simulate one run and return its measures, and the completion times of its jobs.
 
     Raises
     ------
@@ -349,7 +403,10 @@ def outcome_of(run: Run) -> dict[str, float]:
             seed=run.seed,
         )
         with Trace(folder) as trace:
-            return measures(trace)
+            ended = trace.answer("completions").df().sort_values("job_id")
+            measured = measures(trace, ended, warmup=run.warmup)
+    columns = ("job_id", "gpus", "jct_s")
+    return {"measures": measured, "jobs": {name: ended[name].tolist() for name in columns}}
 
 
 def _content(file: Path) -> str:

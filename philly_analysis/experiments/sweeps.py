@@ -3,20 +3,30 @@
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from itertools import product, starmap
-from math import inf
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from philly_analysis.errors import UnknownNameError
 from philly_analysis.experiments.effects import ARM, effects
 from philly_analysis.experiments.runs import Run, outcome_of
+from philly_analysis.experiments.sweep_tables import (
+    HEADLINES,
+    MEASURES,
+    by_workload,
+    change_facts,
+    comparison,
+    job_table,
+    ranking,
+    seeds_needed,
+)
 from philly_analysis.parallel import map_ordered
 from philly_analysis.results import (
     FEWEST_PAIRS,
-    NOT_KNOWN,
     Fact,
     Paired,
     Result,
@@ -26,7 +36,6 @@ from philly_analysis.results import (
     create_folder,
     is_clear,
     is_zero,
-    quantity,
     save_text,
 )
 from philly_analysis.results.figures import (
@@ -37,24 +46,79 @@ from philly_analysis.results.figures import (
     forest_panels,
     literal,
 )
-from philly_analysis.workload import SCALARS
 
-MEASURES = tuple(name for name, _, _ in SCALARS)
-"""Measures of each run: those of a comparison of traces."""
-
-_EFFECT = ("change_pct", "low_pct", "high_pct", "seeds")
-
-_SHOWN = {
-    "mean_jct_s": "mean completion time",
-    "p50_jct_s": "median",
-    "p99_jct_s": "99th percentile",
-    "mean_wait_s": "mean queueing delay",
-    "preemptions": "preemptions",
-}
-"""Measures in the page's table, and their headings."""
+_FOR_WIDTH_PCT = 5.0
+"""Half width of the intervals for which the page proposes a number of seeds."""
 
 
-def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Result:
+@dataclass(frozen=True, slots=True)
+class SweepResult(Result):
+    """Comparison of policies, with the runs that it rests on.
+
+    Attributes
+    ----------
+    runs
+        One row per run: setting (workload), load, arm (policy and knobs), seed (month), and the
+        measures of :data:`~philly_analysis.workload.outcomes.SCALARS`.
+    jobs
+        One row per job: setting, load, seed, job_id, gpus, and the completion time (s) by policy.
+    """
+
+    runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    jobs: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def against(self, baseline: str, measures: Sequence[str] = HEADLINES) -> "SweepResult":
+        """Compare the policies with another baseline.
+
+        Parameters
+        ----------
+        baseline
+            Policy of the sweep, as in the column ``policy``.
+        measures
+            Measures whose changes are facts. The table has all measures.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such policy or measure.
+        """
+        first = self.runs["arm"] == baseline
+        ordered = pd.concat([self.runs[first], self.runs[~first]], ignore_index=True)
+        compared = comparison(self.runs, baseline)
+        if unknown := set(measures) - set(MEASURES):
+            raise UnknownNameError("measure", min(unknown), MEASURES)
+        other = result_of(ordered, measures)
+        return replace(
+            self, table=compared, facts=other.facts, sentences=other.sentences, runs=ordered
+        )
+
+    def seeds_for(self, within_pct: float, measure: str = "mean_jct_s") -> pd.DataFrame:
+        """Return how many seeds give the intervals of changes a half width of so many percent.
+
+        Parameters
+        ----------
+        within_pct
+            Half width of the interval: ``5`` for ± 5 %.
+        measure
+            Measure whose change is estimated.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per workload, load and policy: workload, load, policy, measure, seeds (so far),
+            needed (null: fewer than 3 seeds, or values of zero).
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such measure.
+        """
+        if measure not in MEASURES:
+            raise UnknownNameError("measure", measure, MEASURES)
+        return seeds_needed(self.runs, within_pct, measure)
+
+
+def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> SweepResult:
     """Simulate the runs that have no outcome in a folder, and compare the policies in pairs.
 
     Parameters
@@ -66,9 +130,8 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
 
     Returns
     -------
-    Result
-        A row per run: setting (workload), load, arm (policy and knobs), seed, and the measures of
-        :data:`~philly_analysis.workload.outcomes.SCALARS`.
+    SweepResult
+        Table: the comparison of :func:`~philly_analysis.experiments.sweep_tables.comparison`.
     """
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]
@@ -77,109 +140,67 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Res
     outcomes = map_ordered(executor, outcome_of, missing, ahead=64)
     for run, outcome in zip(missing, outcomes, strict=True):
         save_text(json.dumps(outcome, sort_keys=True), folder / f"{run.key()}.json")
+    read = [json.loads(file.read_text("utf-8")) for file in files]
     rows = [
-        (run.jobs.name, run.load, run.arm, run.seed, *map(json.loads(text).get, MEASURES))
-        for run, text in zip(planned, (file.read_text("utf-8") for file in files), strict=True)
+        (run.jobs.name, run.load, run.arm, run.seed, *map(outcome["measures"].get, MEASURES))
+        for run, outcome in zip(planned, read, strict=True)
     ]
-    return result_of(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
+    times = [
+        pd.DataFrame(outcome["jobs"]).assign(
+            setting=run.jobs.name, load=run.load, seed=run.seed, arm=run.arm
+        )
+        for run, outcome in zip(planned, read, strict=True)
+    ]
+    result = result_of(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
+    return replace(result, jobs=job_table(pd.concat(times, ignore_index=True)))
 
 
-def result_of(table: pd.DataFrame) -> Result:
-    """Return a table of runs with its facts and sentences."""
-    base, *others = dict.fromkeys(table["arm"])
-    seeds = int(table["seed"].nunique())
+def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepResult:
+    """Return runs with their comparison, facts and sentences.
+
+    Parameters
+    ----------
+    measures
+        Measures whose changes are facts.
+    """
+    base, *others = dict.fromkeys(runs["arm"])
+    seeds = int(runs["seed"].nunique())
     each = count(seeds, "seed")
     few = f"With {each} there is no interval: give {FEWEST_PAIRS} or more."
-    return Result(
+    compared = comparison(runs)
+    return SweepResult(
         name="sweep",
-        table=table,
-        facts=(Fact("runs", len(table), "runs"), Fact("seeds", seeds, "seeds of each")),
+        table=compared,
+        facts=(
+            Fact("runs", len(runs), "runs"),
+            Fact("seeds", seeds, "seeds of each"),
+            *change_facts(compared, measures),
+        ),
         sentences=(
-            *(sentence for rows in by_workload(table) for sentence in _sentences(rows)),
-            f"{count(len(table), 'run')}: {count(table['setting'].nunique(), 'workload')}, "
+            *(sentence for rows in by_workload(runs) for sentence in _sentences(rows)),
+            f"{count(len(runs), 'run')}: {count(runs['setting'].nunique(), 'workload')}, "
             f"{count(len(others) + 1, 'policy', 'policies')}, {each}."
             + (f" Policies are compared with {base}, on the same jobs." if others else ""),
+            _more_seeds(runs),
         ),
         caveats=(few,) * (seeds < FEWEST_PAIRS),
         synthetic=True,
         question="Which policy is best, and how sure is that?",
         draw=plot,
+        runs=runs,
     )
 
 
-def by_workload(table: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each workload."""
-    return [rows for _, rows in table.groupby("setting", sort=False)]
-
-
-def changes(table: pd.DataFrame, measures: Sequence[str] = MEASURES) -> pd.DataFrame:
-    """Return the percent change of measures by each policy against the first one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns setting, load, arm, measure, change_pct, low_pct, high_pct (95 % interval over
-        seeds, of the mean logarithm of ratios), seeds. Measures without positive values in a pair
-        have no ratio and are excluded.
-    """
-    base, *others = dict.fromkeys(table["arm"])
-    # grouping drops missing values: 0 marks runs without a load
-    numbered = table.assign(load=table["load"].fillna(0.0))
-    found = []
-    for measure, arm in product(measures, others):
-        with_ratio = numbered.where(numbered[measure] > 0).dropna(subset=[measure])
-        rows = effects(with_ratio, measure, arm, base).rename(columns={"effect_pct": "change_pct"})
-        found.append(rows.assign(arm=arm, measure=measure))
-    columns = ["setting", "load", "arm", "measure", "change_pct", "low_pct", "high_pct", "seeds"]
-    if not found:
-        return pd.DataFrame(columns=columns)
-    together = pd.concat(found, ignore_index=True)[columns]
-    return together.assign(load=together["load"].where(together["load"] > 0))
-
-
-def ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Rank the policies by their mean completion time, for each workload and load.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns setting, load (0: as submitted), rank (from 1), arm, change (:class:`Paired`,
-        percent, against the first policy; None for it), and the means over the seeds of the
-        measures on the page. Policies without a change, for want of positive times, are last.
-    """
-    base, *_ = table["arm"]
-    jct = changes(table, ["mean_jct_s"])
-    changed = jct[ARM[:-1]].fillna({"load": 0.0}).itertuples(index=False, name=None)
-    effects_of = starmap(Paired, jct[[*_EFFECT]].itertuples(index=False))
-    change_of = dict(zip(changed, effects_of, strict=True))
-    numbers = table.assign(load=table["load"].fillna(0.0)).astype(dict.fromkeys(_SHOWN, float))
-    means = numbers.groupby(ARM[:-1], sort=False)[[*_SHOWN]].mean().reset_index()
-    keys = list(means[ARM[:-1]].itertuples(index=False, name=None))
-    found = [change_of.get(key) for key in keys]
-    against = [
-        (0.0 if arm == base else inf) if change is None else change.effect
-        for (*_, arm), change in zip(keys, found, strict=True)
-    ]
-    ranked = means.assign(change=pd.Series(found, dtype=object), against=against)
-    ranked = ranked.sort_values(["setting", "load", "against"], kind="stable")
-    ranked["rank"] = ranked.groupby(["setting", "load"]).cumcount() + 1
-    return ranked[["setting", "load", "rank", "arm", "change", *_SHOWN]].reset_index(drop=True)
-
-
-def policy_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the ranking as text: at each load the policy with the shortest mean time first."""
-    base, *_ = table["arm"]
-    rows = []
-    for row in ranking(table).to_dict("records"):
-        first, *rest = (
-            NOT_KNOWN if row[name] != row[name] else quantity(name, row[name]) for name in _SHOWN
-        )
-        change = "" if row["change"] is None else change_text(row["change"])
-        key = (row["setting"], row["load"] or NOT_KNOWN, row["rank"], row["arm"])
-        rows.append((*key, first, change, *rest))
-    heading, *headings = _SHOWN.values()
-    names = ["workload", "load", "rank", "policy", heading, f"against {base}", *headings]
-    return pd.DataFrame(rows, columns=names)
+def _more_seeds(runs: pd.DataFrame) -> str:
+    """Return a sentence that proposes a number of seeds; empty: there are enough, or too few."""
+    needed = seeds_needed(runs, _FOR_WIDTH_PCT, "mean_jct_s")
+    most = needed["needed"].max()
+    if pd.isna(most) or most <= needed["seeds"].min():
+        return ""
+    return (
+        f"Intervals of the change of the mean completion time within ± {_FOR_WIDTH_PCT:g} % need "
+        f"about {count(int(most), 'seed')}."
+    )
 
 
 def _sentences(rows: pd.DataFrame) -> Iterator[str]:
@@ -219,9 +240,9 @@ def _without_interval(change: Paired) -> str:
     return ", without an interval" if np.isnan(change.low) else ""
 
 
-def plot(result: Result) -> Figure:
+def plot(result: Any) -> Figure:
     """Draw the changes against the first policy: a panel per workload and load, ranked."""
-    table = result.table
+    table = result.runs
     if len(set(table["arm"])) < 2:
         return empty(canvas()[0], "no policies to compare")
     several = len(set(table["setting"])) > 1

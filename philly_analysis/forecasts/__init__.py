@@ -1,6 +1,11 @@
 """Forecast waits of jobs from what is known at their submission, with tested intervals."""
 
-from philly_analysis.forecasts.backtest import LEAST_JOBS, Backtest, backtest
+from philly_analysis.forecasts.backtest import CHOSEN, LEAST_JOBS, Backtest, backtest
+from philly_analysis.forecasts.completion import (
+    completion_sentence,
+    completion_times,
+    run_times_by_gang,
+)
 from philly_analysis.forecasts.distribution import SOON_S, WaitDistribution
 from philly_analysis.forecasts.forecast import Forecast, backtest_sentences
 from philly_analysis.forecasts.forecaster import Forecaster, Request

@@ -1,6 +1,8 @@
-"""Test forecasts on the last fifth of the log, and choose the method on the fifth before."""
+"""Test forecasts on the last fifth of the log, and choose the method by known outcomes."""
 
-from dataclasses import dataclass
+import heapq
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +31,11 @@ LEVELS = np.arange(0.05, 0.951, 0.05)
 """Levels of the quantiles whose pinball losses are averaged."""
 LEAST_JOBS = 100
 """Fewest tested jobs of a gang class for which coverage is judged (convention)."""
+CHOSEN = "chosen"
+"""Name of the forecasts by the method that led at each submission."""
 _SECONDS = "pinball_s"
+_COVERED = ("covered_50", "inside_50", "covered_90", "inside_90")
+_COLUMNS = ["part", "gang", "method", "wait_s", _SECONDS, *_COVERED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class Backtest:
         interval counts as the share of the tie inside), inside_50, inside_90 (whether the wait is
         at or between the ends).
     method
-        Method that is chosen: the least pinball loss in the part `choice`.
+        Method that leads at the end of the log: the least pinball loss on known outcomes.
     calibrations
         Recent forecasts at the end of the log.
     """
@@ -61,7 +67,7 @@ class Backtest:
         pandas.DataFrame
             One row per gang class and method (null gang: all jobs): gang, method, jobs, pinball_s,
             ratio (to the climatology's loss), covered_50_pct, covered_90_pct, inside_50_pct,
-            inside_90_pct, chosen.
+            inside_90_pct. The method `chosen` is the one that led at each submission.
         """
         tested = self.outcomes[self.outcomes["part"] == "test"]
         by_gang = tested.groupby(["gang", "method"], sort=False)
@@ -69,44 +75,77 @@ class Backtest:
         table = pd.concat([_summary(groups) for groups in both], ignore_index=True)
         losses = table[table["method"] == CLIMATOLOGY].set_index("gang")[_SECONDS]
         table.insert(4, "ratio", table[_SECONDS] / table["gang"].map(losses))
-        table["chosen"] = table["method"] == self.method
         return table
 
 
-def _summary(groups: "pd.api.typing.DataFrameGroupBy") -> pd.DataFrame:
+def _summary(groups: Any) -> pd.DataFrame:
     covered = {
         f"{kind}_{level}_pct": (f"{kind}_{level}", lambda shares: 100 * shares.mean())
         for kind in ("covered", "inside")
         for level in (50, 90)
     }
     summary = groups.agg(jobs=("wait_s", "size"), pinball_s=(_SECONDS, "mean"), **covered)
-    return summary.reset_index()
+    return pd.DataFrame(summary.reset_index())
+
+
+@dataclass(slots=True)
+class _Leader:
+    """The method with the least loss on the outcomes that are known at a moment.
+
+    Attributes
+    ----------
+    losses
+        Summed losses of known outcomes, by method.
+    outcomes
+        Heap of starts, with the number of the job and its losses by method.
+    """
+
+    losses: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys((CONDITIONAL, RECALIBRATED, CLIMATOLOGY), 0.0)
+    )
+    outcomes: list[tuple[float, int, dict[str, float]]] = field(default_factory=list)
+
+    def at(self, now_s: float) -> str:
+        """Return the leading method at a moment; the conditional one before any outcome."""
+        while self.outcomes and self.outcomes[0][0] < now_s:
+            for method, loss in heapq.heappop(self.outcomes)[2].items():
+                self.losses[method] += loss
+        return min(self.losses, key=self.losses.__getitem__)
+
+    def add(self, started_s: float, job: int, losses: dict[str, float]) -> None:
+        """Add the losses of a job, which become known when it starts."""
+        heapq.heappush(self.outcomes, (started_s, job, losses))
 
 
 def backtest(queue: Queue, states: pd.DataFrame) -> Backtest:
     """Forecast the last two fifths of a log, each with trees grown on what was known before."""
-    calibrations = new_calibrations()
+    calibrations, leader = new_calibrations(), _Leader()
     bounds = [int(share * len(queue.jobs)) for share in PARTS]
     rows: list[dict[str, object]] = []
+    waits, entered, gangs = queue.waits, queue.entered_s, queue.gangs
     for part, first, until in zip(("choice", "test"), bounds, bounds[1:], strict=False):
         walk = Walk.begin(queue, states, first, calibrations)
         jobs = np.unique(np.linspace(first, until - 1, min(JOBS, until - first)).astype(int))
         for forecasted in walk.forecasts(jobs.tolist(), until):
-            if np.isfinite(queue.waits[forecasted.job]):
-                rows += _outcomes(part, queue, forecasted)
-    outcomes = pd.DataFrame(rows)
-    return Backtest(outcomes, _choice(outcomes), calibrations)
+            job = forecasted.job
+            if not np.isfinite(waits[job]):
+                continue
+            scores = _by_method(forecasted, float(waits[job]))
+            scores[CHOSEN] = scores[leader.at(float(entered[job]))]
+            losses = {method: scores[method][_SECONDS] for method in leader.losses}
+            leader.add(float(queue.started_s[job]), job, losses)
+            named = {"part": part, "gang": GANGS[int(gangs[job])], "wait_s": float(waits[job])}
+            rows += [{**named, "method": method, **of} for method, of in scores.items()]
+    outcomes = pd.DataFrame(rows, columns=_COLUMNS)
+    return Backtest(outcomes, leader.at(np.inf), calibrations)
 
 
-def _outcomes(part: str, queue: Queue, forecasted: Forecasted) -> list[dict[str, object]]:
-    wait = float(queue.waits[forecasted.job])
-    gang = GANGS[int(queue.gangs[forecasted.job])]
-    rows: list[dict[str, object]] = []
-    for method in METHODS:
-        points, masses = forecasted.points[method], forecasted.masses[method]
-        scores = _scores(points, masses, wait)
-        rows.append({"part": part, "gang": gang, "method": method, "wait_s": wait, **scores})
-    return rows
+def _by_method(forecasted: Forecasted, wait: float) -> dict[str, dict[str, float]]:
+    """Return the loss and coverage of the forecasts of a job, by method."""
+    return {
+        method: _scores(forecasted.points[method], forecasted.masses[method], wait)
+        for method in METHODS
+    }
 
 
 def _scores(points: Floats, masses: Floats, wait: float) -> dict[str, float]:
@@ -127,11 +166,3 @@ def _scores(points: Floats, masses: Floats, wait: float) -> dict[str, float]:
         ends = quantiles(points, masses, [max(begin, 1e-9), end])
         scores[f"inside_{name}"] = float(ends[0] <= wait <= ends[1])
     return scores
-
-
-def _choice(outcomes: pd.DataFrame) -> str:
-    """Return the method with the least loss in the part `choice`, unless climatology is as good."""
-    chosen_on = outcomes[outcomes["part"] == "choice"]
-    losses = chosen_on.groupby("method")[_SECONDS].mean()
-    candidates = [CONDITIONAL, RECALIBRATED, CLIMATOLOGY]
-    return min(candidates, key=lambda method: float(losses[method]))

@@ -77,7 +77,7 @@ class WaitDistribution(DiscreteDistribution):
             **soon,
         }
 
-    def sentence(self, subject: str) -> str:
+    def describe(self, subject: str) -> str:
         """Return the stated numbers as sentences about a job.
 
         Parameters

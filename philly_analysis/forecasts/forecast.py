@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from philly_analysis.forecasts.backtest import LEAST_JOBS, Backtest
+from philly_analysis.forecasts.backtest import CHOSEN, LEAST_JOBS, Backtest
 from philly_analysis.forecasts.distribution import WaitDistribution
 from philly_analysis.forecasts.walk import CLIMATOLOGY, CONDITIONAL, LAST, RECALIBRATED
 from philly_analysis.results import Result, count, gang_label, percent, whole_percent
@@ -37,6 +37,8 @@ class Forecast(WaitDistribution):
         Loss and coverage of each method in the last fifth of the log, by gang class.
     week
         Past waits by gang class and hour of the week.
+    completion
+        Completion times of repeated jobs by gang size; empty where the log does not support them.
     """
 
     sentence: str = ""
@@ -45,6 +47,7 @@ class Forecast(WaitDistribution):
     )
     backtest: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
     week: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
+    completion: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
 
     def save(self, out: Path | str) -> Path:
         """Write the page to a folder; see :meth:`Result.save`."""
@@ -60,24 +63,25 @@ class Forecast(WaitDistribution):
 def backtest_sentences(tested: Backtest) -> tuple[str, ...]:
     """Return the method, its loss against the climatology, and its coverage, as sentences."""
     table = tested.table()
-    chosen = table[table["chosen"]]
+    chosen = table[table["method"] == CHOSEN]
+    if chosen.empty:
+        return ("No job of the last fifth of the log has started: the intervals are not tested.",)
     overall = chosen[chosen["gang"].isna()].iloc[0]
     gain = 1 - float(overall["ratio"])
     compared = (
         f"Its pinball loss is {whole_percent(abs(gain))} {'below' if gain > 0 else 'above'} the "
         "loss of past waits of the gang class."
-        if tested.method != CLIMATOLOGY and np.isfinite(gain)
+        if np.isfinite(gain) and gain
         else ""
     )
+    by_gang = chosen[chosen["gang"].notna() & (chosen["jobs"] >= LEAST_JOBS)]
     covered = [
-        f"{gang_label(row.gang)} {percent(row.covered_90_pct)} and {percent(row.covered_50_pct)}"
-        for row in chosen.itertuples()
-        if isinstance(row.gang, str) and row.jobs >= LEAST_JOBS
+        f"{gang_label(row['gang'])} {percent(row['covered_90_pct'])} and "
+        f"{percent(row['covered_50_pct'])}"
+        for row in by_gang.to_dict("records")
     ]
     return (
-        f"The forecast uses {METHOD_TEXTS[tested.method]}, which had the least loss in the fourth "
-        "fifth of the log.",
-        f"Backtest on the last fifth of the log, {count(int(overall['jobs']), 'job')}: "
-        f"{compared}".strip().removesuffix(":"),
+        f"The forecast uses {METHOD_TEXTS[tested.method]}, which had the least loss so far.",
+        f"The backtest has {count(int(overall['jobs']), 'job')} of the last fifth. {compared}",
         f"Coverage of the 90 % and 50 % intervals there: {'; '.join(covered)}." if covered else "",
     )

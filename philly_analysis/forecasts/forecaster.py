@@ -149,7 +149,7 @@ class Forecaster:
         ):
             gang = int(gang_class(gpus))
             method = self.backtest.method
-            points = self.walk.points(gang, gpus, leaves[i], float(drain_s))[method]
+            points = self.walk.points(gang, gpus, leaves[i], drain_s)[method]
             masses = self.walk.masses(gang, self.at_s)[method]
             distributions.append(WaitDistribution.of_points(points, masses))
         return distributions

@@ -27,10 +27,21 @@ _SEED = 0
 
 
 def drain_times(states: pd.DataFrame) -> Floats:
-    """Return the seconds in which waiting jobs of the gang size start at the last hour's rate."""
+    """Return the seconds in which the waiting jobs start at the last hour's rate.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (states, 2): of the jobs of the same gang size, and of all jobs.
+    """
     gpus = states["gpus"].to_numpy(float)
-    waiting = states["waiting_gpus_gang"].to_numpy(float) + gpus
-    return np.asarray(HOUR_S * waiting / np.maximum(states["started_gpus_gang"], gpus), float)
+    times = [
+        HOUR_S
+        * (states[f"waiting_gpus_{group}"] + gpus)
+        / np.maximum(states[f"started_gpus_{group}"], gpus)
+        for group in ("gang", "all")
+    ]
+    return np.column_stack(times)
 
 
 @dataclass(slots=True)
@@ -54,7 +65,7 @@ class WaitForest:
     model: "ExtraTreesRegressor"
     columns: tuple[str, ...]
     waits: list[float] = field(default_factory=list)
-    drains: list[float] = field(default_factory=list)
+    drains: list[Floats] = field(default_factory=list)
     leaves: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -63,7 +74,7 @@ class WaitForest:
         from sklearn.ensemble import ExtraTreesRegressor
 
         states, waits = states[-MOST:], waits[-MOST:]
-        columns = tuple(states.columns[states.nunique() > 1])
+        columns = tuple(states.columns[states.max() > states.min()])
         model: Any = ExtraTreesRegressor(
             TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=_SEED
         )
@@ -71,7 +82,7 @@ class WaitForest:
         model.fit(forest._matrix(states), np.log1p(waits))
         leaves = forest.leaves_of(states)
         for at_leaves, wait, drain_s in zip(leaves, waits, drain_times(states), strict=True):
-            forest.add(at_leaves, float(wait), float(drain_s))
+            forest.add(at_leaves, float(wait), drain_s)
         return forest
 
     def _matrix(self, states: pd.DataFrame) -> Floats:
@@ -81,7 +92,7 @@ class WaitForest:
         """Return the leaf that each state falls into, shape (states, trees)."""
         return np.asarray(self.model.apply(self._matrix(states)))
 
-    def add(self, leaves: Ints, wait: float, drain_s: float) -> None:
+    def add(self, leaves: Ints, wait: float, drain_s: Floats) -> None:
         """Add a wait that became known to the leaves of its state."""
         number = len(self.waits)
         self.waits.append(wait)
@@ -89,10 +100,10 @@ class WaitForest:
         for place in enumerate(leaves.tolist()):
             self.leaves.setdefault(place, []).append(number)
 
-    def points(self, leaves: Ints, drain_s: float) -> Floats:
+    def points(self, leaves: Ints, drain_s: Floats) -> Floats:
         """Return a forecast for a state as equally probable waits.
 
-        The waits in the leaves count twice: as they were, and scaled by the ratio of drain times,
+        The waits in the leaves count as they were, and scaled by the ratio of each drain time,
         which extrapolates to queues longer than any before.
         """
         members = [np.asarray(self.leaves[place]) for place in enumerate(leaves.tolist())]
@@ -101,4 +112,5 @@ class WaitForest:
         waits = np.asarray(self.waits)[numbers]
         scales = (drain_s + _OFFSET_S) / (np.asarray(self.drains)[numbers] + _OFFSET_S)
         weights = np.repeat(1 / sizes, sizes)
-        return equal_points(np.concatenate([waits, waits * scales]), np.tile(weights, 2))
+        scaled = (waits[:, None] * np.column_stack([np.ones(len(waits)), scales])).ravel()
+        return equal_points(scaled, np.repeat(weights, scaled.size // waits.size))

@@ -62,10 +62,7 @@ def moment_s(text: str | None) -> float | None:
     """
     if text is None:
         return None
-    try:
-        moment = pd.Timestamp(text)
-    except ValueError:
-        moment = pd.NaT
+    moment = pd.to_datetime(text, utc=True, errors="coerce")
     if pd.isna(moment):
         raise InputError(f"{text!r:.100} is no moment. Give a UTC time, such as 2017-11-25 10:00.")
-    return float((moment if moment.tzinfo else moment.tz_localize("UTC")).timestamp())
+    return float(moment.timestamp())

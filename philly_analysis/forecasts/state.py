@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from philly_analysis.distributions import Floats
+from philly_analysis.distributions import Floats, Ints
 from philly_analysis.forecasts.queue import NAMES, NUMBERS, Queue
 from philly_analysis.study import gang_class
 
@@ -26,10 +26,11 @@ class _Sums:
         self._keys = keys[order]
         self._sums = np.concatenate(([0.0], np.cumsum(weights[order])))
 
-    def span(self, groups: Floats, moments: Floats) -> tuple[Floats, Floats]:
+    def span(self, groups: Floats, moments: Floats) -> tuple[Ints, Ints]:
         """Return the range of a group's events strictly before the moments."""
-        first = np.searchsorted(self._keys, groups * _SPAN_S, "left")
-        return first, np.searchsorted(self._keys, groups * _SPAN_S + moments, "left")
+        ends = groups * _SPAN_S, groups * _SPAN_S + moments
+        first, end = (np.searchsorted(self._keys, keys, "left").astype(int) for keys in ends)
+        return first, end
 
     def before(self, groups: Floats, moments: Floats) -> Floats:
         """Return the sums of weights strictly before the moments."""
@@ -75,7 +76,7 @@ def submission_states(queue: Queue, asked: pd.DataFrame) -> pd.DataFrame:
     columns |= {name: asked[name].to_numpy(float) for name in NUMBERS}
     clock = pd.to_datetime(moments, unit="s")
     columns["hour"] = np.asarray(clock.hour + clock.minute / 60, float)
-    columns["day"] = np.asarray(clock.dayofweek, float)
+    columns["day"] = np.asarray(clock.day_of_week, float)
     for name, (of_jobs, of_asked) in _groups(queue, asked).items():
         columns |= _group_state(queue, asked, name, of_jobs, of_asked)
     return pd.DataFrame(columns)

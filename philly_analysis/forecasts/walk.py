@@ -110,7 +110,7 @@ class Walk:
             waits = sorted(wait for of_class in self.known.values() for wait in of_class)
         return sorted_points(waits)
 
-    def points(self, gang: int, gpus: float, leaves: Ints, drain_s: float) -> dict[str, Floats]:
+    def points(self, gang: int, gpus: float, leaves: Ints, drain_s: Floats) -> dict[str, Floats]:
         """Return the forecasts of a job by each method, before recalibration."""
         climatology = self.climatology(gang)
         conditional = mix(self.forest.points(leaves, drain_s), climatology, SHRINKAGE)
@@ -151,7 +151,7 @@ class Walk:
                 self.advance(now_s)
                 gang = int(self.gangs[job])
                 points = self.points(
-                    gang, float(self.sizes[job]), self.leaves[job], float(self.drains[job])
+                    gang, float(self.sizes[job]), self.leaves[job], self.drains[job]
                 )
                 yield Forecasted(job, points, self.masses(gang, now_s))
                 left_s, wait = float(left[job]), float(waits[job])

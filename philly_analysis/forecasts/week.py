@@ -21,7 +21,7 @@ def week_table(queue: Queue) -> pd.DataFrame:
 
     The waits within an hour of the same hour of the week count as they are. The waits of the same
     hours on other working days or weekend days, and then all waits of the gang class, count as
-    twenty waits each.
+    twenty waits each, where there are as many.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def week_table(queue: Queue) -> pd.DataFrame:
     """
     started = np.isfinite(queue.started_s)
     clock = pd.to_datetime(queue.entered_s[started], unit="s")
-    hours = np.asarray(clock.dayofweek * _DAY_H + clock.hour)
+    hours = np.asarray(clock.day_of_week * _DAY_H + clock.hour)
     waits, gangs = queue.waits[started], queue.gangs[started]
     rows = []
     for gang, name in enumerate(GANGS):
@@ -51,8 +51,7 @@ def _quantiles(waits: Floats, hours: Floats, hour: int) -> tuple[float, float]:
     alike = same_hour & ((hours // _DAY_H >= _WEEKEND) == (hour // _DAY_H >= _WEEKEND))
     weights = (apart <= _NEAR_H).astype(float)
     for group in (alike, np.ones(len(waits), bool)):
-        if group.any():
-            weights += _SHRINKAGE * group / group.sum()
+        weights += group * min(1.0, _SHRINKAGE / max(group.sum(), 1))
     order = np.argsort(waits, kind="stable")
     sums = np.cumsum(weights[order])
     places = np.searchsorted(sums, np.array([0.5, 0.9]) * sums[-1])

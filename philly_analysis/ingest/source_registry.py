@@ -1,6 +1,5 @@
 """List the sources of raw logs, and detect the source of given files."""
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from philly_analysis.ingest.slurm.accounting_json import is_accounting
 from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.printed import detect_header, parse_header
 from philly_analysis.ingest.source import Source
+from philly_analysis.ingest.source_texts import source_texts
 from philly_analysis.ingest.table import TABLE, mapped_source
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def sources() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    texts = tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
+    texts = source_texts()
     named = {"command": slurm_command(), "optional": ", ".join(OPTIONAL_FILES)}
     rows = [
         (name, t["reads"], t["files"].format(**named), ", ".join(source.fills), t["lacks"])

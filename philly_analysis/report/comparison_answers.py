@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pandas as pd
 
 from philly_analysis.errors import TraceError
+from philly_analysis.experiments import MEASURES, SweepResult, sweeps
 from philly_analysis.report.comparison import (
     compare_traces,
     in_words,
@@ -20,29 +22,37 @@ from philly_analysis.report.computing import analyze
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import NOT_KNOWN, Result
-from philly_analysis.simulator import POLICIES
+from philly_analysis.simulator import POLICIES, Months, months_of
 from philly_analysis.trace import TABLES, TraceLike, open_trace
+from philly_analysis.workload import Ensemble
+
+Compared = TraceLike | Months | Ensemble
+"""What can be compared."""
 
 
 def comparison_page(
-    traces: Sequence[TraceLike | Sequence[TraceLike] | Mapping[str, TraceLike]],
+    traces: Sequence[Compared | Sequence[Compared] | Mapping[str, Compared]],
     findings: Sequence[str],
     out: str | Path | None,
 ) -> Result:
     """Compare traces, with a page if a folder is given: see :func:`philly_analysis.compare`."""
     names: list[str] = []
-    compared: list[TraceLike] = []
+    compared: list[Compared] = []
     for one in traces:
         if isinstance(one, Mapping) and not one.keys() <= TABLES.keys():
             names += one.keys()
             compared += one.values()
         else:
-            compared += cast("list[TraceLike]", one if isinstance(one, list | tuple) else [one])
+            compared += cast("list[Compared]", one if isinstance(one, list | tuple) else [one])
+    if of_months := [one for one in compared if isinstance(one, Months | Ensemble)]:
+        if len(of_months) < max(len(compared), 2):
+            raise TraceError("months can be compared with months only: give two ensembles or more.")
+        return compare_months(of_months, names)
     named = [one for one in compared if isinstance(one, str) and one in POLICIES]
     if named and not Path(named[0]).exists():
         raise TraceError(f"{named[0]} is a policy, not a trace. Use sweep(work, {named}).")
     with ExitStack() as stack:
-        sources = [stack.enter_context(open_trace(trace)) for trace in compared]
+        sources = [stack.enter_context(open_trace(cast("TraceLike", t))) for t in compared]
         result = compare_traces(sources, names)
         shown = {finding: [analyze(t, [finding])[finding] for t in sources] for finding in findings}
 
@@ -57,6 +67,32 @@ def comparison_page(
     if out is not None:
         write(result, Path(out))
     return result
+
+
+def compare_months(compared: Sequence[Months | Ensemble], names: Sequence[str] = ()) -> SweepResult:
+    """Compare months in pairs of one seed: see :func:`philly_analysis.compare`.
+
+    Parameters
+    ----------
+    compared
+        Results of simulated ensembles, or ensembles, whose months are measured as submitted.
+    names
+        Names of the ensembles; by default numbers.
+
+    Raises
+    ------
+    TraceError
+        The ensembles have different seeds.
+    """
+    chosen = list(names) or [f"ensemble {i}" for i in range(1, len(compared) + 1)]
+    frames = [one.months if isinstance(one, Months) else months_of(one) for one in compared]
+    if any(set(frame["seed"]) != set(frames[0]["seed"]) for frame in frames):
+        raise TraceError("the ensembles have different seeds, by which months are paired.")
+    rows = [
+        frame.reindex(columns=["seed", *MEASURES]).assign(setting="months", load=np.nan, arm=name)
+        for name, frame in zip(chosen, frames, strict=True)
+    ]
+    return sweeps.result_of(pd.concat(rows, ignore_index=True))
 
 
 def _cards(result: Result) -> list[Card]:

@@ -17,10 +17,12 @@ from philly_analysis.experiments import (
     JobSource,
     ModelJobs,
     Run,
+    SweepResult,
     TraceJobs,
     choice_table,
     contrast_tables,
     contrasts,
+    policy_table,
 )
 from philly_analysis.models import Work, model_of
 from philly_analysis.parallel import ExecutorLike, open_executor
@@ -197,7 +199,7 @@ def sweep_page(
     *,
     is_sized: bool,
     executor: ExecutorLike,
-) -> Result:
+) -> SweepResult:
     """Run a sweep, with a page if a folder is given: see :func:`philly_analysis.sweep`.
 
     Parameters
@@ -227,24 +229,26 @@ def sweep_page(
     return result
 
 
-def _write_sweep(result: Result, folder: Path) -> Path:
+def _write_sweep(result: Any, folder: Path) -> Path:
     """Write the page and tables of a sweep."""
     cards = []
-    for i, rows in enumerate(sweeps.by_workload(result.table)):
+    for i, rows in enumerate(sweeps.by_workload(result.runs)):
         answer = replace(sweeps.result_of(rows), caveats=result.caveats)
         question = f"{answer.question} On “{rows['setting'].iloc[0]}”"
         part = section(f"sweep-{i + 1}", question, answer)
         cards.append(Card(part.name, question, part))
-    tables = {"Policies by mean completion time": sweeps.policy_table(result.table)}
+    tables = {"Policies by mean completion time": policy_table(result.runs)}
     numbers = replace(result, sentences=(), draw=None)
     part = section("sweep", "Every policy at each load", numbers, tables=tables)
     page = results_page(
         "A sweep of what-ifs",
-        "Every policy runs the same jobs at each load and seed, so that differences are its own.",
+        "Every policy runs the same jobs at each load and seed, so that differences are its own. "
+        "Shares of GPU time are measured from the first submission to the last.",
         [Chapter("Ranking", (part,))],
         folder / "page",
         cards=cards,
     )
-    result.to_csv(folder / "sweep.csv")
-    save_table(sweeps.changes(result.table), folder / "changes.csv")
+    save_table(result.runs, folder / "sweep.csv")
+    save_table(result.table, folder / "changes.csv")
+    save_table(result.jobs, folder / "jobs.csv")
     return page

@@ -18,7 +18,10 @@ from philly_analysis.forecasts import (
     Request,
     WaitDistribution,
     backtest_sentences,
+    completion_sentence,
+    completion_times,
     read_queue,
+    run_times_by_gang,
     week_table,
 )
 from philly_analysis.progress import step
@@ -48,19 +51,22 @@ def forecast_of(
         synthetic = source.manifest.synthetic
         check_names(queue, request)
         forecaster = Forecaster.fit(queue, name, at_s)
-    sizes = sorted({*_sizes(queue), request.gpus})
+        runs = run_times_by_gang(source)
+    sizes = sorted({*_sizes(queue), *runs["gpus"].astype(float), request.gpus})
     requests = [request, *(replace(request, gpus=gpus, servers=None) for gpus in sizes)]
     asked, *others = forecaster.ask(requests)
-    sentence = asked.sentence(f"{request}, submitted {_moment(forecaster.at_s)},")
+    sentence = asked.describe(f"{request}, submitted {_moment(forecaster.at_s)},")
     rows = [{"gpus": g, **of.numbers()} for g, of in zip(sizes, others, strict=True)]
+    completion = completion_times(runs, dict(zip(sizes, others, strict=True)))
+    told = completion_sentence(completion, request.gpus)
     result = Result(
         "forecast",
         pd.DataFrame(rows),
-        sentences=(sentence, *backtest_sentences(forecaster.backtest)),
+        sentences=(sentence, told, *backtest_sentences(forecaster.backtest)),
         synthetic=synthetic,
         question=QUESTION,
         draw=partial(_draw, asked, request, dict(zip(sizes, others, strict=True))),
-        write_page=partial(_write, forecaster),
+        write_page=partial(_write, forecaster, completion, told),
     )
     forecast = Forecast(
         asked.waits,
@@ -69,6 +75,7 @@ def forecast_of(
         result=result,
         backtest=forecaster.backtest.table(),
         week=week_table(forecaster.queue),
+        completion=completion,
     )
     if out is not None:
         forecast.save(out)
@@ -217,7 +224,9 @@ def _by_hours(week: pd.DataFrame) -> pd.DataFrame:
     return wide.iloc[keys.argsort()].reset_index(drop=True)
 
 
-def _write(forecaster: Forecaster, result: Result, folder: Path) -> Path:
+def _write(
+    forecaster: Forecaster, completion: pd.DataFrame, told: str, result: Result, folder: Path
+) -> Path:
     """Write the page: the forecast, the weekly table, the waiting jobs, and the backtest."""
     week = _week(forecaster.queue, result.synthetic)
     tested = Result(
@@ -241,6 +250,12 @@ def _write(forecaster: Forecaster, result: Result, folder: Path) -> Path:
             (section("backtest", "Do the intervals hold on jobs never trained on?", tested),),
         ),
     ]
+    if not completion.empty:
+        question = "How large should a repeated job be?"
+        sizes = Result("completion", completion, sentences=(told,), synthetic=result.synthetic)
+        chapters.insert(
+            0, Chapter("Completion by gang size", (section("completion", question, sizes),))
+        )
     part = section("forecast", result.question, result)
     return results_page(
         result.question, _LEDE, chapters, folder, cards=[Card("forecast", result.question, part)]

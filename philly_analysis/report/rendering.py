@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from philly_analysis.trace import MACROS, with_dependencies
 
 _UNBROKEN = 24
 """Characters up to which a cell stays on one line."""
+_IN_TAGS = re.compile(r">[^<>]+<")
+"""A text of a figure, between two tags."""
 _SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
 
 
@@ -84,19 +88,30 @@ def write_page(out: Path, chapters: Iterable[Chapter], text: str) -> Path:
     return out / PAGE
 
 
-def template(name: str) -> jinja2.Template:
-    """Return a template, with the filters and globals that pages use."""
+def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Template:
+    """Return a template, with the filters and globals that pages use.
+
+    Parameters
+    ----------
+    words
+        The terms of a source by those of the findings, which they replace in texts and figures:
+        ``{"virtual cluster": "partition"}``. Text of logs and code are left as they are.
+    """
+    replaced = partial(_in_words, words or {})
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("philly_analysis.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_unbroken,
+        finalize=lambda value: _unbroken(replaced(value)),
         trim_blocks=True,
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
     env.filters |= {"cell": _cell, "kinds": _kinds, "plain": _plain}
     env.filters |= {"exact": lambda v: reproducible(v) if isinstance(v, float) else v}
+    env.filters |= {
+        "figure": lambda svg: Markup(_IN_TAGS.sub(lambda m: replaced(m[0]), svg))  # noqa: S704 - our own figure
+    }
     env.globals |= {"script": _SCRIPT, "policy": _policy}
     return env.get_template(name)
 
@@ -116,6 +131,14 @@ def data_uri(text: str) -> str:
 def now() -> str:
     """Return the current time, in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _in_words(words: Mapping[str, str], value: Any) -> Any:
+    """Replace terms in a text, except in HTML: code, figures, text of logs."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        for term, word in words.items():
+            value = value.replace(term, word)
+    return value
 
 
 def _unbroken(value: object) -> object:

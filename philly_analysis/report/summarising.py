@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from philly_analysis.errors import OutputError
+from philly_analysis.ingest import words_of
 from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.report.cards import answered
 from philly_analysis.report.computing import compute_each
@@ -78,7 +79,7 @@ class Summary:
             if name in self.results:
                 lines += ["", self.results[name].question]
                 lines += [f"  {sentence}" for sentence in self.results[name].sentences]
-        return printable("\n".join(lines), lines=True)
+        return printable(self._in_words("\n".join(lines)), lines=True)
 
     def to_markdown(self) -> str:
         """Return the answers as Markdown, e.g. for a chat; names of the log are escaped."""
@@ -91,7 +92,7 @@ class Summary:
             if name in self.results:
                 sentences = " ".join(self.results[name].sentences)
                 lines += [f"**{_escaped(self.results[name].question)}** {_escaped(sentences)}", ""]
-        return printable("\n".join(lines).strip() + "\n", lines=True)
+        return printable(self._in_words("\n".join(lines).strip() + "\n"), lines=True)
 
     _repr_markdown_ = to_markdown
 
@@ -171,6 +172,12 @@ class Summary:
             raise OutputError(f"{path}: a summary is one of {', '.join(_FORMS)}.")
         save_text(_FORMS[path.suffix](self), path)
         return path
+
+    def _in_words(self, text: str) -> str:
+        """Replace the terms of the findings by those of the trace's source."""
+        for term, word in words_of(self.manifest.source).items():
+            text = text.replace(term, word)
+        return text
 
     def _warnings(self) -> list[str]:
         return [warning for result in self.results.values() for warning in result.warnings]

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from datetime import timedelta
 from pathlib import Path
 
 from philly_analysis.analyses import FRONT
 from philly_analysis.analyses.worst_offenders import KINDS
+from philly_analysis.ingest import words_of
 from philly_analysis.report.cards import cards, unanswered
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
@@ -18,18 +20,30 @@ from philly_analysis.trace import REJECTS, Trace
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
 _REJECTS_SHOWN = 20
+_SHORT = timedelta(days=2)
+"""Period of a log whose ends are shown to the minute."""
 
 
 def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -> None:
     """Compute the package's and the user's findings on a trace, and write them to a folder."""
-    chapters, gaps = _findings(trace, executor)
+    chapters, gaps, silent = _findings(trace, executor)
     if results := [compute_own(trace, one) for one in also]:
         chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))
-    write_page(folder, chapters, _render(trace, chapters, gaps))
+    write_page(folder, chapters, _render(trace, chapters, gaps, silent))
 
 
-def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap]]:
-    """Compute and draw all findings of a trace; return the chapters, and what it lacks."""
+def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap], list[Result]]:
+    """Compute and draw all findings of a trace.
+
+    Returns
+    -------
+    chapters
+        Findings that say something, by chapter.
+    gaps
+        Findings whose tables the trace lacks.
+    silent
+        Findings without a row and without a sentence, because every row was excluded.
+    """
     relevant_names = set(relevant(trace))
     analyses = [a for chapter in CHAPTERS.values() for a in chapter if a.name in relevant_names]
     lacks = {a.name: lacking(trace, a.name) for a in analyses}
@@ -41,21 +55,25 @@ def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap
         sections = tuple(
             Section(a.name, a.question, results[a.name], svgs[a.name])
             for a in chapter
-            if a.name in results
+            if a.name in results and not _is_silent(results[a.name])
         )
         if sections:
             chapters.append(Chapter(title, sections))
     gaps = [Gap(ANALYSES[name].question, missing) for name, missing in lacks.items() if missing]
-    return chapters, gaps
+    return chapters, gaps, [result for result in results.values() if _is_silent(result)]
 
 
-def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
+def _is_silent(result: Result) -> bool:
+    return result.table.empty and not result.sentences and result.verdict is None
+
+
+def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap], silent: list[Result]) -> str:
     sections = {s.name: s for c in chapters for s in c.sections}
     results = {name: s.result for name, s in sections.items()}
     overview = results.get("overview")
-    return template("report.html").render(
+    return template("report.html", words_of(trace.manifest.source)).render(
         title=f"{trace.manifest.name}: GPU-cluster trace report",
-        subtitle=" ".join(overview.sentences[:1]) if overview else "",
+        subtitle=" ".join([_period(trace), *(overview.sentences[:1] if overview else ())]),
         manifest=trace.manifest,
         warnings=[
             *(note for note in trace.manifest.notes if note.startswith("WARNING")),
@@ -76,11 +94,21 @@ def _render(trace: Trace, chapters: list[Chapter], gaps: list[Gap]) -> str:
         chapters=[c for c in chapters if c.title != FRONT],
         tables_open=False,
         gaps=gaps,
+        silent=silent,
         rejects=_rejects(trace),
         **sql_of(chapters),
         run_policy=trace.run_policy.meaning,
         made_at=now(),
     )
+
+
+def _period(trace: Trace) -> str:
+    """Return the period of the log as a sentence, in minutes if it is short; empty: unknown."""
+    [(began_at, _, ended_at)] = trace.answer("snapshot").fetchall()
+    if began_at is None or ended_at is None:
+        return ""
+    form = "%Y-%m-%d" if ended_at - began_at > _SHORT else "%Y-%m-%d %H:%M UTC"
+    return f"{began_at:{form}} to {ended_at:{form}}."
 
 
 def _rejects(trace: Trace) -> list[dict[str, object]]:

@@ -37,7 +37,9 @@ from philly_analysis.results.paired_effects import (
     interval_text,
     is_clear,
     is_zero,
+    mean_interval,
     paired,
+    pairs_for,
 )
 from philly_analysis.results.result import Result, check_path
 from philly_analysis.results.results import Results

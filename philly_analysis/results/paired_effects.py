@@ -68,6 +68,60 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     return Paired(*found, pairs=n)
 
 
+def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
+    """Estimate a mean with a 95 % interval on a scale on which the mean is possible.
+
+    Student's interval is computed on the scale of the logarithm, so that a mean of positive values
+    stays positive, or of the logit, so that a mean of shares stays between 0 and 1. The standard
+    error is carried to that scale by the delta method. Means at a bound, 0 or 1, have an interval
+    of that point only if all values are equal; otherwise the interval is not known.
+
+    Parameters
+    ----------
+    values
+        Values of 0 or above, shape (n,).
+    share
+        Whether the values are shares, of at most 1.
+    """
+    from scipy import special  # slow to import, and most commands need none
+
+    x = np.asarray(values, float)
+    n = x.size
+    mean = float(x.mean()) if n else np.nan
+    if n < FEWEST_PAIRS:
+        return Paired(mean, np.nan, np.nan, n)
+    half = float(special.stdtrit(n - 1, 1 - _TAIL) * x.std(ddof=1) / np.sqrt(n))
+    if not half:
+        return Paired(mean, mean, mean, n)
+    if share and 0 < mean < 1:
+        at, of_scale = special.logit(mean), half / (mean * (1 - mean))
+        low, high = (float(special.expit(at + d * of_scale)) for d in (-1, 1))
+        return Paired(mean, low, high, n)
+    if mean > 0:
+        low, high = (mean * float(np.exp(d * half / mean)) for d in (-1, 1))
+        return Paired(mean, low, high, n)
+    return Paired(mean, np.nan, np.nan, n)
+
+
+def pairs_for(after: ArrayLike, before: ArrayLike, within_pct: float) -> int | None:
+    """Return how many pairs give an interval of a percent change of at most ± `within_pct`.
+
+    The standard deviation of the logarithms of ratios is that of the pairs so far; None: fewer
+    than three pairs, or a value that is not positive.
+    """
+    from scipy import special  # slow to import, and most commands need none
+
+    a, b = np.asarray(after, float), np.asarray(before, float)
+    if a.size < FEWEST_PAIRS or not ((a > 0) & (b > 0)).all():
+        return None
+    deviation = float((np.log(a) - np.log(b)).std(ddof=1))
+    half = np.log1p(within_pct / 100)
+    n = FEWEST_PAIRS
+    while special.stdtrit(n - 1, 1 - _TAIL) * deviation / np.sqrt(n) > half:
+        n += max(n // 50, 1)
+    return n
+
+
 def change_text(change: Paired) -> str:
     """Return a percent change with its interval as text."""
     text = f"{_signed(change.effect)} %"

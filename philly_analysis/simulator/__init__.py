@@ -7,7 +7,7 @@ from philly_analysis.simulator.engine.outages import Failures, Outage
 from philly_analysis.simulator.engine.pools import Pool, assign_to_pools, divide_quotas
 from philly_analysis.simulator.engine.prerun import run_first
 from philly_analysis.simulator.engine.schedule import Schedule, merge_schedules
-from philly_analysis.simulator.ensembles import simulate_ensemble
+from philly_analysis.simulator.ensembles import Months, months_of, simulate_ensemble
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.jobs.run_failures import (
     fails,

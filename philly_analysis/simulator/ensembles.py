@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,25 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.parallel import map_ordered
-from philly_analysis.results import Fact, Result, duration, paired
+from philly_analysis.results import Fact, Result, duration, mean_interval
 from philly_analysis.trace import Trace
-from philly_analysis.workload import SCALARS, Ensemble, measures
+from philly_analysis.workload import SCALARS, Ensemble, is_share, measures
 
 QUESTION = "What are the measures of months like these?"
+
+
+@dataclass(frozen=True, slots=True)
+class Months(Result):
+    """Measures of the months of an ensemble.
+
+    Attributes
+    ----------
+    months
+        One row per month: seed, and the measures.
+    """
+
+    months: pd.DataFrame = field(default_factory=pd.DataFrame)
+
 
 BAND = (0.05, 0.95)
 """Quantiles of single months that contain nine of ten."""
@@ -25,7 +40,7 @@ Simulated = Callable[..., Path]
 
 def simulate_ensemble(
     ensemble: Ensemble, out: Path, simulate_month: Simulated, executor: Executor
-) -> Result:
+) -> Months:
     """Simulate each month of an ensemble, and return the distribution of the measures.
 
     Parameters
@@ -39,9 +54,10 @@ def simulate_ensemble(
 
     Returns
     -------
-    Result
+    Months
         Table: measure, unit, months (that have the measure), mean, low, high (95 % interval of the
-        mean), p5, p95 (quantiles: nine of ten months lie between them), and meaning.
+        mean, on a scale on which the measure is possible), p5, p95 (quantiles: nine of ten months
+        lie between them), and meaning.
     """
     of_seed = partial(_measures_of_seed, ensemble, out, simulate_month)
     months = pd.DataFrame(list(map_ordered(executor, of_seed, ensemble.seeds, ahead=64)))
@@ -49,16 +65,18 @@ def simulate_ensemble(
     for measure, unit, meaning in SCALARS:
         values = months[measure].dropna().to_numpy(float) if measure in months else np.empty(0)
         if values.size:
-            mean = paired(values, np.zeros(values.size))
+            mean = mean_interval(values, share=is_share(measure))
             band = np.quantile(values, BAND)
             rows.append(
                 (measure, unit, values.size, mean.effect, mean.low, mean.high, *band, meaning)
             )
     columns = ["measure", "unit", "months", "mean", "low", "high", "p5", "p95", "meaning"]
     table = pd.DataFrame(rows, columns=columns)
+    months.insert(0, "seed", list(ensemble.seeds))
     by_measure = {row["measure"]: row for row in table.to_dict("records")}
-    return Result(
+    return Months(
         name="months",
+        months=months,
         table=table,
         facts=tuple(
             Fact(str(name), row["mean"], f"{row['meaning']}; mean of the months")
@@ -74,6 +92,15 @@ def simulate_ensemble(
     )
 
 
+def months_of(ensemble: Ensemble) -> pd.DataFrame:
+    """Return the measures of an ensemble's months as submitted, without waits, by seed."""
+    rows = []
+    for seed in ensemble.seeds:
+        with Trace(ensemble.of_seed(seed).frames_with_rows) as trace:
+            rows.append({"seed": seed, **measures(trace)})
+    return pd.DataFrame(rows)
+
+
 def _measures_of_seed(
     ensemble: Ensemble, out: Path, simulate_month: Simulated, seed: int
 ) -> dict[str, float]:
@@ -87,5 +114,5 @@ def _describe(row: Mapping[Hashable, Any]) -> str:
     """Return a phrase on the mean of a time, its interval and the band of months."""
     text = f"{duration(row['mean'])} on average over {row['months']:.0f} months"
     if row["low"] == row["low"]:
-        text += f" (95 % interval {duration(max(row['low'], 0))} to {duration(row['high'])})"
+        text += f" (95 % interval {duration(row['low'])} to {duration(row['high'])})"
     return f"{text}; single months {duration(row['p5'])} to {duration(row['p95'])}, nine of ten."

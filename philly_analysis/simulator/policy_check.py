@@ -135,7 +135,8 @@ def _drifted(simulation: Simulation) -> str:
     queued = [(key, policy.key(job, now_s), job) for _, key, job in waiting]
     running = [(view.running.key_of(j), policy.running_key(j, now_s), j) for j in view.running]
     for name, rows in (("key", queued), ("running_key", running)):
-        before, after = (sorted(rows, key=lambda row, i=i: (row[i], row[2].index)) for i in (0, 1))
+        before = sorted(rows, key=lambda row: (row[0], row[2].index))
+        after = sorted(rows, key=lambda row: (row[1], row[2].index))
         for old, new in zip(before, after, strict=True):
             if old is not new and not _alike(old[1], new[1]):
                 return (

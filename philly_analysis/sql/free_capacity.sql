@@ -2,7 +2,7 @@
 -- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
 -- One row per pool, number of machines that a gang may need there (and all of them) and change.
 -- Machines that never ran an attempt are not counted: if they were in service, somebody who waited
--- would have had them. Nor are those of server_outages.
+-- would have had them. Nor are GPUs of servers out of service (see server_openings).
 --   pool      as in pools
 --   machines  how many machines: n
 --   moment    as in machine_use; the first row of each n stands for all time before
@@ -29,15 +29,6 @@ totals_wanted as (
   where machines is not null
 ),
 
-outage_gpus as (
-  select
-    machine_id,
-    from_us,
-    until_us,
-    unnest(range(1, gpus + 1)) as k
-  from server_outages
-),
-
 -- machines that gained (1) or lost (-1) their k-th free GPU
 changes as (
   select
@@ -46,15 +37,7 @@ changes as (
     unnest(range(least(u.open_before, u.open_after) + 1, greatest(u.open_before, u.open_after) + 1))
       as k,
     sign(u.open_after - u.open_before) as change
-  from machine_use as u
-  inner join pool_machines as p using (machine_id)
-  union all
-  select
-    p.pool,
-    unnest([o.from_us, o.until_us]) as moment,
-    o.k,
-    unnest([-1, 1]) as change
-  from outage_gpus as o
+  from server_openings as u
   inner join pool_machines as p using (machine_id)
 ),
 
@@ -136,10 +119,11 @@ pool_changes as (
   union all
   select
     p.pool,
-    unnest([o.from_us, o.until_us]) as moment,
-    unnest([-o.gpus, o.gpus]) as change
-  from server_outages as o
+    o.moment,
+    o.closed_before - o.closed_after as change
+  from server_openings as o
   inner join pool_machines as p using (machine_id)
+  where o.closed_before <> o.closed_after
   union all
   select
     pool,

@@ -71,6 +71,9 @@ counted as (
       and fits(l.user, jobs.user)
       and fits(l.qos, jobs.qos)
       and fits(l.vc, jobs.vc)
+      and coalesce(
+        l.gpu_model in (jobs.gpu_model, string_split(jobs.pool, '/')[-1]), l.gpu_model is null
+      )
   union all
   select
     limit_label(s.scope, s.label, s.label, s.label, s.resource) as limit_name,

@@ -1,10 +1,11 @@
--- When was a server out of service after it failed?
--- One row per server and moment at which an attempt ended by a failure of a server, and no attempt
--- held a GPU of the server any more.
+-- When was a server out of service?
+-- One row per server and span: recorded closures, and failures, at which an attempt ended by a
+-- failure of a server, and no attempt held a GPU of the server any more.
 --   machine_id  server
 --   gpus        GPUs of the server
---   from_us     moment of the failure, as in machine_use
---   until_us    next start on the server, at most a day later, as in machine_use
+--   from_us     start of the span, as in machine_use
+--   until_us    end of the closure, or the end of the log; after a failure, the next start on the
+--               server, at most a day later; as in machine_use
 with failures as (
   select distinct
     p.machine_id,
@@ -33,3 +34,14 @@ from next_changes as u
 semi join failures as f
   on u.machine_id = f.machine_id and u.moment = f.moment
 where u.open_after = u.gpus and u.gpus > 0
+union all
+select
+  m.machine_id,
+  m.gpus,
+  2 * epoch_us(c.since_at) as from_us,
+  2 * epoch_us(coalesce(c.until_at, greatest(snapshot.ended_at, c.since_at))) as until_us
+from given_server_closures as c
+inner join machines as m using (machine_id)
+semi join placements
+  on c.machine_id = placements.machine_id
+cross join snapshot

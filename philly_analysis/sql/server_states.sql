@@ -49,16 +49,7 @@ events as (
     u.open_after - u.open_before as gpus,
     0 as cpus,
     0 as mem_gb
-  from machine_use as u
-  semi join recorded using (machine_id)
-  union all
-  select
-    o.machine_id,
-    unnest([o.from_us, o.until_us]) as moment,
-    unnest([-o.gpus, o.gpus]) as gpus,
-    0 as cpus,
-    0 as mem_gb
-  from server_outages as o
+  from server_openings as u
   semi join recorded using (machine_id)
   union all
   select

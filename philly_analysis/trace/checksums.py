@@ -67,7 +67,7 @@ def is_digest(text: str) -> bool:
 
 
 def matches_any(path: Path, expected_digests: Collection[str]) -> bool:
-    """Return whether the digest of a file is among known ones."""
+    """Return whether a file has one of the expected digests."""
     algorithms = {expected.startswith(_BLAKE3): expected for expected in expected_digests}
     return any(digest(path, like)[1] in expected_digests for like in algorithms.values())
 

@@ -25,6 +25,7 @@ OPTIONAL = {
     "given_limits": TABLES["limits"],
     "given_queue_states": TABLES["queue_states"],
     "given_host_allocations": TABLES["host_allocations"],
+    "given_server_closures": TABLES["server_closures"],
 }
 """Relations that have a table's rows, or none if the trace lacks the table."""
 

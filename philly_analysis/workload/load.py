@@ -145,9 +145,9 @@ def attempts_with_run_times(workload: JobTables) -> pl.DataFrame:
     """Return the attempts; one still running at the end of the log has its time so far as run_s."""
     key = ["job_id", "attempt"]
     ran = workload.answer("attempt_runs").filter("running").select(*key, ran_s="run_s")
+    attempts: pl.DataFrame = workload.attempts.pl()
     return (
-        workload.attempts.pl()
-        .join(ran, on=key, how="left", maintain_order="left")
+        attempts.join(ran, on=key, how="left", maintain_order="left")
         .with_columns(run_s=pl.coalesce("run_s", "ran_s"))
         .drop("ran_s")
     )

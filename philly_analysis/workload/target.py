@@ -35,7 +35,7 @@ class Cluster:
 
     @property
     def server(self) -> Machine:
-        """Its most frequent server with GPUs, CPU and memory filled in from SERVER, per GPU."""
+        """The most frequent server with GPUs; SERVER gives CPUs and memory that are not recorded."""
         shapes = Counter(
             replace(m, machine_id="", rack=None, cluster=None, pool=None)
             for m in self.machines

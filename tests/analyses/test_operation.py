@@ -53,6 +53,7 @@ def test_gpus_in_use_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
     result = gpus_in_use.compute(trace)
     assert {f.name: f.value for f in result.facts} == {
         "peak_gpus": 12,
+        "log_days": 3,
         "capacity_gpus": 16,
         "busiest_day_gpus": 12,  # 6, 12 and 4 by day
         "median_day_gpus": 6,

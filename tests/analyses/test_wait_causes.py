@@ -60,6 +60,25 @@ def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) 
     assert found == {("second", "limit"): pytest.approx(9)}
 
 
+def test_a_limit_on_a_model_counts_gpus_of_that_model(tmp_path: Path) -> None:
+    """Two GPUs of the account are of another model, so that the limit binds from minute 3 on."""
+    account = {"account": "prod"}
+    schedule: dict[str, Any] = {
+        "other model": (0, 0, 10, 2, "m1", {**account, "gpu_model": "v100"}),
+        "first": (0, 3, 10, 2, "m0", {**account, "gpu_model": "a100"}),
+        "second": (1, 10, 20, 1, "m0", {**account, "gpu_model": "a100"}),
+    }
+    machines = [
+        {"machine_id": m, "gpus": 4, "gpu_model": model}
+        for m, model in (("m0", "a100"), ("m1", "v100"))
+    ]
+    limit = {"name": "account prod: 2 a100 GPUs", "scope": "account", "account": "prod",
+             "gpu_model": "a100", "resource": "gpus", "amount": 2.0}  # fmt: skip
+    found = causes(tmp_path / "t", schedule, limits=[limit], machines=machines)
+    assert found[("second", "limit")] == pytest.approx(7)
+    assert ("first", "limit") not in found
+
+
 def test_a_job_at_a_limit_is_in_the_queue_until_the_limit_binds(tmp_path: Path) -> None:
     prod, research = {"account": "prod"}, {"account": "research"}
     schedule: dict[str, Any] = {
@@ -117,6 +136,19 @@ def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path:
     machines = [{"machine_id": m, "gpus": 4} for m in ("m0", "m1")]
     found = causes(tmp_path / "t", schedule, machines=machines)
     assert found == {("after", "too_few"): pytest.approx(25)}
+
+
+def test_free_gpus_of_a_closed_server_are_out_of_service(tmp_path: Path) -> None:
+    """Drain m0 from minute 4 to 20, while a job holds two of its GPUs up to minute 10."""
+    schedule: dict[str, Any] = {
+        "running": (0, 0, 10, 2, "m0", {}),
+        "beside": (0, 0, 60, 4, "m1", {}),
+        "next": (5, 20, 30, 1, "m0", {}),
+    }
+    machines = [{"machine_id": m, "gpus": 4} for m in ("m0", "m1")]
+    drained = {"machine_id": "m0", "since_at": at(4), "until_at": at(20), "state": "drained"}
+    found = causes(tmp_path / "t", schedule, machines=machines, server_closures=[drained])
+    assert found == {("next", "too_few"): pytest.approx(15)}
 
 
 def test_a_launching_job_holds_its_gpus(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome
 from philly_analysis.experiments.advice.waiting import binding, dominating, waiting
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.report.advising import _write
-from philly_analysis.simulator.policies import Easy, Fifo, Philly, Policy
+from philly_analysis.simulator.policies import Easy, Fifo, Limit, Philly, Policy, Slurm
 from philly_analysis.workload import AttemptSpec, Estimates, JobSpec
 from tests.experiments.test_advice import GIVEN, H, convoys, job, scenario, trace_of
 from tests.support.clusters import frame, write_tables
@@ -22,6 +22,7 @@ from tests.support.clusters import frame, write_tables
 POLICIES: dict[str, Policy] = {
     **dict.fromkeys(("quotas", "locality", "migrate"), Philly()),
     "limits": Easy(),
+    "raise_limits": Slurm(),
 }
 """Policies of the clusters that levers apply to, where they are not FIFO."""
 
@@ -31,7 +32,8 @@ def wasteful(spec: JobSpec) -> JobSpec:
     user_error = AttemptSpec(H, "failed", failure="Syntax error")
     crash = AttemptSpec(2 * H, "failed", failure="MPI runtime failure")
     runs = (user_error, crash, *spec.attempts)
-    return replace(spec, attempts=runs, util_frac=0.1, time_limit_s=40 * H, status="Failed")
+    fields = {"util_frac": 0.1, "time_limit_s": 40 * H, "status": "Failed", "account": "a"}
+    return replace(spec, attempts=runs, **fields)
 
 
 def cluster(lever: str) -> tuple[Scenario, Known]:
@@ -42,10 +44,17 @@ def cluster(lever: str) -> tuple[Scenario, Known]:
         now,
         quotas={"v0": 6, "v1": 6, "v2": 8},
         estimates=Estimates(requested=lever == "limits"),
+        limits=(Limit("account a: 4 GPUs", "a", None, None, None, None, "gpus", 4.0),),
     )
+    if lever == "cpus":  # single GPUs take all CPUs of a server of 4 GPUs
+        now = now.with_jobs(lambda s: replace(s, gpus=1, gpus_by_server=(1,), cpus=16.0))
+        [pool] = now.pools
+        machines = tuple(replace(m, cpus=4.0 * m.gpus, mem_gb=64.0) for m in pool.machines)
+        now = replace(now, pools=(replace(pool, machines=machines),))
     known = Known(
         idle={s.job_id: ((H, 5 * H, True),) for s in jobs[::3]},
         spread=frozenset(s.job_id for s in jobs[::2]),
+        binding=frozenset({"account a: 4 GPUs"}),
         broken={s.job_id: frozenset({1}) for s in jobs[::4]},
         worst_servers=(now.pools[0].machines[0].machine_id,),
     )
@@ -118,10 +127,9 @@ def test_a_limit_that_binds_is_named_with_what_raises_it(tmp_path: Path) -> None
         assert binding(trace, rare).empty
         assert dominating(causes[:0], method) == ""
         result = advise(trace, tmp_path / "page", months=0)
-    # replays have no limit, so that nobody waits in them
-    assert "No policy reproduces the log's waits" in result.caveats[0]
-    assert "mean wait 0 s replayed, 30 min recorded" in result.caveats[0]
-    assert "Most waiting has the cause: limit (100 %)." in result.caveats[0]
+    assert "reproduced by: first come, first served within limits" in result.caveats[0]
+    assert "mean wait 30 min replayed, 30 min recorded" in result.caveats[0]
+    assert result.table["lever"].iloc[0] == "Raise the limits that bind to 1.5 times"
     [limits] = [s for s in result.sentences if "Raise the limit, or lend GPUs" in s]
     assert limits.startswith("A limit causes 100 % of the waiting, most of it account lab: GPUs.")
     page = (tmp_path / "page" / "report.html").read_text("utf-8")

@@ -7,12 +7,21 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
 
-from philly_analysis import load_model, simulate, sweep
-from philly_analysis.errors import MissingTableError, ModelError, PhillyError, SimulationError
-from philly_analysis.experiments import runs, sweeps
+from philly_analysis import compare, load_model, simulate, sweep
+from philly_analysis.errors import (
+    MissingTableError,
+    ModelError,
+    PhillyError,
+    SimulationError,
+    TraceError,
+)
+from philly_analysis.experiments import runs, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.runs import Run, RunOptions, outcome_of, plan_runs
 from philly_analysis.parallel import open_executor
@@ -45,13 +54,17 @@ def test_a_run_equals_a_single_what_if(swept: Path, tmp_path: Path) -> None:
 
 def test_changes_are_paired_by_seed(swept: Path) -> None:
     table = pd.read_csv(swept / "sweep.csv").set_index(["arm", "load", "seed"])["mean_jct_s"]
-    found = pd.read_csv(swept / "changes.csv").set_index(["measure", "arm", "load"])
+    found = pd.read_csv(swept / "changes.csv").set_index(["measure", "policy", "load"])
     for load in OPTIONS["loads"]:
         las, fifo = ([table[arm, load, s] for s in range(3)] for arm in ("las", "fifo"))
         [row] = [r for k, r in found.iterrows() if k == ("mean_jct_s", "las", load)]
         expected = interval(las, fifo)
         assert tuple(row[["change_pct", "low_pct", "high_pct"]]) == pytest.approx(expected)
-        assert row["seeds"] == 3
+        assert row["seeds"] == 3 and row["against"] == "fifo"
+        gap = ttest_rel(las, fifo)
+        low, high = gap.confidence_interval(0.95)
+        assert row["difference"] == pytest.approx(np.mean(las) - np.mean(fifo))
+        assert (row["low"], row["high"]) == pytest.approx((low, high))
 
 
 def runs_of(mean_s: Mapping[tuple[float | None, str], Sequence[float]]) -> pd.DataFrame:
@@ -76,14 +89,60 @@ RUNS = runs_of(
 )
 
 
+def test_the_table_has_paired_intervals_against_any_baseline() -> None:
+    result = sweeps.result_of(RUNS).against("las", ["mean_jct_s", "held_frac"])
+    assert result.table["against"].eq("las").all() and result.runs["arm"].iloc[0] == "las"
+    jct = result.table.query("measure == 'mean_jct_s' and load == 1").set_index("policy")
+    fifo, las = np.array([60, 80, 90]), np.array([31, 39, 46])
+    half = student.ppf(0.975, 2) * np.std(fifo - las, ddof=1) / np.sqrt(3)
+    gap = np.mean(fifo - las)
+    assert tuple(jct.loc["fifo", ["difference", "low", "high"]]) == pytest.approx(
+        (gap, gap - half, gap + half)
+    )
+    # the mean's interval is on the scale of logarithms: positive, though Student's is not
+    wide = sweeps.result_of(runs_of({(1.0, "fifo"): (1, 1, 200)})).table
+    [row] = wide[wide["measure"] == "mean_jct_s"].to_dict("records")
+    half = student.ppf(0.975, 2) * np.std([1, 1, 200], ddof=1) / np.sqrt(3)
+    mean = 202 / 3
+    assert mean - half < 0 < row["mean_low"] == pytest.approx(mean * np.exp(-half / mean))
+    facts = {fact.name: fact.value for fact in result.facts}
+    assert facts["load_1_fifo_mean_jct_change_pct"] == jct.loc["fifo", "change_pct"]
+    assert facts["load_1_fifo_mean_jct_change_low_pct"] == jct.loc["fifo", "low_pct"]
+    assert {"load_1_fifo_held_frac_change_pct", "load_0_5_srtf_held_frac_change_pct"} <= set(facts)
+    alone = sweeps.result_of(RUNS[RUNS["load"] == 1])
+    assert alone.fact("las_mean_jct_change_pct") == pytest.approx(-50, abs=0.5)
+    with pytest.raises(PhillyError, match="policy of the sweep"):
+        result.against("nobody")
+    with pytest.raises(PhillyError, match="no measure named"):
+        result.against("las", ["jct"])
+
+
+def test_the_number_of_seeds_for_a_width() -> None:
+    result = sweeps.result_of(RUNS)
+    rows = {pct: result.seeds_for(pct).query("load == 1 and policy == 'las'") for pct in (5, 0.1)}
+    n, more = (int(row["needed"].iloc[0]) for row in rows.values())
+    deviation = np.std(np.log([31, 39, 46]) - np.log([60, 80, 90]), ddof=1)
+    half = [student.ppf(0.975, k - 1) * deviation / np.sqrt(k) for k in (n, n - 1)]
+    assert half[0] <= np.log(1.05) < half[1]
+    assert more > n
+
+
+def test_jobs_by_policy(swept: Path, tmp_path: Path) -> None:
+    jobs = pd.read_csv(swept / "jobs.csv")
+    assert len(jobs) == 3 * 60 and list(jobs.columns[-2:]) == ["fifo", "las"]
+    by_run = pd.read_csv(swept / "sweep.csv").pivot_table("mean_jct_s", "seed", "arm")
+    means = jobs.groupby("seed")[["fifo", "las"]].mean()
+    assert means.to_numpy() == pytest.approx(by_run[["fifo", "las"]].to_numpy())
+
+
 def test_policies_are_ranked_at_each_load() -> None:
-    ranked = sweeps.ranking(RUNS)
+    ranked = sweep_tables.ranking(RUNS)
     assert ranked["arm"].tolist() == ["srtf", "fifo", "las", "srtf", "las", "fifo"]
     assert ranked["rank"].tolist() == [1, 2, 3] * 2
     assert ranked["mean_jct_s"].tolist() == pytest.approx([60, 60, 72, 115 / 3, 116 / 3, 230 / 3])
     unknown = pd.concat([RUNS, runs_of({(0.5, "lost"): (0, 0, 0)})])
-    assert sweeps.ranking(unknown)["arm"].tolist()[:4] == ["srtf", "fifo", "las", "lost"]
-    shown = sweeps.policy_table(RUNS)
+    assert sweep_tables.ranking(unknown)["arm"].tolist()[:4] == ["srtf", "fifo", "las", "lost"]
+    shown = sweep_tables.policy_table(RUNS)
     half = "−50 % (−50 to −50)"
     assert shown["against fifo"].tolist()[1:] == [
         "",
@@ -96,7 +155,8 @@ def test_policies_are_ranked_at_each_load() -> None:
 
 
 def test_the_headline_is_the_best_policy_at_the_highest_load() -> None:
-    best, following, counts = sweeps.result_of(RUNS).sentences
+    best, following, counts, more = sweeps.result_of(RUNS).sentences
+    assert more.startswith("Intervals of the change of the mean completion time within ± 5 % need")
     assert best == (
         "w at a load of 1: srtf has the shortest mean completion time, 50 % (50 to 50) below fifo."
     )
@@ -140,18 +200,18 @@ def test_an_interrupted_sweep_is_resumed(
         (out / "runs" / name).write_bytes(done[name])
     asked = []
 
-    def counted(run: Run) -> dict[str, float]:
+    def counted(run: Run) -> dict[str, Any]:
         asked.append(run)
         return outcome_of(run)
 
     monkeypatch.setattr(sweeps, "outcome_of", counted)
     result = sweep(["literature"], ["fifo", "las"], out, **OPTIONS)
     assert len(asked) == 1
-    assert not result.caveats and "1 workload, 2 policies, 3 seeds" in result.sentences[-1]
-    assert sweeps.policy_table(result.table)["load"].tolist() == [1.1, 1.1]
+    assert not result.caveats and any("2 policies, 3 seeds" in s for s in result.sentences)
+    assert sweep_tables.policy_table(result.runs)["load"].tolist() == [1.1, 1.1]
     page = (out / "page" / "report.html").read_text("utf-8")
     assert '<section class="card" id="sweep-1"' in page and "Policies by mean completion" in page
-    for name in ("sweep.csv", "changes.csv"):
+    for name in ("sweep.csv", "changes.csv", "jobs.csv"):
         assert (out / name).read_bytes() == (swept / name).read_bytes()
 
 
@@ -201,11 +261,11 @@ def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     planned = plan_runs([tmp_path / "mine"], ["fifo", "srtf"], cluster=64)
     with open_executor() as executor:
         result = sweeps.sweep(planned, tmp_path / "runs", executor)
-    assert list(result.table["setting"]) == ["mine", "mine"]
-    assert result.table["load"].isna().all()
+    assert list(result.runs["setting"]) == ["mine", "mine"]
+    assert result.table["load"].isna().all() and result.table["low"].isna().all()
     assert any("no interval" in caveat for caveat in result.caveats)
     for file in (tmp_path / "runs").iterdir():
-        assert set(json.loads(file.read_text())) <= set(sweeps.MEASURES)
+        assert set(json.loads(file.read_text())["measures"]) <= set(sweep_tables.MEASURES)
 
 
 VARIED = {"work", "policy", "out", "cluster", "knobs", "seed", "samples", "force", "executor"}
@@ -217,7 +277,7 @@ def test_a_sweep_has_the_options_of_a_what_if_with_the_same_defaults() -> None:
     for verb in (simulate, sweep):
         parameters = inspect.signature(verb).parameters
         assert {name: parameters[name].default for name in options} == options
-        assert len(parameters) <= 12
+        assert len(parameters) <= 14
     assert set(inspect.signature(simulate).parameters) - VARIED == options.keys() - {"cluster"}
 
 
@@ -239,9 +299,8 @@ class Aged(Policy):
 
 def test_a_sweep_runs_policies_that_are_objects() -> None:
     drawn = load_model("literature").sample(60, gpus=64, seed=1).with_load(20, 64)
-    table = sweep(drawn, [Fifo(backfill=True), Aged(), Aged(sign=1.0)], cluster=64).table.set_index(
-        "arm"
-    )
+    swept = sweep(drawn, [Fifo(backfill=True), Aged(), Aged(sign=1.0)], cluster=64)
+    table = swept.runs.set_index("arm")
     assert list(table.index) == ["fifo (backfill=True)", "aged", "aged (sign=1.0)"]
     times = table["mean_jct_s"]
     assert times["fifo (backfill=True)"] == times["aged (sign=1.0)"] != times["aged"]
@@ -251,15 +310,31 @@ def test_a_sweep_runs_policies_that_are_objects() -> None:
 
 def test_months_of_an_ensemble_stay_apart() -> None:
     months = load_model("literature").sample(20, gpus=64, seeds=(5, 2))
-    apart = sweep(list(months), ["fifo"], cluster=64).table
-    assert list(apart["setting"]) == [months.name + "-sample", months.name + "-sample (2)"]
-    together = sweep(months, ["fifo"], cluster=64).table
+    apart = sweep(list(months), ["fifo"], cluster=64).runs
+    assert set(apart["setting"]) == {months.name + "-sample"}
+    together = sweep(months, ["fifo"], cluster=64).runs
+    assert apart.drop(columns="setting").equals(together.drop(columns="setting"))
     assert list(together["seed"]) == [5, 2] and set(together["setting"]) == {months.name}
     for seed, row in zip((5, 2), together.to_dict("records"), strict=True):
         with simulate(months.of_seed(seed), "fifo", cluster=64, seed=seed) as trace:
             assert row["mean_jct_s"] == pytest.approx(measures(trace)["mean_jct_s"])
-    with pytest.raises(SimulationError, match="its own seeds"):
+    with pytest.raises(SimulationError, match="have their own seeds"):
         sweep(months, ["fifo"], cluster=64, seeds=(1,))
+
+
+def test_ensembles_are_compared_month_by_month(tmp_path: Path) -> None:
+    months = load_model("literature").sample(15, gpus=64, seeds=(5, 2, 3))
+    found = {p: simulate(months, p, tmp_path / p, cluster=64) for p in ("fifo", "las")}
+    result = compare(found)
+    own = {p: r.months.set_index("seed")["mean_jct_s"] for p, r in found.items()}
+    [row] = result.table.query("policy == 'las' and measure == 'mean_jct_s'").to_dict("records")
+    assert row["difference"] == pytest.approx((own["las"] - own["fifo"]).mean(), abs=1e-6)
+    assert row["seeds"] == 3 and {"fifo", "las"} == set(result.table["policy"])
+    longer = load_model("literature").sample(30, gpus=64, seeds=(5, 2, 3))
+    drawn = compare(months, longer).table.set_index(["policy", "measure"])
+    assert drawn.loc[("ensemble 2", "jobs"), "difference"] == 15
+    with pytest.raises(TraceError, match="different seeds"):
+        compare(months, load_model("literature").sample(15, gpus=64, seeds=(1, 2)))
 
 
 def test_a_model_has_no_jobs_to_simulate() -> None:
@@ -282,7 +357,8 @@ def test_options_reach_each_run(tmp_path: Path) -> None:
     given = {f.name: getattr(planned.options, f.name) for f in fields(options)}
     with simulate(changed[0], "srtf", tmp_path / "all", **given) as trace:
         notes = " ".join(trace.manifest.notes)
-        assert outcome_of(planned) == pytest.approx(measures(trace), nan_ok=True)
+        measured = outcome_of(planned)["measures"]
+        assert measured == pytest.approx(measures(trace), nan_ok=True)
     words = ("Tables 4", "every 600 s", "to themselves", "within 60 s", "believed", "errors")
     assert not [word for word in words if word not in notes], notes
 
@@ -314,9 +390,12 @@ def test_recorded_outages_have_the_rate_of_the_trace(
     monkeypatch.setattr(runs, "recorded_outages", lambda _: Failures(machine_s=12345.0))
     met: list[Run] = []
 
-    def outcome(run: Run) -> dict[str, float]:
+    def outcome(run: Run) -> dict[str, Any]:
         met.append(run)
-        return {}
+        return {
+            "measures": {"jobs": 1.0},
+            "jobs": {"job_id": ["a"], "gpus": [1], "jct_s": [1.0]},
+        }
 
     monkeypatch.setattr(sweeps, "outcome_of", outcome)
     sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")

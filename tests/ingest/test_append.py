@@ -505,3 +505,21 @@ def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="stored no raw records"):
         ingest("slurm", more, out, append=True)
     assert tables(out)["jobs"].height == 5
+
+
+def test_a_folder_may_hold_files_of_another_kind_that_were_refused_before(tmp_path: Path) -> None:
+    raw, out = tmp_path / "raw", tmp_path / "t"
+    raw.mkdir()
+    page(raw / "a", [line(day, day) for day in range(3)])
+    (raw / "readme.txt").write_text("no output of sacct\n")
+    ingest("slurm", raw, out)
+    unchanged = ingest("slurm", raw, out, append=True)
+    assert unchanged.manifest.notes[-1] == "Nothing new: raw was read before."
+    page(raw / "b", [line(day, day) for day in range(3, 5)])
+    grown = ingest("slurm", raw, out, append=True)
+    assert grown.manifest.rows["jobs"] == 5
+    refused = [a.rejected for a in grown.manifest.accounts if a.table == "attempts"]
+    assert refused == [{"a file that is no output of sacct": 1}]
+    (raw / "other.txt").write_text("no output of sacct either\n")
+    with pytest.raises(InputError, match=r"other\.txt is no output of sacct"):
+        ingest("slurm", raw, out, append=True)

@@ -294,7 +294,7 @@ def test_steps_and_files_that_are_none_are_counted(tmp_path: Path) -> None:
         ("tres_usage_steps.txt", "lacks the fields Submit, Start, End"),
         ("wide_D_noheader.txt", "no list of fields known"),
         ("squeue.alpha.json", "no finished job"),
-        ("sacctmgr_event.txt", "does not name the fields"),
+        ("sacctmgr_event.txt", "a print of sacctmgr show event"),
         ("scontrol_show_node.alpha.txt", "servers and no jobs"),
     ],
 )

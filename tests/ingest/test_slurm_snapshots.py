@@ -10,6 +10,7 @@ import pytest
 from philly_analysis import ingest
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.node_list import expand_hosts
+from philly_analysis.ingest.slurm.unread import unread_print
 from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files
 
 PRINTED = Path(__file__).parent / "slurm_output"
@@ -222,6 +223,18 @@ def test_a_snapshot_of_unknown_time_is_refused_with_what_to_do(ingested: Ingest)
     assert "date -u" in got.note("queue.txt was passed over: nothing tells when it was printed")
 
 
+@pytest.mark.parametrize(
+    ("first", "command"),
+    [
+        ("          JOBID PARTITION   PRIORITY       SITE        AGE  FAIRSHARE", "sprio"),
+        ("LicenseName=solver Total=2 Used=0", "scontrol show license"),
+        ("             Account       User  RawShares  NormShares", "sshare"),
+    ],
+)
+def test_prints_of_other_commands_are_named(first: str, command: str) -> None:
+    assert str(unread_print(first)).startswith(command)
+
+
 def test_a_default_print_of_squeue_is_read(ingested: Ingest) -> None:
     lines = [HEADER, sacct("7", "16:00:00", "16:02:00", "16:03:00"), ""]
     # of squeue --long, twice in one file
@@ -246,7 +259,7 @@ lab|vision|prod|news||1|5||3
 """
 QOS = """\
 Name|Priority|Flags|GrpTRES|GrpJobs|MaxTRES|MaxTRESPU|MaxJobsPU|MaxSubmitPU|MaxTRESPA|MaxJobsPA
-normal|0|||||||||
+normal|0||license/solver=2|||||||
 capped|0||gres/gpu=4||gres/gpu=2|||9||
 share|0|||||gres/gpu=2|2||node=3|
 """
@@ -273,6 +286,8 @@ def test_limits_are_those_on_what_runs_at_once(ingested: Ingest) -> None:
         ("account prod: 12 GPUs", "account", "vision", None, None, None, None, "gpus", 12),
         ("account prod: 64 CPUs", "account", "prod", None, None, None, None, "cpus", 64),
         ("account prod: 64 CPUs", "account", "vision", None, None, None, None, "cpus", 64),
+        ("account prod: 8 a100 GPUs", "account", "prod", None, None, None, None, "gpus", 8),
+        ("account prod: 8 a100 GPUs", "account", "vision", None, None, None, None, "gpus", 8),
         ("account vision user news: 3 jobs", "user", "vision", "news", None, None, None, "jobs", 3),
         ("account vision user news: 5 jobs", "user", "vision", "news", None, None, None, "jobs", 5),
         (
@@ -307,6 +322,10 @@ def test_limits_are_those_on_what_runs_at_once(ingested: Ingest) -> None:
         "order by lower(name), account"
     )
     assert got.rows(query) == expected
+    models = "select distinct name, gpu_model from limits where gpu_model is not null"
+    assert got.rows(models) == [("account prod: 8 a100 GPUs", "a100")]
+    [note] = [note for note in got.manifest.notes if "not read" in note]
+    assert note.startswith("Limits on license/solver are not read")
 
 
 def test_jobs_that_never_ran_have_no_start_and_rejected_ones_a_state_of_their_own(

@@ -17,7 +17,7 @@ from philly_analysis.models.parts import Servers
 from philly_analysis.models.validation.distances import Jobs, cdf_gap, distances
 from philly_analysis.models.workload_model import WorkloadModel
 from philly_analysis.results import gang_label
-from tests.exports.tiny import workload_of
+from tests.exports.tiny import Row, workload_of
 from tests.models.jobs import DATA, JOBS, MODEL, observed
 from tests.support.drawn_data import bars, curves, misleading, segments
 
@@ -41,7 +41,7 @@ def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> N
 
 def test_run_times_are_the_sum_of_attempts_whatever_is_given(tmp_path: Path) -> None:
     # two attempts of 100 s and 300 s with an hour between them: sum 400, span 4,000, last 300
-    rows = [
+    rows: list[Row] = [
         (f"{i:02}", 1, 900 * i, [(900 * i, 900 * i + 100 + i), (900 * i + 3700, 900 * i + 4000)])
         for i in range(40)
     ]

@@ -34,6 +34,7 @@ from philly_analysis.report.comparison_wording import activity_sentences, group_
 from philly_analysis.results import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
+from philly_analysis.workload.outcomes import measures
 from tests.support.clusters import COLUMNS, Rows, frame, write_tables
 from tests.support.drawn_data import misleading
 
@@ -113,11 +114,31 @@ def test_allocated_time_is_of_the_complete_part_of_the_log(tmp_path: Path) -> No
         for name, flag in (("cut", ["left_truncated", None]), ("whole", None))
     )
     wide = side_by_side(compare([cut, whole])).set_index("measure")
+    # the last submission is in the tenth minute. No submission is later in "cut", so that all its
+    # complete time counts; in "whole" the first ten minutes count, in which a runs
     assert tuple(wide.loc["held_frac", ["cut", "whole"]]) == pytest.approx(
-        ((5 + 20) / (4 * 30), (15 + 20) / (4 * 40))
+        ((5 + 20) / (4 * 30), 10 / (4 * 10))
     )
     # while one of m0's GPUs is allocated, the other is on a partly used server
     assert wide.loc["fragmented_frac", "cut"] == pytest.approx(25 / (4 * 30 - 25))
+
+
+def test_the_drain_is_no_idle_time_and_the_warmup_is_cut(tmp_path: Path) -> None:
+    # a runs 0-10; b runs 20-59, after the last submission at 20
+    times = [T.replace(minute=m) for m in (0, 20)]
+    path = trace(tmp_path, "drain", [(0, 10), (20, 59)], BOTH, submitted_at=times)
+    with Trace(path) as opened:
+        assert measures(opened)["held_frac"] == pytest.approx(10 / (4 * 20))
+        cut = measures(opened, warmup=0.25)
+    assert cut["held_frac"] == pytest.approx(5 / (4 * 15)) and cut["jobs"] == 1
+    # no job waits: slowdowns are 1
+    assert cut["mean_slowdown"] == cut["p99_bounded_slowdown"] == 1
+
+
+def test_slowdowns_by_hand(result: Result) -> None:
+    wide = side_by_side(result).set_index("measure")
+    assert wide.loc["mean_slowdown", "one"] == pytest.approx((1 + 4 / 3) / 2)
+    assert wide.loc["p99_slowdown", "one"] == pytest.approx(1 + 0.99 / 3)
 
 
 def test_words_and_curves(result: Result) -> None:

@@ -26,7 +26,7 @@ from tests.simulator.drawn import done, gantt, job, machines
 from tests.support.repository import DOCS
 
 
-def guide() -> dict[str, type[Policy]]:
+def guide() -> dict[str, Any]:
     """Return the policies that the guide defines, by name."""
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "own-policy.md").read_text("utf-8"), re.S)
     code = "\n".join(block for block in blocks if "import" in block or "class " in block)

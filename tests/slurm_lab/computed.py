@@ -6,8 +6,13 @@ from pathlib import Path
 
 from philly_analysis import analyze, ingest
 
-LIMITS = ("sacctmgr-assoc.txt", "sacctmgr-qos.txt", "scontrol-partition.txt")
-"""Files with the limits that the administrator set."""
+SETTINGS = (
+    "sacctmgr-assoc.txt",
+    "sacctmgr-qos.txt",
+    "scontrol-partition.txt",
+    "sacctmgr-event.txt",
+)
+"""Files with the limits that the administrator set, and the servers that were down or drained."""
 
 SNAPSHOTS = {
     "squeue and scontrol": ("squeue-*", "scontrol-job-*"),
@@ -37,8 +42,8 @@ def ingest_recording(recording: Path, folder: Path, snapshots: tuple[str, ...]) 
     """Ingest accounting, limits, servers and snapshots, and return the folder of the trace."""
     raw = folder / "raw"
     raw.mkdir(parents=True)
-    files = [recording / "other" / name for name in LIMITS]
-    for pattern in ("sacct.txt", "scontrol-node-*", *snapshots):
+    files = [recording / "other" / name for name in SETTINGS]
+    for pattern in ("sacct.txt", "scontrol-node-*", "scontrol-reservation-*", *snapshots):
         files += (recording / "collected").glob(pattern)
     for file in files:
         shutil.copy(file, raw)

@@ -38,6 +38,8 @@ class Scenario:
         Seconds from the allocation to the start that the log shows.
     failures
         Failures of servers: each ends jobs, which are requeued.
+    stretch
+        Factor of all run times.
     """
 
     policy: str = "easy"
@@ -58,6 +60,7 @@ class Scenario:
     failures: int = 0
     held: float = 0.0
     seed: int = 1
+    stretch: int = 1
 
 
 @dataclass(eq=False)
@@ -101,6 +104,7 @@ def jobs_of(s: Scenario) -> list[Job]:
         run_s = max(30, int(min(scale * rng.lognormvariate(7.5, 1.2), 86_400)))
         if rng.random() < s.idle:
             run_s *= 10
+        run_s *= s.stretch
         heavy = gpus == 1 and rng.random() < s.cpu_heavy
         cpus = CPUS // 2 if heavy else 4 * gpus
         job = Job(

@@ -195,14 +195,16 @@ class Scheduler:
         _change(self.free, job.parts, 1)
         job.attempt += state == "NODE_FAIL"  # its end no longer counts
         nodes = len(job.parts)
-        tres = f"cpu={job.cpus},gres/gpu={job.gpus},mem={job.mem_gb}G,node={nodes}"
+        tres = f"cpu={job.cpus},gres/gpu={job.gpus},mem={job.mem_gb}G,node="
+        asked = job.servers or 1  # Slurm prints 1 for jobs that request no number of servers
         stated = job.waiting == "limit" and self.scenario.reasons
         reason = REASONS[self.scenario.cap_of] if stated else "None"
         values = [
             job.number, job.number, "truth", f"p{job.partition}", job.qos, job.account,
             job.user, 1000 + job.number % 17, state, "0:0", "0:0",
             _time(job.submitted_s), _time(job.eligible_s), _time(job.ready_s), _time(now_s),
-            now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus, tres, tres,
+            now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus,
+            f"{tres}{asked}", f"{tres}{nodes}",
             ",".join(f"n{i:02}" for i in sorted(job.parts)), reason, "SchedMain", 1, "",
         ]  # fmt: skip
         self.lines.append("^|^".join(map(str, values)))

@@ -60,6 +60,6 @@ def test_jobs_start_in_the_second_of_the_scheduler(
     share, notes = agreement(scenario, RULES[rules], tmp_path)
     assert share >= 0.99
     text = " ".join(notes)
-    assert ("spread at will" in text) == (jobs == "spreadable")
+    assert ("a request of one server is a minimum" in text) == (jobs == "spreadable")
     if jobs != "spreadable":
         assert f"number of servers ({count:,} jobs), CPUs per server ({count:,} jobs)" in text

@@ -84,7 +84,7 @@ def computed_shares(folder: Path) -> dict[str, float]:
     [
         (QUICK, 0.85, 500),
         *(
-            pytest.param(name, load, 4_000, marks=pytest.mark.slow)
+            pytest.param(name, load, 1_500, marks=pytest.mark.slow)
             for name in SCENARIOS
             for load in LOADS
         ),

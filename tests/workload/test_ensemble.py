@@ -105,7 +105,8 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
         assert one.equals(other)
     [row] = found.table[found.table["measure"] == "mean_wait_s"].to_dict("records")
     half = t.ppf(0.975, 2) * np.std(mean_s, ddof=1) / np.sqrt(3)
-    expected = [np.mean(mean_s) + d for d in (0, -half, half)]
+    mean = np.mean(mean_s)
+    expected = [mean * np.exp(d / mean) for d in (0, -half, half)]  # positive, whatever the width
     assert [row[c] for c in ("mean", "low", "high")] == pytest.approx(expected)
     assert [row["p5"], row["p95"]] == pytest.approx(np.quantile(mean_s, [0.05, 0.95]))
     assert found.fact("mean_wait_s") == pytest.approx(np.mean(mean_s))

@@ -33,7 +33,7 @@ def load_by_hand(workload: Workload, gpus: int) -> float:
     ends = workload.attempts.pl().with_columns(ran=pl.col("ended_at") - pl.col("started_at"))
     gpu_s = (ends["ran"].dt.total_seconds() * ends["gpus"]).sum()
     submitted = workload.jobs.pl()["submitted_at"]
-    return gpu_s / gpus / (submitted.max() - submitted.min()).total_seconds()  # type: ignore
+    return gpu_s / gpus / (submitted.max() - submitted.min()).total_seconds()
 
 
 @pytest.mark.parametrize("factor", [0.4, 1.7, 3.2])
@@ -96,10 +96,10 @@ def test_a_month_at_a_load_has_the_days_of_a_month() -> None:
     for offered in (0.3, 1.2):
         drawn = load_model("literature").sample(gpus=64, offered=offered, seed=2)
         submitted = drawn.jobs.pl()["submitted_at"]
-        assert (submitted.max() - submitted.min()).total_seconds() / DAY_S == pytest.approx(  # type: ignore
+        assert (submitted.max() - submitted.min()).total_seconds() / DAY_S == pytest.approx(
             28, rel=0.05
         )
-        assert submitted.min() >= datetime(2018, 1, 1)  # type: ignore[operator]
+        assert submitted.min() >= datetime(2018, 1, 1)
 
 
 def test_a_large_job_is_noted_and_an_impossible_load_refused() -> None:
@@ -108,7 +108,7 @@ def test_a_large_job_is_noted_and_an_impossible_load_refused() -> None:
         gpu_s=(pl.col("ended_at") - pl.col("started_at")).dt.total_seconds() * pl.col("gpus")
     )["gpu_s"]
     noted = [note for note in drawn.notes if note.startswith("One job has")]
-    assert bool(noted) == (largest.max() / largest.sum() > 0.1)  # type: ignore[operator]
+    assert bool(noted) == (largest.max() / largest.sum() > 0.1)
     with pytest.raises(WorkloadError, match="must be above 0"):
         TINY.with_load(0, 64)
     with pytest.raises(WorkloadError, match="too few of the 5 jobs remain"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 import polars as pl
@@ -23,7 +23,7 @@ from philly_analysis.experiments.advice.scenario import (
     period_of,
     recorded_scenario,
 )
-from philly_analysis.experiments.advice.waiting import binding, dominating, waiting
+from philly_analysis.experiments.advice.waiting import binding, binding_names, dominating, waiting
 from philly_analysis.results import FEWEST_PAIRS, duration
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Workload, demand_of
@@ -149,6 +149,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         cache=trace,
     )
     causes, method = waiting(trace, (end_s - begin_s) / _SHORTEST_S)
+    bound = binding(trace, causes)
+    known = replace(known, binding=binding_names(scenario.limits, bound))
     withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None
     disputed: dict[str, str] = {}
@@ -178,7 +180,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         moved=pricing.moved(best),
         withheld=withheld,
         worst_servers=known.worst_servers,
-        limits=binding(trace, causes),
+        limits=bound,
         value=assumed.value,
     )
 

@@ -223,6 +223,7 @@ def fit_baseline(
         candidates,
         limits=any(spec.time_limit_s for spec in jobs),
         quotas=bool(scenario.quotas),
+        caps=bool(scenario.limits),
         vcs=len({spec.vc for spec in jobs}),
     )
     scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]

@@ -13,6 +13,7 @@ from philly_analysis.simulator.policies import (
     Policy,
     Qssf,
     Sjf,
+    Slurm,
 )
 from philly_analysis.workload import Estimates
 
@@ -26,6 +27,8 @@ class Candidate(NamedTuple):
         Name for clusters without quotas; empty: the same.
     shares
         Whether the policy shares GPUs between virtual clusters.
+    caps
+        Whether the policy has limits of accounts, users, QOS and partitions.
     """
 
     name: str
@@ -33,10 +36,13 @@ class Candidate(NamedTuple):
     estimates: Estimates = Estimates()
     without_quotas: str = ""
     shares: bool = False
+    caps: bool = False
 
 
 _H = 3600.0
 _LIMITS = Estimates(requested=True)
+_MANY = 100_000
+"""Jobs that a scheduler considers: all."""
 
 CANDIDATES = (
     Candidate("first come, first served", Fifo()),
@@ -44,6 +50,23 @@ CANDIDATES = (
     Candidate("EASY backfilling", Easy()),
     Candidate("EASY backfilling by time limits", Easy(), _LIMITS),
     Candidate("conservative backfilling", Conservative()),
+    Candidate(
+        "first come, first served within limits",
+        Slurm(backfill=False, default_queue_depth=_MANY, batch_sched_delay=0.0, epilog=0.0),
+        caps=True,
+    ),
+    Candidate(
+        "backfilling by time limits within limits",
+        Slurm(
+            bf_job_part_count_reserve=1,
+            bf_window=43_200.0,
+            bf_max_job_test=_MANY,
+            default_queue_depth=_MANY,
+            batch_sched_delay=0.0,
+            epilog=0.0,
+        ),
+        caps=True,
+    ),
     Candidate("shortest job first", Sjf()),
     Candidate("least predicted GPU time first", Qssf()),
     Candidate(
@@ -72,7 +95,7 @@ The priorities are a grid of Slurm's weights of size and fair share, relative to
 
 
 def fitting(
-    candidates: Iterable[Candidate], *, limits: bool, quotas: bool, vcs: int
+    candidates: Iterable[Candidate], *, limits: bool, quotas: bool, caps: bool, vcs: int
 ) -> list[Candidate]:
     """Return the candidates that a log can have, with names that fit the log.
 
@@ -83,12 +106,14 @@ def fitting(
         estimates.
     quotas
         Whether virtual clusters have quotas.
+    caps
+        Whether limits of accounts, users, QOS or partitions are known.
     vcs
         Number of virtual clusters; policies that share between them need two.
     """
     policies: dict[tuple[Policy, Estimates], Candidate] = {}
     for candidate in candidates:
-        if vcs < 2 and candidate.shares:
+        if (vcs < 2 and candidate.shares) or (candidate.caps and not caps):
             continue
         estimates = candidate.estimates if limits else Estimates()
         name = candidate.name if quotas else candidate.without_quotas or candidate.name

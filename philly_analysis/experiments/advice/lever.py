@@ -33,6 +33,8 @@ class Assumptions:
         it needs.
     limit_factor
         Largest time limit that users request, in multiples of the run time.
+    raise_factor
+        Factor by which limits that bind are raised.
     repair_days
         Days from draining a server until the server returns.
     servers
@@ -51,6 +53,7 @@ class Assumptions:
     share_below_pct: float = 30.0
     interference_pct: float = 5.0
     limit_factor: float = 1.5
+    raise_factor: float = 1.5
     repair_days: float = 7.0
     servers: int = 1
     value: str = "total"
@@ -80,8 +83,8 @@ class Assumptions:
 
 
 def _least(name: str) -> float:
-    # a time limit below the run time would end the job
-    return 1.0 if name in ("limit_factor", "servers") else 0.0
+    # a time limit below the run time would end the job; a lower limit is not raised
+    return 1.0 if name in ("limit_factor", "raise_factor", "servers") else 0.0
 
 
 def _end(name: str) -> float:

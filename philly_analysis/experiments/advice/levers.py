@@ -5,14 +5,21 @@ from dataclasses import replace
 from math import ceil, inf
 from statistics import median
 
+from philly_analysis.experiments.advice.job_levers import (
+    checkpoints,
+    end_idle,
+    if_changed,
+    no_retries,
+    repair,
+    scaled,
+    share,
+)
 from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
-from philly_analysis.experiments.advice.scenario import Known, Scenario, period_of
+from philly_analysis.experiments.advice.scenario import Known, Scenario
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import count, duration
-from philly_analysis.simulator import Outage, fails, is_user_error, until_user_error
 from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly
-from philly_analysis.study import PASS
-from philly_analysis.workload import AttemptSpec, Estimates, JobSpec
+from philly_analysis.workload import Estimates, JobSpec
 
 _H = 3600.0
 
@@ -22,8 +29,8 @@ PATIENCE = 6
 MUCH_MORE = 2.0
 """Median requested limit, in multiples of the lever's, from which the lever is offered.
 
-EASY with run times doubled does as well as with exact ones (Mu'alem and Feitelson, TPDS 12, 2001),
-so that a limit twice as long costs little.
+With estimates some times too long EASY waits less, not more (Tsafrir and Feitelson, IISWC 2006), so
+that a limit twice as long costs little.
 """
 
 
@@ -51,7 +58,7 @@ def _locality(now: Scenario, known: Known, assumed: Assumptions) -> Change | Non
     if not isinstance(now.policy, Philly) or not known.spread:
         return None
     speed = 1 - assumed.interference_pct / 100
-    faster = now.with_jobs(lambda s: _scaled(s, speed) if s.job_id in known.spread else s)
+    faster = now.with_jobs(lambda s: scaled(s, speed) if s.job_id in known.spread else s)
     return _policy(faster, asks=PATIENCE * now.policy.asks)
 
 
@@ -77,7 +84,7 @@ def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
         enough_s = 60.0 * max(ceil(assumed.limit_factor * longest_s / 60), 1)
         return replace(spec, time_limit_s=min(spec.time_limit_s, enough_s))
 
-    return _if_changed(now, now.with_jobs(lowered))
+    return if_changed(now, now.with_jobs(lowered))
 
 
 def _migrate(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
@@ -85,6 +92,39 @@ def _migrate(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     if not isinstance(now.policy, Philly) or now.policy.migrate_after_s != inf:
         return None
     return _policy(now, migrate_after_s=assumed.checkpoint_h * _H)
+
+
+def _raise_limits(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+    """Raise the limits that keep jobs waiting; the policy must have the limits."""
+    raised = tuple(
+        limit._replace(amount=assumed.raise_factor * limit.amount)
+        if limit.name in known.binding
+        else limit
+        for limit in now.limits
+    )
+    if raised == now.limits or not now.policy.limits:
+        return None
+    return Change(replace(now, limits=raised))
+
+
+def _cpus(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+    """Let jobs that ask for more CPUs per GPU than servers have ask for the servers' share."""
+    shares = [
+        machine.cpus / machine.gpus
+        for pool in now.pools
+        for machine in pool.machines
+        if machine.cpus and machine.gpus
+    ]
+    if not shares:
+        return None
+    most = min(shares)
+
+    def fewer(spec: JobSpec) -> JobSpec:
+        if not spec.cpus or not spec.gpus_by_server:
+            return spec
+        return replace(spec, cpus=min(spec.cpus, most * spec.gpus))
+
+    return if_changed(now, now.with_jobs(fewer))
 
 
 def _servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
@@ -98,122 +138,10 @@ def _other_servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | No
     return Change(now.with_servers(assumed.servers, nth=1))
 
 
-def _end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
-    """End jobs after their first idle period of so many hours."""
-    most_s = assumed.idle_h * _H
-    ends: dict[str, float] = {}
-    losers = set()
-    for job_id, periods in known.idle.items():
-        for begun_s, lasted_s, resumed in periods:
-            if lasted_s > most_s:
-                ends[job_id] = begun_s + most_s
-                if resumed:
-                    losers.add(job_id)
-                break
-    if not ends:
-        return None
-    ended = now.with_jobs(lambda s: _cut(s, ends[s.job_id]) if s.job_id in ends else s)
-    return Change(ended, frozenset(losers))
-
-
-def _retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
-    """Do not retry runs that failed by a user error; where a retry passed, users submit again."""
-    passed: set[str] = set()
-
-    def once(spec: JobSpec) -> JobSpec:
-        kept = until_user_error(spec)
-        if spec.status != PASS:
-            return kept
-        if len(kept.attempts) < len(spec.attempts):
-            passed.add(spec.job_id)
-        return spec
-
-    return _if_changed(now, now.with_jobs(once), passed)
-
-
-def _checkpoints(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
-    """Let retries continue from the last checkpoint of the run that failed, unless by its user."""
-    every_s = assumed.checkpoint_h * _H
-
-    def resumed(spec: JobSpec) -> JobSpec:
-        saved_s, runs = 0.0, list[AttemptSpec]()
-        for each in spec.attempts:
-            left_s = max(each.run_s - saved_s, 0.0)
-            runs.append(replace(each, run_s=left_s))
-            if (fails(each) and not is_user_error(each)) or each.end_reason == "node_failure":
-                saved_s += left_s // every_s * every_s
-        return replace(spec, attempts=tuple(runs))
-
-    return _if_changed(now, now.with_jobs(resumed))
-
-
-def _repair(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
-    """Repair the servers on which significantly many runs fail: the failed runs do not happen.
-
-    The servers are drained from the log's begin until the repair. Earlier jobs avoid them too, so
-    that the drain ends no running job.
-    """
-
-    def whole(spec: JobSpec) -> JobSpec:
-        broken = known.broken.get(spec.job_id, frozenset())
-        kept = tuple(a for i, a in enumerate(spec.attempts) if i not in broken)
-        return replace(spec, attempts=kept) if kept else spec
-
-    change = _if_changed(now, now.with_jobs(whole))
-    if change is None:
-        return None
-    jobs = now.jobs
-    begin_s, _ = period_of(jobs)
-    back_s = begin_s + assumed.repair_days * 24 * _H
-    drained = tuple(Outage(jobs[0].submit_s, back_s, name) for name in known.worst_servers)
-    return _with(change, outages=drained)
-
-
-def _share(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
-    """Give jobs that use little of their GPUs half as many, or half of one; they run slower."""
-    below, slower = assumed.share_below_pct / 100, 1 / (1 - assumed.interference_pct / 100)
-    largest = max(machine.gpus for pool in now.pools for machine in pool.machines)
-
-    def half(spec: JobSpec) -> JobSpec:
-        little = spec.util_frac is not None and spec.util_frac < below and spec.gpu_frac == 1
-        if not little or spec.gpus > largest or (spec.gpus == 1 and not now.policy.fractional):
-            return spec
-        smaller = replace(spec, gpus=-(-spec.gpus // 2), gpu_frac=0.5 if spec.gpus == 1 else 1.0)
-        return _scaled(smaller, slower)
-
-    return _if_changed(now, now.with_jobs(half))
-
-
-def _if_changed(before: Scenario, after: Scenario, losers: set[str] | None = None) -> Change | None:
-    """Return the change; None if all jobs are as before."""
-    return Change(after, frozenset(losers or ())) if after.pools != before.pools else None
-
-
-def _with(change: Change, **fields: object) -> Change:
-    """Return a change whose scenario has some fields replaced."""
-    return change._replace(scenario=replace(change.scenario, **fields))  # type: ignore[arg-type]
-
-
-def _scaled(spec: JobSpec, factor: float) -> JobSpec:
-    """Return a job with its run times multiplied."""
-    runs = tuple(replace(each, run_s=each.run_s * factor) for each in spec.attempts)
-    return replace(spec, attempts=runs)
-
-
-def _cut(spec: JobSpec, service_s: float) -> JobSpec:
-    """Return a job that ends after so much service."""
-    runs = []
-    for each in spec.attempts:
-        runs.append(replace(each, run_s=min(each.run_s, service_s)))
-        if (service_s := service_s - each.run_s) <= 0:
-            break
-    return replace(spec, attempts=tuple(runs))
-
-
 LEVERS = (
     Lever(
         "end_idle",
-        _end_idle,
+        end_idle,
         lambda a: f"End jobs idle for {duration(a.idle_h * _H)}",
         "A job is idle while none of its GPUs is above 0 %. A job that would have computed again "
         "loses its work.",
@@ -221,7 +149,7 @@ LEVERS = (
     ),
     Lever(
         "share",
-        _share,
+        share,
         lambda a: f"Halve the GPUs of jobs below {a.share_below_pct:g} % utilisation",
         "Jobs of up to a server run on half their GPUs, two single-GPU jobs on one, with their "
         "memory; each is then slower by the interference.",
@@ -229,14 +157,14 @@ LEVERS = (
     ),
     Lever(
         "retries",
-        _retries,
+        no_retries,
         lambda _: "Do not retry user errors",
         "A user error ends its job. Where a retry passed, the user submits the job again, so that "
         "its GPU hours stay.",
     ),
     Lever(
         "checkpoints",
-        _checkpoints,
+        checkpoints,
         lambda a: f"Save checkpoints every {duration(a.checkpoint_h * _H)}",
         "Retries repeat the work of runs that failed, unless by a user error; checkpoints are free "
         "and complete.",
@@ -244,7 +172,7 @@ LEVERS = (
     ),
     Lever(
         "repair",
-        _repair,
+        repair,
         lambda _: "Repair the servers with most failures",
         "On repaired servers none of the failed runs would have failed. The servers run no jobs "
         "until they are repaired, once in the log; without a replay, these GPU hours are a cost.",
@@ -295,6 +223,21 @@ LEVERS = (
         "Users can estimate run times this accurately. Lower limits that they request stay.",
         moves="limit_factor",
         changes="limits",
+    ),
+    Lever(
+        "raise_limits",
+        _raise_limits,
+        lambda a: f"Raise the limits that bind to {a.raise_factor:g} times",
+        "The other limits stay the same, and users submit the same jobs.",
+        moves="raise_factor",
+        changes="caps",
+    ),
+    Lever(
+        "cpus",
+        _cpus,
+        lambda _: "Request no more CPUs per GPU than servers have",
+        "Jobs with fewer CPUs run as fast as before.",
+        changes="requests",
     ),
     Lever(
         "servers",

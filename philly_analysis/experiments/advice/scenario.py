@@ -23,7 +23,7 @@ from philly_analysis.simulator import (
     merge_schedules,
     run,
 )
-from philly_analysis.simulator.policies import Fifo, Policy
+from philly_analysis.simulator.policies import Fifo, Limit, Policy, recorded_limits
 from philly_analysis.trace import Trace, load_table, store_table, text_digest
 from philly_analysis.workload import (
     Estimates,
@@ -57,12 +57,15 @@ class Known:
         Runs of each job that failed on a server with significantly many failures.
     worst_servers
         These servers, the one with the most failures first.
+    binding
+        Names of the limits that keep jobs waiting.
     """
 
     idle: Mapping[str, tuple[tuple[float, float, bool], ...]] = field(default_factory=dict)
     spread: frozenset[str] = frozenset()
     broken: Mapping[str, frozenset[int]] = field(default_factory=dict)
     worst_servers: tuple[str, ...] = ()
+    binding: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class Scenario:
         Run time estimates of policies that plan by them.
     outages
         Times at which servers are drained.
+    limits
+        Limits of accounts, users, QOS and partitions, for policies that have them.
     """
 
     pools: tuple[Pool, ...]
@@ -86,6 +91,7 @@ class Scenario:
     quotas: Mapping[str, int] = field(default_factory=dict)
     estimates: Estimates = field(default_factory=Estimates)
     outages: tuple[Outage, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     @property
     def jobs(self) -> list[JobSpec]:
@@ -95,8 +101,8 @@ class Scenario:
 
     @property
     def rules(self) -> str:
-        """Its policy with the knobs, and its estimates, as text."""
-        return f"{self.policy} {self.estimates}"
+        """Its policy with the knobs, its estimates and its limits, as text."""
+        return f"{self.policy} {self.estimates} {self.limits if self.policy.limits else ''}"
 
     @property
     def gpus(self) -> int:
@@ -136,7 +142,8 @@ class Scenario:
             jobs = self.estimates.apply(jobs, np.random.default_rng(0))
         servers = {machine.machine_id for machine in pool.machines}
         outages = [outage for outage in self.outages if outage.machine_id in servers]
-        return run(jobs, pool.machines, self.policy, quotas=quotas, outages=outages)
+        policy = self.policy.within(self.limits)
+        return run(jobs, pool.machines, policy, quotas=quotas, outages=outages)
 
 
 def outcome(scenario: Scenario) -> pl.DataFrame:
@@ -226,7 +233,34 @@ def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
     fitting = (
         replace(pool, jobs=tuple(s for s in pool.jobs if s.gpus <= pool.gpus)) for pool in pools
     )
-    return Scenario(tuple(p for p in fitting if p.jobs and p.gpus), quotas=quotas), known
+    chosen = tuple(p for p in fitting if p.jobs and p.gpus)
+    limits = _limits(trace) if len(chosen) == 1 else ()  # a limit counts the jobs of all pools
+    return Scenario(chosen, quotas=quotas, limits=limits), known
+
+
+def _limits(trace: Trace) -> tuple[Limit, ...]:
+    """Return the recorded limits; else those that the scheduler named, at their greatest use."""
+    if "limits" in trace.tables:
+        return recorded_limits(trace)
+    rows = _rows(
+        trace,
+        "limit_amounts",
+        "select limit_name, scope, owner, resource, amount from limit_amounts "
+        "where amount > 0 order by limit_name",
+    )
+    return tuple(
+        Limit(
+            name,
+            owner if scope == "account" else None,
+            owner if scope == "user" else None,
+            owner if scope == "qos" else None,
+            owner if scope == "partition" else None,
+            None,
+            resource,
+            amount,
+        )
+        for name, scope, owner, resource, amount in rows
+    )
 
 
 def period_of(jobs: Jobs) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from philly_analysis.experiments.advice.advice import Advice
 from philly_analysis.experiments.advice.lever import Assumptions
 from philly_analysis.experiments.advice.levers import PATIENCE
 from philly_analysis.experiments.advice.pricing import Priced
+from philly_analysis.experiments.advice.scenario import Scenario
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import NOT_KNOWN, whole_percent
 from philly_analysis.simulator.policies import Philly, Policy
@@ -44,6 +45,8 @@ def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFra
         "wait_for_few_s": f"{wait_s:.0f}",
         "wait_for_few": f"{wait_s // 3600:02.0f}:{wait_s % 3600 // 60:02.0f}:00",
         "worst": quote(",".join(advice.worst_servers) or "NAME"),
+        "raise": "\n".join(map(_raised, advice.limits.to_dict("records"))) or NOT_KNOWN,
+        "cpus_per_gpu": _cpus_per_gpu(now),
         "window_min": min(-(-int(longest_s) // 60), _LONGEST_WINDOW_MIN),
     }
     rows = []
@@ -61,6 +64,12 @@ def _wait_for_few_s(policy: Policy) -> float:
     if not isinstance(policy, Philly):
         return 0.0
     return PATIENCE * policy.asks * len(policy.relax) * (policy.hold_s + policy.backoff_s)
+
+
+def _cpus_per_gpu(scenario: Scenario) -> str:
+    """Return the fewest CPUs for each GPU that a server has; NOT_KNOWN: no server's are known."""
+    shares = [m.cpus / m.gpus for m in scenario.server_types() if m.cpus and m.gpus]
+    return f"{int(min(shares))}" if shares else NOT_KNOWN
 
 
 def binding_limits(limits: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +96,7 @@ def limits_sentences(limits: pd.DataFrame) -> tuple[str, ...]:
         f"A limit causes {share} of the waiting, most of it "
         f"{name if isinstance(name, str) else 'a limit without a name'}.",
         "Raise the limit, or lend GPUs: let jobs beyond the limit run in a QOS that other jobs "
-        "preempt. Replays have no limits, so that this gain is not simulated.",
+        "preempt.",
     )
 
 

@@ -1,6 +1,7 @@
 """Read from the causes of waiting which cause dominates, and which limits bind."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ from philly_analysis.analyses.shared.completeness import preferred
 from philly_analysis.analyses.why_waits import named_causes
 from philly_analysis.experiments.advice.gains import MONTH_D
 from philly_analysis.results import whole_percent
+from philly_analysis.simulator.policies import Limit
 from philly_analysis.trace import Trace
 
 _COLLECT = tomllib.loads(Path(__file__).with_name("collect.toml").read_text("utf-8"))
@@ -60,6 +62,19 @@ def dominating(causes: pd.DataFrame, method: str) -> str:
     return (
         f"Most waiting has the cause: {named_causes(method)[cause].label} "
         f"({whole_percent(float(shares.max()))}). {_COLLECT[cause]}"
+    )
+
+
+def binding_names(limits: Iterable[Limit], bound: pd.DataFrame) -> frozenset[str]:
+    """Return the names of the limits that keep jobs waiting.
+
+    The causes name a limit for each user or account that a limit is counted for.
+    """
+    names = [str(name) for name in bound["name"].dropna()]
+    return frozenset(
+        limit.name
+        for limit in limits
+        if any(name == limit.name or name.startswith(f"{limit.name}, ") for name in names)
     )
 
 

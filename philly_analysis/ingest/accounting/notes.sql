@@ -5,7 +5,7 @@ with listed_resources as (
   from accounting_settings
 )
 
-select 'A virtual cluster is a queue.' as note
+select 'The column vc is the queue of a job.' as note
 union all
 select
   'No list of servers was given: a server''s GPUs are the most that jobs held on it at once.'

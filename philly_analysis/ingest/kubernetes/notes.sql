@@ -9,8 +9,8 @@ with evictions as (
 )
 
 select
-  'A virtual cluster is a ClusterQueue, an account a namespace. An attempt of Kueue starts when '
-  || 'its pods are ready, or when it is admitted if that is not recorded.' as note
+  'The column vc is the cluster queue of a job, and account its namespace. An attempt of Kueue '
+  || 'starts when its pods are ready, or when it is admitted if that is not recorded.' as note
 from latest_workloads
 having count(*) > 0
 union all

@@ -17,7 +17,15 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import Read, first_lines, json_items, kind_error, read_files
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.raw_tables import RAW_TABLES
-from philly_analysis.ingest.slurm import accounting_json, inventory, limits, snapshots
+from philly_analysis.ingest.slurm import (
+    accounting_json,
+    closures,
+    inventory,
+    limits,
+    scontrol_jobs,
+    snapshots,
+    squeue,
+)
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.jobstats import read_summaries
 from philly_analysis.ingest.slurm.node_list import expand_hosts
@@ -28,6 +36,7 @@ from philly_analysis.ingest.slurm.printed import (
     read_printed,
 )
 from philly_analysis.ingest.slurm.rejoin import Header
+from philly_analysis.ingest.slurm.unread import unread_print
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
 from philly_analysis.ingest.trace_builder import TraceBuilder
@@ -36,7 +45,7 @@ from philly_analysis.trace import DUPLICATES, RAW
 REFUSED = "a file that is no output of sacct"
 """Reject reason of a file of another kind, which is one row."""
 
-TABLES = ("sacct", "inventory", "limit_settings", *snapshots.TABLES)
+TABLES = ("sacct", "inventory", "limit_settings", "closures", *snapshots.TABLES)
 """Tables that files are read into."""
 
 
@@ -62,20 +71,23 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
             {"refused": [file.name for file in refused]},
         )
     records, listed = len(con.table("sacct")), len(con.table("inventory"))
-    if refused and not records and not (raw_store.before and listed):
-        raise kind_error(refused, "output of sacct")
+    before = _refused_before(con, raw_store)
+    newly_refused = {file: why for file, why in refused.items() if file.name not in before}
+    if newly_refused and not records and not (raw_store.before and listed):
+        raise kind_error(newly_refused, "output of sacct")
     if not records and not raw_store.before:
         what = "lists servers and no jobs" if listed else "has no record of sacct"
         raise InputError(f"{raw} {what}. Print the jobs with: {slurm_command()}")
     excluded = [
         {"source_file": file.name, "raw": reason, "fault": REFUSED}
-        for file, reason in refused.items()
+        for file, reason in newly_refused.items()
     ]
     insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
     raw_store.merge(con, "sacct", ("fault", *READ))
     servers = RAW_TABLES["inventory"].names
     raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
-    raw_store.merge(con, "limit_settings", RAW_TABLES["limit_settings"].names)
+    for name in ("limit_settings", "closures"):
+        raw_store.merge(con, name, RAW_TABLES[name].names)
     for name in snapshots.TABLES:  # the same print may be in two files
         columns = RAW_TABLES[name].names
         raw_store.merge(con, name, [n for n in columns if n != "snapshot" and "source" not in n])
@@ -84,7 +96,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
     read_summaries(con)
-    read = _count_records(con, raw_store, records, len(refused))
+    read = _count_records(con, raw_store, records, len(newly_refused))
     dropped = read - len(con.table("sacct").filter("source_line is not null"))
     return RawFiles(
         files=tuple(file for file in new if file not in refused),
@@ -92,6 +104,18 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         records={"attempts": read},
         dropped={"attempts": {DUPLICATES[0]: dropped}} if dropped else {},
     )
+
+
+def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[str]:
+    """Return the names of files that earlier ingests refused, which stand in their folder still."""
+    stored = raw_store.files(f"{RAW}/sacct")
+    if not stored:
+        return set()
+    names = con.execute(
+        f"select distinct source_file from {parquet_scan(stored)} where fault = $fault",
+        {"fault": REFUSED},
+    ).fetchall()
+    return {name for (name,) in names}
 
 
 def _count_records(
@@ -141,14 +165,22 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
         return _detect_json(con, file)
     if second.strip() and set(second) <= {"-", " "}:
         raise InputError(f"it is in columns for people. Print it with: {slurm_command()}")
-    if first.startswith(("JobId=", snapshots.EMPTY)) or not lines:
-        return partial(snapshots.read_scontrol, con)
-    if queue := snapshots.squeue_columns(first):
-        return partial(snapshots.read_squeue, con, *queue)
+    if first.startswith(("JobId=", scontrol_jobs.EMPTY)) or not lines:
+        return partial(scontrol_jobs.read_scontrol, con)
+    if queue := squeue.squeue_columns(first):
+        return partial(squeue.read_squeue, con, *queue)
     if listed := limits.limit_columns(first):
         return partial(limits.read_sacctmgr, con, *listed)
     if first.startswith("PartitionName="):
         return partial(limits.read_partitions, con)
+    if first.startswith(closures.EVENTS):
+        return partial(closures.read_events, con)
+    if first.startswith(closures.RESERVATIONS):
+        return partial(closures.read_reservations, con)
+    if what := unread_print(first):
+        raise InputError(
+            f"it is a print of {what}, and not read. Print jobs with: {slurm_command()}"
+        )
     if header := parse_header(first):
         headers.append(header)
         return partial(read_printed, con, header)
@@ -167,8 +199,9 @@ def _detect_json(con: duckdb.DuckDBPyConnection, file: Path) -> Read:
         return lambda path: insert_records(con, path, accounting_json.read_json(path))
     if not {"job_state", "job_id"}.isdisjoint(accounting_json.as_object(first)):
         raise InputError(
-            "it is JSON of squeue or scontrol, which has no finished jobs. "
-            f"Print it with: {slurm_command()}"
+            "it is JSON of squeue or scontrol show job: it has no finished jobs and is not read. "
+            "Print the queue as text with `scontrol show job -d`, and finished jobs with: "
+            f"{slurm_command()}"
         )
     return partial(inventory.read_nodes, con, inventory.json_nodes)
 

@@ -12,7 +12,8 @@ with requests as (
     coalesce(allocated.gpus, requested.gpus, 0) as whole_gpus,
     coalesce(allocated.shards, requested.shards, 0) as shards,
     allocated.models as allocated_models,
-    requested.models as requested_models
+    requested.models as requested_models,
+    requested.nodes as asked_nodes
   from records
   left join resources as allocated
     on records.allocated = allocated.tres
@@ -87,6 +88,7 @@ select
   c.attempt,
   c.gpus,
   c.nodes,
+  c.asked_nodes,
   c.shards,
   c.asked_model,
   nullif(case

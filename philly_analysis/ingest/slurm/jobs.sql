@@ -9,11 +9,23 @@ with last_records as (
     max(a.gpus) as gpus,
     max_by(a.gpu_frac, a.attempt) as gpu_frac,
     max_by(a.pool, a.attempt) as pool,
-    max_by(a.nodes, a.attempt)::integer as servers
+    max_by(a.nodes, a.attempt)::integer as nodes,
+    max_by(a.asked_nodes, a.attempt) as asked_nodes
   from records as r
   inner join allocations as a using (job_id, attempt)
   where r.reject is null
   group by r.job_id
+),
+
+-- without --nodes a job asks for at least one server: in a partition where such a job got several,
+-- one server is a minimum
+minimums as (
+  select distinct
+    r.prefix,
+    r.vc
+  from records as r
+  inner join allocations as a using (job_id, attempt)
+  where r.reject is null and a.nodes > a.asked_nodes
 )
 
 select
@@ -42,7 +54,12 @@ select
   records.qos,
   last_records.pool,
   allocations.asked_model as gpu_model,
-  last_records.servers,
+  case
+    when last_records.asked_nodes is null then last_records.nodes
+    when last_records.nodes > last_records.asked_nodes then null
+    when last_records.asked_nodes = 1 and minimums.vc is not null then null
+    else last_records.asked_nodes
+  end as servers,
   last_records.gpu_frac,
   records.source_file,
   records.source_line,
@@ -51,4 +68,5 @@ select
 from records
 inner join allocations using (job_id, attempt)
 inner join last_records using (job_id)
+left join minimums on records.prefix = minimums.prefix and records.vc = minimums.vc
 where records.reject is null and records.attempt = 1

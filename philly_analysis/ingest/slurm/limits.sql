@@ -125,12 +125,20 @@ parts as (
   from listed
 ),
 
+typed as (
+  select
+    *,
+    nullif(regexp_extract(part, '^gres/gpu:([^=]+)=', 1), '') as gpu_model
+  from parts
+),
+
 amounts as (
   select
     * exclude (part),
     case split_part(part, '=', 1)
       when 'jobs' then 'jobs'
       when 'gres/gpu' then 'gpus'
+      when 'gres/gpu:' || gpu_model then 'gpus'
       when 'cpu' then 'cpus'
       when 'node' then 'servers'
       when 'mem' then 'mem_gb'
@@ -143,13 +151,13 @@ amounts as (
       when 'P' then 1125899906842624.0
       else 1048576.0
     end / 1e9, 1) as amount
-  from parts
+  from typed
 )
 
 select distinct
   owner || coalesce(', each ' || per, '') || ': ' || format('{:g}', amount) || ' '
   || case resource
-    when 'gpus' then 'GPUs'
+    when 'gpus' then coalesce(gpu_model || ' ', '') || 'GPUs'
     when 'cpus' then 'CPUs'
     when 'mem_gb' then 'GB'
     else resource
@@ -160,6 +168,7 @@ select distinct
   qos,
   vc,
   per,
+  gpu_model,
   resource,
   amount,
   'prints of sacctmgr and scontrol' as source_file,

@@ -68,7 +68,40 @@ select
 from limit_settings
 having count(*) > 0 and (select count(distinct cluster) from jobs) > 1
 union all
-select 'A virtual cluster is a partition.' as note
+select
+  'Limits on ' || string_agg(distinct resource, ', ' order by resource) || ' are not read: limits '
+  || 'are compared with the use of GPUs, CPUs, memory, servers and running jobs.' as note
+from (
+  select split_part(unnest(string_split(value, ',')), '=', 1) as resource
+  from limit_settings
+  where contains(setting, 'TRES')
+) as limited
+where resource not in ('gres/gpu', 'cpu', 'mem', 'node') and not starts_with(resource, 'gres/gpu:')
+having count(*) > 0
+union all
+select
+  'Numbers of servers are those that jobs requested (ReqTRES), in ' || count(*)::varchar
+  || ' records.' as note
+from allocations
+where asked_nodes is not null
+having count(*) > 0
+union all
+select
+  'Numbers of servers are those that jobs got (NNodes), in ' || count(*)::varchar
+  || ' records that lack the requested number.' as note
+from allocations
+where asked_nodes is null and nodes is not null
+having count(*) > 0
+union all
+select
+  'In these partitions jobs got more servers than they requested, so that a request of one server '
+  || 'is a minimum: ' || string_agg(distinct r.vc, ', ' order by r.vc) || '.' as note
+from allocations as a
+inner join records as r using (job_id, attempt)
+where r.reject is null and a.nodes > a.asked_nodes
+having count(*) > 0
+union all
+select 'The column vc is the partition of a job.' as note
 union all
 select
   'sacct tells the servers of an attempt and its GPUs by model, and not which GPUs of which '

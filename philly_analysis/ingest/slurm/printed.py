@@ -49,7 +49,7 @@ def parse_header(first: str) -> Header | None:
 
 
 def detect_header(lines: Sequence[str], others: Sequence[Header]) -> Header | None:
-    """Return the layout of a file without a header, if it is a known list's or another file's."""
+    """Return the layout of a file without a header: a known list of fields, or another file's."""
     lists = [Header(names, d, ends=False, lines=0) for d in DELIMITERS for names in LISTS]
     others = [replace(header, lines=0) for header in others]
     filled = [line for line in lines if line.strip()]

@@ -2,7 +2,7 @@
 -- Which resources are in Slurm's lists of trackable resources?
 -- One row per distinct list: its CPUs, its memory in GB (10^9 bytes; sacct counts in 1024s), its
 -- GPUs (the generic count, else the sum of the typed ones), its shards of GPUs, the models of its
--- GPUs, and how many of each.
+-- GPUs, how many of each, and its servers.
 with lists as (
   select distinct unnest([alloctres, reqtres, 'mem=' || reqmem]) as tres
   from sacct
@@ -20,6 +20,7 @@ parsed as (
     try_cast(nullif(regexp_extract(tres, '(?:^|,)gres/gpu=([0-9]+)', 1), '') as integer) as gpus,
     try_cast(nullif(regexp_extract(tres, '(?:^|,)gres/shard=([0-9]+)', 1), '') as integer)
       as shards,
+    try_cast(nullif(regexp_extract(tres, '(?:^|,)node=([0-9]+)', 1), '') as integer) as nodes,
     regexp_extract_all(tres, '(?:^|,)gres/shard:[^=,]+=([0-9]+)', 1) as typed_shards,
     regexp_extract_all(tres, '(?:^|,)gres/gpu:([^=,]+)=', 1) as models,
     list_transform(
@@ -45,5 +46,6 @@ select
     shards, list_sum(list_transform(typed_shards, lambda n: try_cast(n as integer)))::integer
   ) as shards,
   models,
-  model_gpus
+  model_gpus,
+  nodes
 from parsed

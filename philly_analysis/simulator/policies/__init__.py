@@ -23,6 +23,7 @@ from philly_analysis.simulator.policies.knobs import (
     parse,
     unit,
 )
+from philly_analysis.simulator.policies.limit import Limit, recorded_limits
 from philly_analysis.simulator.policies.maxmin import MaxMin
 from philly_analysis.simulator.policies.philly import Philly
 from philly_analysis.simulator.policies.policy import Policy

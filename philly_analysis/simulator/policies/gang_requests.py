@@ -12,7 +12,7 @@ _EPS_S = 1e-6
 
 
 class _Front(NamedTuple):
-    """The first requesting job of a group, and until when if the group does not change."""
+    """The first requesting job of a group, valid until a moment while the group is unchanged."""
 
     jobs: SortedJobs
     version: int
@@ -48,7 +48,7 @@ class GangRequests(NamedTuple):
         return job.queued_s + cycle * (self.hold_s + self.backoff_s) + self.hold_s
 
     def requests_now(self, job: Job, now_s: float) -> bool:
-        """Whether a job requests GPUs, the last moment of its request included."""
+        """Return whether a job requests GPUs now; the last moment of a request counts."""
         if job.gpus == 1:
             return True
         return now_s <= self.release_s(job, self.cycle(job, now_s)) + _EPS_S

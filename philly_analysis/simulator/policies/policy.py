@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.knobs import ROUND, STALL, check, knob
+from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.simulator.policies.view import Decision, View
 from philly_analysis.simulator.speed.speed import AS_RECORDED, Speed
 from philly_analysis.workload import JobSpec, Machine, Workload
@@ -49,6 +50,9 @@ class Policy:
     one_pool: ClassVar[bool] = False
     """Whether it chooses among all machines by itself; if not, pools are simulated separately."""
 
+    limits: ClassVar[bool] = False
+    """Whether it has limits of accounts, users, QOS and partitions."""
+
     kind: ClassVar[str | None] = None
     """Attribute of a group by which the queue also indexes groups."""
 
@@ -65,6 +69,10 @@ class Policy:
 
     def for_workload(self, workload: Workload, machines: Sequence[Machine]) -> Self:
         """Return the policy with what it uses of a workload beside the jobs, such as limits."""
+        return self
+
+    def within(self, limits: Sequence[Limit]) -> Self:
+        """Return the policy with limits; without, for policies that have none."""
         return self
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:

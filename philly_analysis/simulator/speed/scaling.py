@@ -19,15 +19,15 @@ jobs (``get_configurations`` of its simulator)."""
 class Scaling:
     """Measured seconds per step of one model, by GPUs and samples per GPU.
 
-    A job keeps the batch that fills the requested GPUs, each as full as one was measured. On more
-    GPUs each processes fewer samples; on fewer, each accumulates several passes before
-    synchronisation.
+    A job's batch fills the GPUs that the job requests: each processes the largest number of samples
+    that was measured. On more GPUs, each GPU processes fewer samples of that batch. On fewer GPUs,
+    each GPU makes several passes before the GPUs synchronise.
 
     Attributes
     ----------
     steps
-        By GPUs: samples per GPU, ascending, and at each the seconds of a step and, of these, of
-        synchronisation.
+        Rows by number of GPUs: samples per GPU (ascending), seconds of a step, and seconds of
+        synchronisation within the step.
     """
 
     job_type: str
@@ -100,7 +100,7 @@ def _speed_up(model: str, gpus: int, requested: int) -> float:
 
 @cache
 def well_tuned(requested: int) -> tuple[str, ...]:
-    """Return the models for which a user would request so many GPUs, or the one best at it."""
+    """Return the models that use so many GPUs efficiently; if none does, the most efficient one."""
     share = {model: _speed_up(model, requested, requested) / requested for model in SCALING}
     good = tuple(model for model, of in share.items() if of >= USERS_EFFICIENCY)
     return good or (max(share, key=lambda model: share[model]),)

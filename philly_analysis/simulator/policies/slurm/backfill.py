@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor
-from typing import TYPE_CHECKING
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.policies.slurm.options import Options
 from philly_analysis.simulator.policies.slurm.room import End, Rooms, Timetable, Window
 from philly_analysis.simulator.policies.slurm.site import Site
 from philly_analysis.simulator.policies.slurm.starts import start
 from philly_analysis.simulator.policies.slurm.state import State
 from philly_analysis.simulator.policies.view import Plan
-
-if TYPE_CHECKING:
-    from philly_analysis.simulator.policies.slurm.policy import Slurm
 
 _OVERDUE_S = 1.0
 """Time after which a job that outlasts its time limit is expected to end."""
@@ -29,7 +26,7 @@ class Backfill:
     cycle, if all can.
     """
 
-    def __init__(self, policy: "Slurm", site: Site, plan: Plan, state: State) -> None:
+    def __init__(self, policy: Options, site: Site, plan: Plan, state: State) -> None:
         self._policy, self._site, self._plan, self._state = policy, site, plan, state
         self._now_s = plan.view.now_s
         self._table = Timetable(self._now_s, self._ends())

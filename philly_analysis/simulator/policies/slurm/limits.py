@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from philly_analysis.simulator.jobs.job import Job
-from philly_analysis.simulator.policies.slurm.settings import Limit
+from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.workload import JobSpec
 
 _ROUNDING = 1e-6

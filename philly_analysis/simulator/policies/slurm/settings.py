@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from philly_analysis.errors import SimulationError
+from philly_analysis.simulator.policies.limit import Limit
 
 Row = Mapping[str, str]
 
@@ -37,19 +38,6 @@ class Qos(NamedTuple):
 
     priority: float = 0.0
     preempts: frozenset[str] = frozenset()
-
-
-class Limit(NamedTuple):
-    """A limit on what running jobs hold together, as in the table ``limits`` of a trace."""
-
-    name: str
-    account: str | None
-    user: str | None
-    qos: str | None
-    vc: str | None
-    per: str | None
-    resource: str
-    amount: float
 
 
 class Share(NamedTuple):

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import polars as pl
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
+from philly_analysis.simulator.policies.limit import Limit, recorded_limits
 from philly_analysis.simulator.policies.slurm.priority import Owner
-from philly_analysis.simulator.policies.slurm.settings import Limit, Partition, Qos, Settings, Share
+from philly_analysis.simulator.policies.slurm.settings import Partition, Qos, Settings, Share
 from philly_analysis.trace import Trace
 from philly_analysis.workload import Machine, Workload, machine_rows
 
@@ -181,20 +182,16 @@ def _recorded(
     if workload.trace is None or origin_at is None:
         return (), {}, frozenset()
     with Trace(workload.trace) as trace:
-        limits = trace.sql(_LIMITS).fetchall() if "limits" in trace.tables else []
+        limits = recorded_limits(trace)
         stated = "queue_states" in trace.tables
         released = trace.sql(_RELEASED).fetchall() if stated else []
         reserving = trace.sql(_RESERVING).fetchall() if stated else []
     return (
-        tuple(Limit(*row) for row in limits),
+        limits,
         {job_id: (at - origin_at).total_seconds() for job_id, at in released},
         frozenset(job_id for (job_id,) in reserving),
     )
 
-
-_LIMITS = """
-select name, account, "user", qos, vc, per, resource, amount from limits order by all
-"""
 
 _RESERVING = "select distinct job_id from queue_states where reason = 'Reservation'"
 

@@ -1,17 +1,14 @@
 """Keep what a Slurm controller remembers: use of shares and limits, and computed priorities."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from philly_analysis.simulator.cluster.allocation import Allocation
 from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies.slurm.limits import LimitUse
+from philly_analysis.simulator.policies.slurm.options import Options
 from philly_analysis.simulator.policies.slurm.priority import FairTree, Owner, size_factor
 from philly_analysis.simulator.policies.slurm.site import Site
 from philly_analysis.simulator.policies.view import View
-
-if TYPE_CHECKING:
-    from philly_analysis.simulator.policies.slurm.policy import Slurm
 
 
 class State:
@@ -23,6 +20,8 @@ class State:
         Whether jobs preempt others.
     limits
         What running jobs hold of each limit.
+    change_at_s
+        When a reservation next begins or ends.
     schedule_at_s
         When the main scheduler may run next.
     scheduled
@@ -37,7 +36,7 @@ class State:
         When priorities were last computed.
     """
 
-    def __init__(self, policy: "Slurm", site: Site, view: View) -> None:
+    def __init__(self, policy: Options, site: Site, view: View) -> None:
         self._policy, self._site = policy, site
         self.limits = LimitUse(site.limits)
         self._shares = FairTree(site.shares, site.owners)
@@ -46,6 +45,7 @@ class State:
         self.computed_s = view.now_s
         self.backfill_at_s = view.now_s
         self.schedule_at_s = view.now_s
+        self.change_at_s = site.next_change_s(view.now_s)
         self.backfilled = self.scheduled = False
         self.completing: dict[tuple[float, int], Allocation] = {}
         self._held: dict[Job, Allocation] = {}

@@ -1,0 +1,110 @@
+"""Test forecasts of waits on recorded traces, and on clusters simulated apart from the package.
+
+    python -m data.checks.forecasts [NAME ...] > docs/measured/forecasts.csv
+
+The last fifth of each log is forecast. The recorded traces are samples of jobs, except ThetaGPU's.
+The simulated clusters are those of ``tests/truth/schedulers.py``. It takes ten minutes.
+"""
+
+import gzip
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from data.models.extracts import TRACES
+from philly_analysis import Trace, ingest
+from philly_analysis.forecasts import CHOSEN, LEAST_JOBS, backtest, read_queue
+from philly_analysis.forecasts.state import submission_states
+from tests.truth.schedulers import Scenario, simulate
+
+JOBS, SEED = 6_000, 11
+CLUSTERS: dict[str, dict[str, Any]] = {
+    "EASY, load 0.9": {"policy": "easy", "load": 0.9},
+    "strict FIFO, load 0.8": {"policy": "strict", "load": 0.8},
+    "first fit, load 0.95": {"policy": "first_fit", "load": 0.95},
+    "EASY with caps": {"policy": "easy", "load": 0.85, "caps": (("a0", 48), ("a1", 40))},
+    "EASY, four partitions": {"policy": "easy", "load": 0.85, "partitions": 4},
+    "EASY, failures": {"policy": "easy", "load": 0.9, "idle": 0.03, "failures": 40},
+}
+
+
+def mapped(folder: str, table_map: str) -> Callable[[Path], Trace]:
+    """Return a function that ingests a table of jobs by a bundled map."""
+    return lambda out: ingest("table", TRACES / folder, out, map=table_map)
+
+
+def large_jobs(out: Path) -> Trace:
+    """Return Philly's jobs on at least four GPUs, as tables in memory."""
+    text = gzip.decompress((TRACES / "philly-large-job-attempts/jobs.json.gz").read_bytes())
+    jobs, attempts = [], []
+    for job in json.loads(text):
+        jobs.append((job["id"], job["num_gpus"], job["submitted_time"], "Pass"))
+        for number, attempt in enumerate(job["attempts"], 1):
+            attempts.append((job["id"], number, attempt["start_time"], attempt["end_time"]))
+    columns = ["job_id", "attempt", "started_at", "ended_at"]
+    tables = {
+        "jobs": pd.DataFrame(jobs, columns=["job_id", "gpus", "submitted_at", "status"]),
+        "attempts": pd.DataFrame(attempts, columns=columns),
+    }
+    for table, column in (("jobs", "submitted_at"), *(("attempts", c) for c in columns[2:])):
+        tables[table][column] = pd.to_datetime(tables[table][column])
+    return Trace(tables)
+
+
+def simulated(rules: dict[str, Any]) -> Callable[[Path], Trace]:
+    """Return a function that simulates a cluster and ingests its log."""
+
+    def make(out: Path) -> Trace:
+        simulate(Scenario(jobs=JOBS, seed=SEED, **rules), out.with_name("log"))
+        return ingest("slurm", out.with_name("log"), out)
+
+    return make
+
+
+LOGS: dict[str, Callable[[Path], Trace]] = {
+    "MIT SuperCloud": mapped("mit-supercloud-2021", "mit-supercloud-2021"),
+    "ThetaGPU": mapped("thetagpu-2023", "thetagpu-2023"),
+    "Philly multi-GPU": lambda out: ingest("philly-multigpu", TRACES / "philly-multigpu-jobs", out),
+    "Philly large jobs": large_jobs,
+    **{name: simulated(rules) for name, rules in CLUSTERS.items()},
+}
+
+
+def rows(name: str) -> Iterator[dict[str, object]]:
+    """Yield a row per gang class with enough tested jobs, and a row for all jobs."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        trace = opened.enter_context(LOGS[name](Path(folder) / "trace"))
+        queue = read_queue(trace)
+    everyone = queue.jobs.assign(ahead=np.arange(len(queue.jobs)))
+    table = backtest(queue, submission_states(queue, everyone)).table()
+    for row in table[(table["method"] == CHOSEN) & (table["jobs"] >= LEAST_JOBS)].to_dict(
+        "records"
+    ):
+        numbers = {column: f"{row[column]:.1f}" for column in row if column.endswith("_pct")}
+        whole = not isinstance(row["gang"], str)
+        yield {
+            "trace": name,
+            "gang": "all" if whole else row["gang"],
+            "jobs": row["jobs"],
+            **numbers,
+            "loss": f"{row['ratio']:.2f}",
+        }
+
+
+def main() -> None:
+    """Print the coverage and the loss on the named logs, or on all."""
+    names = sys.argv[1:] or list(LOGS)
+    for number, name in enumerate(names):
+        table = pd.DataFrame(list(rows(name)))
+        print(table.to_csv(index=False, header=number == 0), end="", flush=True)
+
+
+if __name__ == "__main__":
+    main()

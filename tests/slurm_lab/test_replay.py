@@ -1,0 +1,55 @@
+"""Replay the shipped recording of a real Slurm under the policy slurm, with its own settings."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from scipy.stats import spearmanr
+
+from philly_analysis import Trace
+from philly_analysis.simulator import simulate
+from tests.slurm_lab import computed
+from tests.slurm_lab.recording import SHIPPED, unpack
+
+SETTINGS = ("scontrol-config", "scontrol-partition", "sacctmgr-assoc", "sacctmgr-qos")
+ELIGIBLE = "select job_id, epoch(coalesce(eligible_at, submitted_at)) from jobs where gpus > 0"
+STARTS = "select job_id, epoch(started_at) from attempts where attempt = 1 and started_at notnull"
+
+
+def settings_of(recording: Path, folder: Path) -> Path:
+    """Copy what describes the scheduling: configuration, partitions, accounts, reservations."""
+    folder.mkdir()
+    for name in (*SETTINGS, "sacctmgr-event"):
+        shutil.copy(recording / "other" / f"{name}.txt", folder)
+    for file in (recording / "collected").glob("scontrol-reservation-*"):
+        shutil.copy(file, folder)
+    return folder
+
+
+def waits(of: Path, recorded: Path) -> dict[str, float]:
+    """Seconds from the recorded eligible time to the first start, by job."""
+    with Trace(recorded) as trace:
+        eligible = dict(trace.sql(ELIGIBLE).fetchall())
+    with Trace(of) as trace:
+        starts = trace.sql(STARTS).fetchall()
+    return {job_id: at - eligible[job_id] for job_id, at in starts if job_id in eligible}
+
+
+@pytest.mark.slow
+def test_replay_of_a_real_slurm_is_near(tmp_path: Path) -> None:
+    """Both are reproducible; the aims of 15 % and 0.9 are not reached (docs/checks/slurm-lab)."""
+    unpack(SHIPPED, tmp_path / "recording")
+    recording = tmp_path / "recording"
+    trace = computed.ingest_recording(
+        recording, tmp_path / "ingest", computed.SNAPSHOTS["squeue and scontrol"]
+    )
+    settings = settings_of(recording, tmp_path / "settings")
+    out = simulate(trace, "slurm", tmp_path / "replay", knobs={"settings": str(settings)})
+    recorded, replayed = waits(trace, trace), waits(out, trace)
+    jobs = sorted(recorded)
+    assert len(jobs) >= 300
+    assert recorded.keys() == replayed.keys()
+    ratio = sum(replayed.values()) / sum(recorded.values())
+    correlation = spearmanr([recorded[j] for j in jobs], [replayed[j] for j in jobs])[0]
+    assert 0.5 <= ratio <= 1.5
+    assert correlation >= 0.6
