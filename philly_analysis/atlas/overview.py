@@ -32,7 +32,8 @@ class Layout:
     Attributes
     ----------
     row, column, labels, edges
-        Inches of a row, a column, the labels of the rows, and of what is above and below the rows.
+        Inches: height of a row, width of a column, width of the row labels, and height outside of
+        the rows.
     markers
         Factor of the markers' size.
     letters
@@ -58,7 +59,7 @@ PHONE = Layout(0.26, 0.135, 1.45, 2.4, 0.6, 27, 90, 2)
 
 
 def plot(table: pd.DataFrame, result: Result, layout: Layout = Layout()) -> Figure:
-    """Draw a cell per claim and cluster: the effect, to the right of the line where it holds.
+    """Draw a cell per claim and cluster; an effect right of the line supports the claim.
 
     Parameters
     ----------

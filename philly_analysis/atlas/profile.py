@@ -11,7 +11,7 @@ from philly_analysis.atlas.claim import Claim
 from philly_analysis.trace import Manifest, Trace
 
 LACKS: dict[str, str] = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text("utf-8"))
-"""Names of what a trace may lack: columns of ``known_columns``, and tables."""
+"""Names of data that a trace may lack, by column of ``known_columns`` or table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class TraceProfile:
     began_at, ended_at
         First and last submission; None without jobs.
     known
-        The row of ``known_columns``, and the number of rows of each table. Users and virtual
-        clusters that fewer than half of the jobs have count as unknown.
+        Counts of ``known_columns`` by column, and rows by table. The users count as unknown if
+        fewer than half of the jobs have a user; virtual clusters likewise.
     gpus
-        GPUs of its machines; None where they are unknown.
+        GPUs of the machines; None if unknown.
     """
 
     name: str
@@ -42,19 +42,19 @@ class TraceProfile:
 
     @property
     def kind(self) -> str:
-        """Whether it is synthetic, a sample or complete."""
+        """Kind of trace: synthetic, sample or all rows."""
         if self.manifest.synthetic:
             return "synthetic"
         return "sample" if self.manifest.sample else "all rows"
 
     @property
     def about(self) -> tuple[str, ...]:
-        """Description and limits from its map; empty without a map."""
+        """Description and limits from the map of the trace; empty without a map."""
         return self.manifest.notes[:2] if self.manifest.source == "table" else ()
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """Names of what it lacks."""
+        """Names of the data that the trace lacks."""
         return tuple(words for what, words in LACKS.items() if not self.known.get(what))
 
     @property
@@ -69,7 +69,10 @@ def describe(trace: Trace, name: str) -> TraceProfile:
     """Describe a trace: its source, period, tables and known columns."""
     [row] = trace.answer("known_columns").df().to_dict("records")
     began_at, ended_at = row.pop("began_at"), row.pop("ended_at")
-    for group in ("users", "vcs"):  # of few jobs, they say little of the cluster
+    for group in (
+        "users",
+        "vcs",
+    ):  # users or virtual clusters of few jobs say little of the cluster
         row[group] *= 2 * row[group] >= row["jobs"]
     gpus = None
     if "machines" in trace.tables:
@@ -87,6 +90,6 @@ def describe(trace: Trace, name: str) -> TraceProfile:
 
 
 def missing_data(claims: Iterable[Claim]) -> list[str]:
-    """Return names of what claims need."""
+    """Return the names of the data that claims need."""
     needs = dict.fromkeys(need for claim in claims for need in claim.needs)
     return list(dict.fromkeys(LACKS.get(need, need).partition(",")[0] for need in needs))

@@ -36,7 +36,7 @@ if not TYPE_CHECKING:  # type checkers would accept every name
             "outlook": "DRAWS month_outlook",
             "sampling": "draw_jobs",
             "validation": "VALIDATIONS",
-            "work": "Work as_model jobs_of model_of one_workload require_jobs_of",
+            "work": "Work as_model model_of one_workload require_jobs_of",
             "workload_model": "MONDAY WorkloadModel",
         },
     )

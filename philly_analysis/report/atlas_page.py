@@ -85,7 +85,7 @@ def atlas_of(
 
 
 def _fetch(traces: Sequence[TraceLike], folder: Path) -> tuple[list[TraceLike], dict[str, str]]:
-    """Fetch the public traces among the given ones, or all if there is none.
+    """Fetch the named public traces, or all public traces if no trace is named.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Verify a trace's files against the checksums in its manifest.
 
 Sizes are compared when a trace is opened. Small files are compared by digest in each session that
-reads them. Large ones are compared when they are first read and after they were changed: the file
-``derived/checked.json`` records their modification times. :func:`verify` reads all files, and so
-finds damage that left the modification time of a large file unchanged.
+reads them. Large files are compared when they are first read and after they were changed: the file
+``derived/checked.json`` records their modification times. :func:`verify` reads all files, and finds
+damage that left the modification time of a large file unchanged.
 """
 
 import json
@@ -28,7 +28,7 @@ CHECKED = "checked.json"
 SUMS = "sums.json"
 """File in the folder of a materialized relation with the checksums of its parts."""
 _SMALL_BYTES = 4 << 20
-"""Size of files that are read again in each session: a hundredth of a second."""
+"""Largest size of files that are read again in each session, in a hundredth of a second."""
 _HINT = "Ingest the trace again, or restore it from a copy."
 
 
@@ -48,7 +48,7 @@ def with_digests(folder: Path, manifest: Manifest, recorded: Mapping[str, Digest
 
 
 def check_sizes(trace: Path, manifest: Manifest) -> None:
-    """Raise TraceError if a file of a trace is missing or has another size than its manifest's."""
+    """Raise TraceError if a file is missing or has a size that differs from the manifest."""
     for file in manifest.every_file:
         if file in manifest.digests:
             [actual, _] = _file_state(trace / file)
@@ -114,7 +114,7 @@ def verify(trace: str | Path) -> "pd.DataFrame":
     Parameters
     ----------
     trace
-        Folder of a trace, or its address on object storage, whose files are then read there.
+        Trace to verify: a folder, or an object-storage URL whose files are read remotely.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 -- Which notes does the trace of an accounting log need?
 -- One row per note.
-with known_resources as (
+with listed_resources as (
   select name
   from accounting_settings
 )
@@ -34,7 +34,7 @@ from records
 where
   gpus_per_slot > 0
   and reject is null
-  and gpu_resource not in (from known_resources)
+  and gpu_resource not in (from listed_resources)
 group by gpu_resource
 union all
 select

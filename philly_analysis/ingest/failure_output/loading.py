@@ -32,7 +32,7 @@ from philly_analysis.ingest.trace_builder import Rejected, TraceBuilder
 from philly_analysis.trace import ATTEMPTS, FAILURES, JOBS, REJECTS
 
 EXCERPT_LINES = 2
-"""Lines stored above and below the deciding one."""
+"""Lines stored above and below the deciding line."""
 EXCERPT_CHARS = 2_000
 
 Key = tuple[str, int]
@@ -51,7 +51,7 @@ class FailureOutput:
         Names of output files, see
         :func:`philly_analysis.ingest.failure_output.records.find_records`.
     clock
-        Time zone of kernel logs without one.
+        Time zone of kernel logs without a zone.
     """
 
     path: Path
@@ -83,7 +83,7 @@ def fill_failures(builder: TraceBuilder, output: FailureOutput | None) -> None:
 
 
 class _Text(NamedTuple):
-    """The streams and kernel events of an attempt as one text, and its lines' numbers in these."""
+    """Streams and kernel events of an attempt as one text, with line numbers in the sources."""
 
     key: Key
     joined: str
@@ -115,7 +115,7 @@ class _Loader:
     last
         Last attempt of each job.
     names
-        Jobs by each name other than their identifier that the scheduler has for them.
+        Jobs by the scheduler's other names of a job, which are not the identifier.
     passed
         Whether each attempt passed.
     recorded
@@ -139,7 +139,7 @@ class _Loader:
     events: dict[Key, list[Event]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        """Load the attempts, and the rows of earlier ingests for their present numbers."""
+        """Load the attempts, and rows of earlier ingests under the attempts' present numbers."""
         con, store = self.builder.con, self.builder.store
         outcomes = con.sql(_select("attempt_outcomes")).fetchall()
         self.last = {job_id: attempt for job_id, attempt, _ in outcomes}
@@ -225,7 +225,7 @@ class _Loader:
         ).fetchall()
         for file in filter(is_kernel_log, list_files(output.path)):
             events: list[Event] = []
-            try:  # of a truncated file the events before its end
+            try:  # a truncated file has the events before its end
                 events.extend(read_events(file, around=around, clock=output.clock))
             except InputError as error:
                 self._reject(file.name, None, "the file cannot be read", str(error))
@@ -247,7 +247,7 @@ class _Loader:
                 self._reject(event.file, event.line, reason, event.text)
 
     def _ended_by(self, events: list[Event]) -> dict[int, list[Key]]:
-        """Return, by place of the event, the attempts that ended just after it on its machine."""
+        """Return attempts that ended just after each event on the same machine, by event index."""
         rows = ((n, event.machine_id, event.at) for n, event in enumerate(events))
         table = arrow_table(rows, RAW_TABLES["kernel_events"])
         create_table(self.builder.con, "kernel_events", table)

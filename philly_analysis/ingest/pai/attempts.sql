@@ -1,5 +1,5 @@
 -- Attempts of PAI's jobs.
--- One row per row of its job table: from its first task's start to its own end.
+-- One row per row of PAI's job table, from the start of the job's first task to the job's end.
 select
   job_name as job_id,
   1 as attempt,

@@ -1,6 +1,6 @@
 -- Jobs of PAI.
--- One row per row of its job table. A job's GPUs are those allocated to its workers, shared ones
--- included.
+-- One row per row of PAI's job table. A job has the GPUs that are allocated to its workers, shared
+-- GPUs included.
 select
   job_name as job_id,
   job_table.user,

@@ -1,5 +1,5 @@
 -- Machines of PAI.
--- One row per row of its table of machines.
+-- One row per row of PAI's table of machines.
 select
   machine as machine_id,
   try_cast(coalesce(cap_gpu, '0') as integer) as gpus,

@@ -1,5 +1,5 @@
 -- materialized
--- What do the tasks of a job request, and when did the first one start?
+-- What do the tasks of a job request, and when did the first task start?
 -- One row per job that has tasks.
 with tasks as (
   select

@@ -1,6 +1,6 @@
 -- What did PAI's sensors measure of each worker of a job, over its lifetime?
--- One row per row of its table of sensors. Use is in hundredths of a GPU, as the plan is;
--- divided by the worker's GPUs it is their mean.
+-- One row per row of PAI's table of sensors. Use and plan are in hundredths of a GPU. Use divided
+-- by the worker's GPUs is the mean use of a GPU.
 with tasks as (
   select
     job_name,

@@ -2,7 +2,7 @@
 -- How many GPUs does a machine's row of cluster_gpu_util describe, and are values repeated?
 -- One row per machine with placements or sampled lines.
 --   machine_id  machine
---   gpus        GPUs that its placements and its values show
+--   gpus        number of GPUs, by the machine's placements and values
 --   doubled     true where each GPU has two values
 with placed as (
   select machine_id, max(gpu) + 1 as gpus, count(distinct job_id || '/' || attempt) as attempts

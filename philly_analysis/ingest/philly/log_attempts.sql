@@ -1,16 +1,16 @@
 -- materialized
--- Attempts as the scheduler log has them, with the number of GPUs that they list.
+-- Attempts of the scheduler log, with the number of listed GPUs.
 -- One row per element of an entry's attempts.
---   source_line  its entry, from 1
+--   source_line  number of the log entry, from 1
 --   job_id       job
---   attempt      position in the list, from 1
+--   attempt      position in the entry's list of attempts, from 1
 --   element      the attempt as JSON
 --   again        true where an earlier entry, with a time of submission, is the same job
---   starts       start as text; null: not known
---   ends         end as text; null: not known
---   started_at   start; null also where the text is no time
---   ended_at     end; likewise
---   gpus         GPUs that its detail lists; 0: none
+--   starts       start as text; null: unknown
+--   ends         end as text; null: unknown
+--   started_at   start; null: unknown, or the text is no time
+--   ended_at     end; null: unknown, or the text is no time
+--   gpus         number of GPUs that the attempt's detail lists
 with elements as (
   select
     source_line,

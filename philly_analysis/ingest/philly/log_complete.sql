@@ -1,4 +1,4 @@
--- From which day on does the log have all jobs, and not only the long ones of earlier days?
+-- From which day on does the log have all jobs? Of earlier days it has only long jobs.
 -- One row.
 --   since_at  start of the first day with a quarter of the submissions that a typical job's day
 --             has; null where the log is complete within a week of its first job

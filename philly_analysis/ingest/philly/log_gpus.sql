@@ -1,13 +1,13 @@
 -- GPUs that the attempts of the scheduler log list.
--- One row per GPU listed; one row for a detail entry that lists none.
---   source_line  its entry, from 1
+-- One row per listed GPU, and one row per detail entry without a list of GPUs.
+--   source_line  number of the log entry, from 1
 --   job_id       job
 --   attempt      position of the attempt in its job, from 1
 --   again        true where an earlier entry is the same job
 --   container    position of the detail entry in its attempt, from 0
 --   detail       the detail entry as JSON
---   machine_id   its ip; null where that is not text
---   gpu_name     as listed; null: none
+--   machine_id   ip of the detail entry; null: the ip is not text
+--   gpu_name     name of the GPU in the log; null: no GPU is listed
 --   gpu          index of the GPU; null where the name is not gpu and a number
 with containers as (
   select

@@ -1,6 +1,6 @@
 -- Which notes does a trace of the archive need?
 -- One row per note.
---   note  the sentence; null: it does not apply
+--   note  the note as a sentence; null: the note does not apply
 with listed as (
   select count(*) as machines, count(*) filter (gpus_listed <> gpus) as differ, sum(gpus) as gpus,
     sum(gpus_listed) as gpus_listed

@@ -1,5 +1,5 @@
 -- GPUs allocated to attempts of the Philly log.
--- One row per GPU listed, and one per detail entry that lists none.
+-- One row per listed GPU, and one row per detail entry without a list of GPUs.
 select
   job_id,
   attempt,

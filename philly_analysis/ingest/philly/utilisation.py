@@ -112,7 +112,7 @@ def _to_utc_us(pacific: pa.StringArray) -> _Times:
 
 
 def _time_of(pacific: str) -> int:
-    """Convert a single text."""
+    """Convert one US Pacific time to UTC; NO_TIME for another text."""
     try:
         return int(_to_utc_us(pa.array([pacific]))[0])
     except pa.ArrowInvalid:
@@ -120,7 +120,7 @@ def _time_of(pacific: str) -> int:
 
 
 def _numbers(column: pa.DoubleArray) -> _Values:
-    """Return the values of a column; usually zero where they are missing."""
+    """Return the values of a column; missing values are usually zero."""
     return np.frombuffer(column.buffers()[1], np.float64, len(column), column.offset * 8)
 
 
@@ -129,9 +129,10 @@ def _between(values: _Values, most: float | _Values) -> _Flags:
 
 
 def reading_length_s(times: pa.StringArray) -> float | None:
-    """Return the usual time between readings, in seconds; None: a minute, or too few to tell.
+    """Return the usual time between readings, in seconds; None: a minute, or unknown.
 
-    The archive's readings are a minute each. A thinner copy has means of longer intervals.
+    The archive's readings are a minute each. A thinner copy has means of longer intervals. The time
+    is unknown if the file has few readings.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def _stream(
     open_parser: Callable[[duckdb.DuckDBPyConnection], Parser],
     *relations: str,
 ) -> Stream:
-    """Return how a file fills a table; the length of its readings is added to a parser's rows."""
+    """Return the stream of a file into a table; each row has the length of the file's readings."""
 
     def opened(con: duckdb.DuckDBPyConnection) -> Parser:
         row = con.execute("select seconds from reading_lengths where file = ?", [file])
@@ -176,4 +177,4 @@ STREAMS = (
     _stream("cluster_cpu_util", "host_samples", ("cpu_pct",), lambda _: _cpu),
     _stream("cluster_mem_util", "host_samples", ("mem_used_gb", "mem_gb"), lambda _: _memory),
 )
-"""The files, and the columns that they fill."""
+"""Streams of the utilisation files, with the columns that they fill."""

@@ -20,7 +20,7 @@ if(
 create or replace macro unread(field, text, value, kind) as
 if(text is not null and value is null, field || ' is not a ' || kind, null);
 
--- The numbers in a text: itself, or the matches of a pattern; null for each that is no number.
+-- The numbers in a text: the text, or the matches of a pattern; a match that is no number is null.
 create or replace macro figures(text, pattern) as
 try_cast(if(pattern is null, [text], regexp_extract_all(text, pattern, 1)) as double[]);
 
@@ -53,8 +53,8 @@ if(rule.times is null, 1, try_cast(text as double));
 create or replace macro seconds(s) as
 case when abs(s) < 1e11 then to_microseconds(round(s * 1e6)::bigint) end;
 
--- The time of a number since the map's origin, in its unit. Where the publisher misread UTC as the
--- local time of a zone, converting to that zone gives UTC.
+-- The time of a number since the map's origin, in the map's unit. If the publisher misread UTC as
+-- the local time of a zone, converting to that zone gives UTC.
 create or replace macro counted(n, rule) as
 if(
   rule.misread_as is null,
@@ -65,8 +65,8 @@ if(
   )
 );
 
--- The time of a text, in UTC: an offset in it has priority over the map's zone. A repeated hour of
--- a zone is read as the later one.
+-- The time of a text, in UTC. An offset in the text has priority over the map's zone. A repeated
+-- hour of a zone is read as the later hour.
 create or replace macro clocked(text, rule) as
 case
   when rule.format is null and (

@@ -14,7 +14,7 @@ read_files as (
 )
 
 select fields.* replace (
-  -- a job without an identifier gets its line's, padded so that names sort as lines do; an
+  -- a job without an identifier gets its line number, padded so that names sort like lines; an
   -- identifier that several clusters use gets the cluster's name
   coalesce(
     if(fields.job_id in (select ambiguous.job_id from ambiguous), fields.cluster || ':', '')

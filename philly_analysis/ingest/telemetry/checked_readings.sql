@@ -1,8 +1,8 @@
--- Which measures of a sample does each reading have, and is it valid?
+-- Which measures of a sample does each reading have, and is the reading valid?
 -- One row per reading of some machines.
---   measures  1 utilisation, 4 active multiprocessors, 8 memory in use, 16 power, or a sum of
---             these; 0: none of a sample
---   reason    reason to reject it; null: it is valid
+--   measures  sum of 1 (utilisation), 4 (active multiprocessors), 8 (memory in use), 16 (power);
+--             0: the reading has no measure of a sample
+--   reason    reason to reject the reading; null: the reading is valid
 with placed as (
   select
     r.number,

@@ -2,9 +2,9 @@
 -- One row per series, hour and job.
 --   series    number of the series
 --   hour      hours since 1970
---   job       number of the job on the device, from readings of it
---   first_us  time of its first reading, microseconds since 1970
---   last_us   time of its last reading
+--   job       number of the job on the device, from readings of the job label
+--   first_us  time of the first reading, microseconds since 1970
+--   last_us   time of the last reading, microseconds since 1970
 --   mem_gb    memory of the device
 select
   series,

@@ -3,9 +3,9 @@
 --   job_id      job
 --   attempt     which attempt, from 1
 --   machine_id  server
---   gpu         index in its lists
---   placed      true where the job log has the attempt on that server, false where on others only;
---               null: the log has no placement of it
+--   gpu         index of the GPU in the lists of the server
+--   placed      true if the job log has the attempt on the server, false if on other servers only;
+--               null: the log has no placement of the attempt
 with labels as (
   select
     series,

@@ -4,9 +4,9 @@
 --   attempt     which attempt, from 1
 --   machine_id  server
 --   gpus        indices of the GPUs by the labels
---   rest        further GPUs allocated there, with unknown indices
---   outcome     known: the log has these GPUs; added: the labels add their indices; placed: the log
---               has no placement, the labels do; other: the labels contradict the log, which
+--   rest        further GPUs of the attempt on the server, with unknown indices
+--   outcome     known: the log has the GPUs; added: the labels add indices of GPUs; placed: only
+--               the labels have a placement; other: the labels contradict the log, and the log
 --               counts; unclear: the labels do not account for the attempt's GPUs
 with labelled as (
   select

@@ -1,9 +1,9 @@
 -- Which names may telemetry have for the machines of the job log?
 -- One row per name and machine.
---   name        in lower case
+--   name        name in lower case
 --   complete    true for the complete name, false for the part before the first dot
 --   machine_id  server
---   cluster     its cluster
+--   cluster     cluster of the server
 with bare as (
   select
     machine_id,

@@ -1,4 +1,4 @@
--- Which machines are there, with those and the GPUs that only telemetry has?
+-- Which machines exist, including machines and GPUs that only telemetry has?
 -- One row per machine.
 with shown as (
   select

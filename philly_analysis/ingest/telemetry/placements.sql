@@ -1,4 +1,4 @@
--- Which GPUs were allocated to attempts, with those known by labels?
+-- Which GPUs were allocated to attempts, including GPUs that only labels show?
 -- One row per GPU of an attempt, or per server where the indices are unknown.
 with labelled as (
   select *

@@ -4,10 +4,10 @@
 --   step_us   usual time from one sample to the next
 --   previous  measures of earlier readings of the same device and sample
 --   complete  true where the sample has the utilisation of the device
---   repeated  true where the machine has an earlier sample of that time
+--   repeated  true if the machine has an earlier sample of the same time
 --
 -- A sample of a machine's GPUs ends when half a step passes without utilisation, or a step after
--- its first reading. Other measures belong to the utilisation before them, up to a step.
+-- its first reading. Other measures belong to the previous utilisation, up to a step later.
 with valid as (
   select *
   from checked_readings
@@ -36,11 +36,11 @@ gaps as (
 ),
 
 steps as (
-  -- of a day of a machine, of a machine, or of all: the first with enough gaps
+  -- the steps of a machine and day, of a machine, or of all machines: the first with enough gaps
   select
     machine_id,
     day,
-    -- an observed gap, not one between two
+    -- an observed gap, not a value between two gaps
     quantile_disc(gap_us, 0.5) as step_us
   from gaps
   where gap_us > 0

@@ -2,10 +2,9 @@
 -- One row per series.
 --   series        number of the series
 --   machine_id    server
---   gpu           index, from 0, without one the rank of its bus id; null: it has neither
+--   gpu           index, from 0; without an index the rank of the bus id; null: neither is known
 --   split         true where the GPU is split into MIG instances and the series is of the GPU
---   util_measure  its utilisation: util_pct, or engine_pct where the device has no other; null:
---                 neither was read
+--   util_measure  measure of utilisation: util_pct, else engine_pct; null: neither was read
 --   step_us       microseconds from one reading to the next, if the file has them
 with indexed as (
   select

@@ -1,5 +1,5 @@
 -- Which values do some lines of cluster_gpu_util have?
--- One row per line. A GPU that is off has NA (null), a GPU that does not exist an empty field.
+-- One row per line. A GPU that is off has NA (null). A GPU that does not exist has an empty field.
 select
   f[2] as machine_id,
   list_transform(
