@@ -290,7 +290,8 @@ class Scheduler:
             job.number, job.number, "truth", f"p{job.partition}", "normal", job.account,
             f"u{job.number % 17}", 1000 + job.number % 17, state, "0:0", "0:0",
             _time(job.submitted_s), _time(job.eligible_s), _time(job.ready_s), _time(now_s),
-            now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus, f"{tres}{asked}", f"{tres}{nodes}",
+            now_s - job.ready_s, job.limit_s // 60 + 1, "00:00:00", nodes, job.cpus,
+            f"{tres}{asked}", f"{tres}{nodes}",
             ",".join(f"n{i:02}" for i in sorted(job.parts)), reason, "SchedMain", 1, "",
         ]  # fmt: skip
         self.lines.append("^|^".join(map(str, values)))
