@@ -73,7 +73,10 @@ def test_each_policy_of_the_folder_is_listed() -> None:
         value
         for module in pkgutil.walk_packages(policies.__path__, f"{policies.__name__}.")
         for value in vars(importlib.import_module(module.name)).values()
-        if inspect.isclass(value) and value.__module__ == module.name and "name" in vars(value)
+        if inspect.isclass(value)
+        and issubclass(value, policies.Policy)
+        and value.__module__ == module.name
+        and "name" in vars(value)
     }
     assert found == set(POLICIES.values())
 

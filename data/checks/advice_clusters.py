@@ -1,6 +1,6 @@
 """Advise clusters of an independent simulator, and realise the advice there in another month.
 
-    python -m data.checks.advice_clusters docs/measured/advice-clusters.csv
+    python -m data.checks.advice_clusters docs/measured/advice-clusters.csv [SEED ...]
 
 The simulator is ``tests/truth/schedulers.py``, in plain Python. Each log is a month of 16 servers
 with 8 GPUs, as ``sacct`` and ``scontrol`` print them. One lever is known to be right, or none. The
@@ -22,8 +22,8 @@ from philly_analysis.experiments.advice import Advice, Assumptions, advise
 from philly_analysis.parallel import InlineExecutor
 from tests.truth.schedulers import GPUS, SERVERS, Job, Scenario, Scheduler
 
-LOADS, SEEDS, JOBS = (0.6, 0.7, 0.8), (1, 2, 3), 1_000
-STRETCH = 16
+LOADS, SEEDS, JOBS = (0.8, 0.7, 0.6), (1, 2, 3), 700
+STRETCH = 23
 """Factor of run times, with which the jobs fill a month."""
 QUIET = 0.3
 """Load at which nobody waits."""
@@ -139,13 +139,14 @@ def row(kind: str, load: float, seed: int, *, spreadable: bool) -> dict[str, obj
 def main() -> None:
     """Append the rows that the file lacks."""
     path = Path(sys.argv[1])
+    seeds = [int(text) for text in sys.argv[2:]] or SEEDS
     rows = list(csv.DictReader(path.open())) if path.exists() else []
     have = {(r["scheduler"], r["jobs"], r["load"], r["seed"]) for r in rows}
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, HEAD, lineterminator="\n")
         if not rows:
             writer.writeheader()
-        for seed, load, kind, spreadable in product(SEEDS, LOADS, RIGHT, (False, True)):
+        for seed, load, kind, spreadable in product(seeds, LOADS, RIGHT, (False, True)):
             if kind in ("no waits", "part") and (load != LOADS[0] or spreadable):
                 continue
             key = (kind, "spreadable" if spreadable else "one server")

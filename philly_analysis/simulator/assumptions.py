@@ -67,9 +67,9 @@ def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str,
         "number of servers may run on any."
     ]
     notes += [
-        f"Gangs of {partition.vc} are spread at will: of {count(partition.wide, 'gang')} on more "
-        f"servers than necessary, {partition.uneven:,} do not divide evenly among their servers. "
-        "Their numbers of servers are not requests, and not obeyed."
+        f"Numbers of servers in {partition.vc} are taken as outcomes, and not obeyed: of "
+        f"{count(partition.wide, 'gang')} on more servers than necessary, {partition.uneven:,} do "
+        "not divide evenly among their servers, as a requested number of servers would."
         for partition in spread_partitions(workload)
     ]
     return tuple(notes)

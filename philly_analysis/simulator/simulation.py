@@ -145,6 +145,7 @@ def simulate(
         f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
         *([ASSUMED_CLUSTER] if target.assumed else []),
         *([] if policy.replays else constraint_notes(workload, jobs.specs)),
+        *policy.notes(),
         *jobs.placement_notes,
         *_checkpoint_notes(checkpoint_s),
         *jobs.change_notes,

@@ -1,4 +1,4 @@
-"""Numbers of servers that jobs requested, and partitions whose gangs are spread at will."""
+"""Find partitions where recorded numbers of servers are outcomes rather than requests."""
 
 from typing import NamedTuple
 
@@ -7,13 +7,13 @@ import polars as pl
 from philly_analysis.workload.protocol import JobFrames
 
 UNEVEN_GANGS, UNEVEN_FRAC = 3, 0.1
-"""Gangs, and their share of those on more servers than they need, from which a partition counts as
-spread at will. Measured: 20 to 40 % where a scheduler spreads gangs, none where users request the
-servers."""
+"""Gangs, and their share of the gangs on more servers than they need, from which numbers of servers
+count as outcomes. Measured on simulated logs: 20 to 40 % where a scheduler spreads gangs, none
+where users request the servers."""
 
 
 class SpreadPartition(NamedTuple):
-    """A partition whose gangs are spread at will.
+    """A partition whose gangs seem to be spread by the scheduler.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class SpreadPartition(NamedTuple):
     wide
         Gangs on more servers than the largest servers make necessary.
     uneven
-        Those of `wide` whose GPUs do not divide evenly among their servers.
+        Gangs of `wide` whose GPUs do not divide evenly among their servers.
     """
 
     vc: str
@@ -33,8 +33,8 @@ class SpreadPartition(NamedTuple):
 def spread_partitions(workload: JobFrames) -> list[SpreadPartition]:
     """Return the partitions in which the number of servers is an outcome, not a request.
 
-    Accounting logs hold the number of servers that a job got. A request of several servers divides
-    the GPUs evenly; a scheduler that takes free GPUs anywhere does not.
+    An estimate for logs that hold only the number of servers that a job got. A request of several
+    servers divides the GPUs evenly; a scheduler that takes free GPUs anywhere mostly does not.
     """
     largest = workload.frames["machines"]["gpus"].max()
     if not largest:

@@ -17,6 +17,7 @@ from scipy.stats import rankdata
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError, SimulationError
+from philly_analysis.experiments.advice import baseline
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.agreement import THRESHOLD, Agreement, agreement
 from philly_analysis.experiments.advice.baseline import (
@@ -42,6 +43,7 @@ from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     Known,
     Scenario,
+    jobs_in_period,
     outcome,
     period_of,
     recorded_scenario,
@@ -153,6 +155,18 @@ def chosen(jobs: list[JobSpec], policy: Policy, *, recorded: bool) -> Baseline:
     )
     assert fitted is not None
     return fitted
+
+
+def test_a_large_log_is_fitted_on_spans_and_replayed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baseline, "_PART_JOBS", 120)
+    jobs = convoys(np.random.default_rng(3))
+    fitted = chosen(jobs, Fifo(), recorded=False)
+    assert fitted.scenario.policy == Fifo()
+    period = len(jobs_in_period(jobs))
+    said = f"Policies were compared on 108 of {period} jobs, a span of each half of the log"
+    assert said in fitted.sentence
+    assert fitted.replayed.height == len(jobs)
+    assert [half.ks for half in fitted.halves] == [0, 0]
 
 
 def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None:

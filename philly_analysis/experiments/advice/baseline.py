@@ -27,7 +27,7 @@ from philly_analysis.experiments.advice.scenario import (
 )
 from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
-from philly_analysis.workload import mean_level
+from philly_analysis.workload import JobSpec, mean_level
 
 _HALVES = 2
 """Parts of the jobs, by submission, that a policy is compared with apart."""
@@ -40,6 +40,10 @@ _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
 """Fewest jobs for a comparison."""
+_PART_JOBS = 40_000
+"""Jobs of a log on which policies are compared, if the log has more (convention)."""
+_WARM_UP = 0.1
+"""Share of a span's jobs that are not compared: the span begins with an empty queue."""
 _NAMED = 3
 """Near ties that are named in a sentence; the table has all."""
 
@@ -85,6 +89,8 @@ class Baseline:
         with its parts, and whether it is a near tie of the best.
     rivals
         Scenarios of the other near ties, by policy. With recorded quotas, of those that use them.
+    compared, jobs
+        Jobs on which policies were compared, and jobs with a known wait.
     queue
         Columns at_s, recorded and replayed: mean GPUs waited for in intervals of time.
     """
@@ -97,6 +103,8 @@ class Baseline:
     rivals: dict[str, Scenario]
     queue: pd.DataFrame
     replayed: pl.DataFrame
+    compared: int = 0
+    jobs: int = 0
 
     @property
     def near(self) -> bool:
@@ -117,8 +125,13 @@ class Baseline:
             also = f" Within one standard error are also: {ties}." if ties else ""
             conclusion = f"The log's waits are reproduced by: {self.name}.{also}"
         halves = zip(("First", "Second"), self.halves, strict=True)
+        part = (
+            f"Policies were compared on {self.compared:,} of {self.jobs:,} jobs, a span of each "
+            "half of the log, as all would take too long. The chosen policy was replayed on all."
+        )
         return (
             conclusion,
+            *([part] if self.compared < self.jobs else []),
             *(f"{half} half of the log: {found}." for half, found in halves),
             CONDITION,
         )
@@ -227,8 +240,13 @@ def fit_baseline(
         vcs=len({spec.vc for spec in jobs}),
     )
     scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
-    replays = replay_all({s.rules: s for s in scenarios}, executor, cache)
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
+    every, (run, jobs) = jobs, _spans(jobs)
+    if len(jobs) < len(every):
+        spans = {f"spans of {s.rules}": _only(s, run) for s in scenarios}
+    else:
+        spans = {s.rules: s for s in scenarios}
+    replays = replay_all(spans, executor, cache)
     recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
     waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
 
@@ -258,21 +276,61 @@ def fit_baseline(
         ],
         columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
     )
-    submit_s = np.array([spec.submit_s for spec in jobs])
+    [replayed] = (
+        replay_all({scenarios[best].rules: scenarios[best]}, executor, cache)
+        if len(jobs) < len(every)
+        else [replays[best]]
+    )
+    recorded = np.array([recorded_s[spec.job_id] for spec in every])
+    waited = of_jobs(replayed, "first_wait_s", every)
+    submit_s = np.array([spec.submit_s for spec in every])
     queue = pd.DataFrame(
         {
             "at_s": np.linspace(submit_s.min(), submit_s.max(), _INTERVALS),
-            "recorded": _queue(jobs, np.maximum(recorded - floor_s, 0)),
-            "replayed": _queue(jobs, np.maximum(waits[best] - floor_s, 0)),
+            "recorded": _queue(every, np.maximum(recorded - floor_s, 0)),
+            "replayed": _queue(every, np.maximum(waited - floor_s, 0)),
         }
     )
     return Baseline(
         name=candidates[best].name,
         scenario=scenarios[best],
         distance=Distance(*np.mean(parts[best], axis=0).tolist()),
-        halves=tuple(agreement(recorded[h], waits[best][h], floor_s) for h in halves),
+        halves=tuple(
+            agreement(recorded[half], waited[half], floor_s)
+            for half in np.array_split(np.arange(len(every)), _HALVES)
+        ),
         tried=tried.sort_values("distance", ignore_index=True),
         rivals={candidates[place].name: scenarios[place] for place in rivals},
         queue=queue,
-        replayed=replays[best],
+        replayed=replayed,
+        compared=len(jobs),
+        jobs=len(every),
     )
+
+
+def _spans(jobs: Jobs) -> tuple[Jobs, Jobs]:
+    """Return the jobs to replay for the comparison, and the jobs to compare.
+
+    All jobs of a small log; of a large one the jobs in the middle of each half.
+    """
+    if len(jobs) <= _PART_JOBS:
+        return jobs, jobs
+    size = _PART_JOBS // _HALVES
+    run: list[JobSpec] = []
+    compared: list[JobSpec] = []
+    for half in np.array_split(np.arange(len(jobs)), _HALVES):
+        begin = half[0] + (len(half) - size) // 2
+        span = jobs[begin : begin + size]
+        run += span
+        compared += span[round(_WARM_UP * size) :]
+    return run, compared
+
+
+def _only(scenario: Scenario, jobs: Jobs) -> Scenario:
+    """Return a scenario with some of its jobs."""
+    ids = {spec.job_id for spec in jobs}
+    pools = (
+        replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in ids))
+        for pool in scenario.pools
+    )
+    return replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))

@@ -71,6 +71,10 @@ class Policy:
         """Return the policy with what it uses of a workload beside the jobs, such as limits."""
         return self
 
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences on what the policy uses of a workload, after :meth:`for_workload`."""
+        return ()
+
     def within(self, limits: Sequence[Limit]) -> Self:
         """Return the policy with limits; without, for policies that have none."""
         return self

@@ -109,6 +109,10 @@ class Options(Policy):
         }
         return replace(self, **printed).at(site_of(workload, machines, settings))
 
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences on the limits, partitions, reservations and releases that are used."""
+        return self._site.notes()
+
     def within(self, limits: Sequence[Limit]) -> Self:
         """Return the policy with limits in place of its own."""
         return self.at(replace(self._site, limits=tuple(limits)))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from philly_analysis.results import count
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.limit import Limit, recorded_limits
 from philly_analysis.simulator.policies.slurm.priority import Owner
@@ -66,6 +67,21 @@ class Site:
     reserving: frozenset[str] = frozenset()
     whole_of: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[Owner, ...] = ()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences on what is recorded, and on what is not."""
+        servers = (
+            f"the servers of {count(len(self.of_partition), 'partition')} in the settings"
+            if self.of_partition
+            else "the servers of their recorded pool; the settings name no partitions"
+        )
+        held = count(len(self.released_s), "job")
+        return (
+            f"Limits of accounts, users, QOS and partitions: {len(self.limits):,}. Reservations "
+            f"and drained servers: {len(self.closures):,}. Jobs may use {servers}.",
+            f"{held} start after the last recorded reason that is not simulated: a hold, a "
+            "licence, a named server, a limit of an array or of one job.",
+        )
 
     def partition(self, job: Job) -> int:
         """Return the servers of a job's partition, with the GPU model that the job names."""
