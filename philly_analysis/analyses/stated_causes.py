@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.completeness import preferred
-from philly_analysis.analyses.why_waits import CAUSES
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from philly_analysis.results import Fact, Result, duration, figures, percent, share
 from philly_analysis.trace import Analysis, Trace
 
