@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from philly_analysis.analyses.why_waits import CAUSES
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from tests.truth.scenarios import Scenario
 from tests.truth.schedulers import simulate
 from tests.truth.test_schedulers import LOADS, SCENARIOS, computed_shares

@@ -1,14 +1,15 @@
 """Compare computed causes of waiting with the reasons that the scheduler stated meanwhile.
 
 The computation uses limits, quotas and placements only. A limit without a record is estimated.
-Servers that are reserved, drained or down look free.
+Servers that are reserved, drained or down look free unless
+the trace has ``server_closures``.
 """
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.completeness import preferred
-from philly_analysis.analyses.why_waits import CAUSES
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from philly_analysis.results import Fact, Result, duration, figures, percent, share
 from philly_analysis.trace import Analysis, Trace
 
@@ -69,7 +70,10 @@ def compute(trace: Trace) -> Result:
         ]
     caveats = (
         "Priority agrees with every shortage: the scheduler states it of all jobs but the first.",
-        "Servers that are reserved, drained or down look free. The computed cause is then nothing.",
+        ""
+        if trace.has("server_closures")
+        else "Servers that are reserved, drained or down look free, as the log does not have these "
+        "times. The computed cause is then nothing.",
     )
     return Result("stated_causes", table, facts, sentences, caveats)
 

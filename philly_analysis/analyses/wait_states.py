@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.completeness import preferred
 from philly_analysis.analyses.shared.exclusions import excluded
-from philly_analysis.analyses.why_waits import CAUSES, named_causes
+from philly_analysis.analyses.shared.wait_cause import CAUSES, named_causes
 from philly_analysis.results import (
     Fact,
     Result,

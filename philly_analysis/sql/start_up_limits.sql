@@ -1,13 +1,12 @@
 -- How long may a wait last that counts as start-up?
--- One row per method of knowing the quota with ten starts during whose waits no cap bound, the pool
--- had room, and nothing waited ahead: then nothing but the start-up of the job is known to take
--- time.
+-- One row per method of knowing the quota with ten waits during which no cap bound, the pool had
+-- room, and nothing waited ahead: then nothing but the start-up of the job is known to take time.
 --   method     as in wait_parts
---   waits      number of such starts, starts without a wait included
---   longest_s  upper fence of the logarithms of their seconds (Tukey 1977): above the third
---              quartile by 1.5 times the distance of the quartiles, but at most an hour. Of
---              log-normal times, 0.35 % are longer. A wait of less than a second, the unit of most
---              logs, counts as a second
+--   waits      number of such waits
+--   longest_s  upper fence of the logarithms of the seconds of such waits and of starts without a
+--              wait (Tukey 1977): above the third quartile by 1.5 times the distance of the
+--              quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. Less than
+--              a second, the unit of most logs, counts as a second
 with started as (
   select
     q.job_id,
@@ -46,7 +45,7 @@ open_waits as (
 quartiles as (
   select
     method,
-    count(*) as waits,
+    count(*) filter (where room_s > 0) as waits,
     quantile_cont(greatest(room_s, 1), 0.25) as q1,
     quantile_cont(greatest(room_s, 1), 0.75) as q3
   from open_waits

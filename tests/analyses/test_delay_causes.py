@@ -162,7 +162,7 @@ SHORT_S = [10.0] * 8 + [20.0] * 6 + [40.0] * 8
         # enough to tell what is usual
         ([20.0] * 10, 20, ["start_up"]),
         ([20.0] * 9, None, ["unknown"]),
-        # waits of nothing tell nothing
+        # nine waits, and a start without a wait
         ([20.0] * 9 + [0.0], None, ["unknown", "none"]),
     ],
 )
@@ -177,6 +177,13 @@ def test_start_up_is_a_wait_with_room_as_short_as_most(
     assert [causes[w] for w in waits_s[-len(found) :]] == found
     # a little used server and waits that nothing explains: other jobs are missing
     assert ("cannot be determined" in answer) == (limit_s is None)
+
+
+def test_waits_are_no_start_up_where_most_jobs_start_at_once(make_trace: MakeTrace) -> None:
+    trace = start_ups(make_trace, [0.0] * 40 + [20.0] * 10)
+    assert trace.sql("select longest_s from start_up_limits").fetchall() == [(1.0,)]
+    causes = "select distinct cause from study_causes where wait_s > 0"
+    assert trace.sql(causes).fetchall() == [("unknown",)]
 
 
 def test_servers_that_never_ran_a_job_are_not_free(make_trace: MakeTrace) -> None:

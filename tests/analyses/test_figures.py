@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from philly_analysis.analyses import clock_offset
-from philly_analysis.analyses.why_waits import CAUSES
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import Result, gang_label
 from philly_analysis.study import STATUSES

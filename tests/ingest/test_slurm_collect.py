@@ -14,7 +14,15 @@ import pytest
 from philly_analysis import ingest, slurm_collect
 from philly_analysis.errors import InputError
 from philly_analysis.trace.trace import Trace
-from tests.ingest.test_slurm_snapshots import ASSOCIATIONS, HEADER, PARTITIONS, QOS, job, sacct
+from tests.ingest.test_slurm_snapshots import (
+    ASSOCIATIONS,
+    HEADER,
+    PARTITIONS,
+    QOS,
+    at,
+    job,
+    sacct,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script is for Linux")
 NODE = "NodeName=a1 CPUTot=32 RealMemory=128000 Gres=gpu:a100:8 Partitions=train\n"
@@ -23,6 +31,17 @@ SHOWN = job("7", "PENDING", "AssocGrpGRES", "15:59:50") + job(
     StartTime="2026-11-27T15:59:30",
     RunTime="00:00:40",
     nodes="a1",
+)
+EVENTS = """\
+Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
+lab||2026-11-27T15:45:55|Unknown||Cluster Registered TRES|
+lab|a1|2026-11-27T15:51:18|2026-11-27T15:52:30|DOWN*|Not | responding|root(0)
+lab|a1|2026-11-27T15:55:00|Unknown|IDLE+DRAIN|check|root(0)
+lab|a1|2026-11-27T15:56:00|2026-11-27T15:57:00|IDLE+POWERED_DOWN|idle|slurm(64030)
+"""
+RESERVED = (
+    "ReservationName=course StartTime=2026-11-27T17:53:13 EndTime=2026-11-27T17:54:13 "
+    "Duration=00:01:00\n   Nodes=a[1-2] NodeCnt=2 CoreCnt=64 Features=(null)\n   TRES=cpu=64\n"
 )
 ENDED = [HEADER, sacct("7", "15:59:50", "16:02:20", "16:02:50"), ""]
 
@@ -36,8 +55,9 @@ class Cluster:
         self.script = folder / "collect.sh"
         self.script.write_text(slurm_collect(self.spool, prometheus=prometheus) + "\n")
         self.prints("sacct", "\n".join(ENDED).replace("|", "^|^"))
-        self.prints("sacctmgr", {"assoc": ASSOCIATIONS, "qos": QOS})
-        self.prints("scontrol", {"job": SHOWN, "node": NODE, "partition": PARTITIONS})
+        self.prints("sacctmgr", {"assoc": ASSOCIATIONS, "qos": QOS, "event": EVENTS})
+        printed = {"job": SHOWN, "node": NODE, "partition": PARTITIONS, "reservation": RESERVED}
+        self.prints("scontrol", printed)
 
     def prints(self, command: str, texts: str | dict[str, str], *, code: int = 0) -> None:
         """Let a command print a text, or that of its second argument, and log its arguments."""
@@ -74,8 +94,8 @@ def cluster(tmp_path: Path) -> Cluster:
 def test_the_first_run_fills_a_folder_that_ingest_reads(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.run() == 0
     day = "0000-00-00"
-    names = ("associations", "nodes", "partitions", "qos", "sacct", "sacct")
-    listed = [f"{name}_{day}.txt" for name in names]
+    names = ("associations", "events", "nodes", "partitions", "qos", "sacct", "sacct")
+    listed = [*(f"{name}_{day}.txt" for name in names), f"reservations_{day}T00.txt"]
     visible = [name for name in cluster.files if not name.startswith(".")]
     assert visible == sorted([*listed, f"queue_{day}T00-00-00Z.txt.gz"])
     assert not list(cluster.spool.rglob(".new.*")) and not (cluster.spool / ".lock").exists()
@@ -88,7 +108,13 @@ def test_the_first_run_fills_a_folder_that_ingest_reads(cluster: Cluster, tmp_pa
     with Trace(tmp_path / "t") as trace:
         [(gpus, cpus)] = trace.sql("select gpus_listed, cpus from machines").fetchall()
         limits = trace.sql("select count(*) from limits").fetchall()
-    assert (gpus, cpus, limits) == (8, 32.0, [(12,)])
+        closures = trace.sql("from server_closures order by since_at").fetchall()
+    assert (gpus, cpus, limits) == (8, 32.0, [(14,)])
+    assert closures == [
+        ("a1", at("15:51:18"), at("15:52:30"), "down"),
+        ("a1", at("15:55:00"), None, "drained"),
+        ("a1", at("17:53:13"), at("17:54:13"), "reserved"),
+    ]
     assert not any("passed over" in note for note in manifest.notes)
     assert any("may be deleted" in note for note in manifest.notes)
 

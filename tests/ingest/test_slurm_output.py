@@ -294,7 +294,7 @@ def test_steps_and_files_that_are_none_are_counted(tmp_path: Path) -> None:
         ("tres_usage_steps.txt", "lacks the fields Submit, Start, End"),
         ("wide_D_noheader.txt", "no list of fields known"),
         ("squeue.alpha.json", "no finished job"),
-        ("sacctmgr_event.txt", "a print of sacctmgr show event"),
+        ("sacctmgr_event.txt", "has no record of sacct"),
         ("scontrol_show_node.alpha.txt", "servers and no jobs"),
     ],
 )

@@ -99,28 +99,22 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
 def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> None:
     """The causes that the log shows are the engine's on at least 95 % of waits."""
     quotas = pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]})
-    agreed = waits = 0
-    kinds = set()
-    for seed in range(2):
-        load = replace(workload(400, seed=seed), virtual_clusters=quotas)
-        out = simulate(load, policy, tmp_path / str(seed), cluster=MACHINES)
-        own = simulated_causes(out)
-        with Trace(out) as trace:
-            seen = trace.answer("study_causes").pl()
-        seen = seen.with_columns(pl.col("cause").replace("start_up", "unknown"))
-        assert set(seen["method"]) == {"given"}
-        both = own.with_columns(pl.col("cause").replace("other", "unknown")).join(
-            seen, on=["job_id", "attempt"]
-        )
-        assert both.height == own.height
-        waits += both.height
-        agreed += both.filter(pl.col("cause") == pl.col("cause_right")).height
-        kinds |= set(own["cause"])
-        for part in ("fair_share_s", "fragmentation_s"):
-            off_s = (both[part] - both[f"{part}_right"]).abs()
-            assert (off_s < 1e-3).to_numpy().mean() >= 0.95
-    assert waits > 300 and kinds >= {"fair_share", "fragmentation"}
-    assert agreed >= 0.95 * waits
+    load = replace(workload(400, seed=0), virtual_clusters=quotas)
+    out = simulate(load, policy, tmp_path / "t", cluster=MACHINES)
+    own = simulated_causes(out)
+    with Trace(out) as trace:
+        seen = trace.answer("study_causes").pl()
+    seen = seen.with_columns(pl.col("cause").replace("start_up", "unknown"))
+    assert set(seen["method"]) == {"given"}
+    both = own.with_columns(pl.col("cause").replace("other", "unknown")).join(
+        seen, on=["job_id", "attempt"]
+    )
+    assert both.height == own.height > 150
+    assert set(own["cause"]) >= {"fair_share", "fragmentation"}
+    assert (both["cause"] == both["cause_right"]).to_numpy().mean() >= 0.95
+    for part in ("fair_share_s", "fragmentation_s"):
+        off_s = (both[part] - both[f"{part}_right"]).abs()
+        assert (off_s < 1e-3).to_numpy().mean() >= 0.95
 
 
 def test_the_published_means_come_back_from_the_samples() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from philly_analysis import analyze
-from philly_analysis.analyses.why_waits import CAUSES
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from philly_analysis.results import Result
 from tests.slurm_lab import computed
 from tests.slurm_lab.conftest import Lab

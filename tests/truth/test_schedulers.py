@@ -7,6 +7,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.analyses import why_waits
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from philly_analysis.trace.trace import Trace
 from tests.support.facts import number
 from tests.truth.scenarios import Scenario
@@ -73,7 +74,7 @@ def computed_shares(folder: Path) -> dict[str, float]:
     with Trace(folder.parent / "trace") as trace:
         result = why_waits.compute(trace)
     names = {f.name for f in result.facts}
-    shares = {c: number(result, f"{c}_pct") for c in why_waits.CAUSES if f"{c}_pct" in names}
+    shares = {c: number(result, f"{c}_pct") for c in CAUSES if f"{c}_pct" in names}
     assert sum(shares.values()) == pytest.approx(100)
     assert result.fact("quota_method") == "none" or not shares["quota"]
     return shares
@@ -94,7 +95,8 @@ def test_causes_are_those_of_the_scheduler(
     name: str, load: float, jobs: int, tmp_path: Path
 ) -> None:
     truth = simulate(Scenario(load=load, jobs=jobs, **SCENARIOS[name]), tmp_path / "log")
-    found = computed_shares(tmp_path / "log")
+    computed = computed_shares(tmp_path / "log")
     assert len(truth) > 1
-    for cause in {*truth, *found}:
-        assert found.get(cause, 0) == pytest.approx(truth.get(cause, 0), abs=5), (truth, found)
+    for cause in {*truth, *computed}:
+        share = computed.get(cause, 0)
+        assert share == pytest.approx(truth.get(cause, 0), abs=5), (truth, computed)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from philly_analysis.analyses.shared.completeness import preferred
-from philly_analysis.analyses.why_waits import named_causes
+from philly_analysis.analyses.shared.wait_cause import named_causes
 from philly_analysis.experiments.advice.gains import MONTH_D
 from philly_analysis.results import whole_percent
 from philly_analysis.simulator.policies import Limit

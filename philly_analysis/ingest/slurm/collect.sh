@@ -69,17 +69,20 @@ telemetry() {
 # every run: pending jobs with reasons, running jobs with GPUs
 save "$folder/queue_$(date -d "@$now" +%FT%H-%M-%SZ).txt.gz" queue
 
-# every hour: the jobs of the day so far
+# every hour: the jobs of the day so far, and the reservations
 if [ "$(cat "$state/hour" 2>/dev/null)" != "$hour" ]; then
+  save "$folder/reservations_$hour.txt" scontrol show reservation
   save "$folder/sacct_$today.txt" jobs_between "$today" now && echo "$hour" >"$state/hour"
 fi
 
-# every day: jobs of the day before, servers, limits; prints of the queue of past days in one file
+# every day: jobs and failed servers of the day before, servers, limits; prints of the queue of
+# past days in one file
 if [ "$(cat "$state/day" 2>/dev/null)" != "$today" ]; then
   since=$yesterday
   [ -f "$state/day" ] || since="now-${history_days}days"
   save "$folder/sacct_$yesterday.txt" jobs_between "$since" "$today"
   done_day=$?
+  save "$folder/events_$yesterday.txt" sacctmgr show event -P start="$since"
   save "$folder/nodes_$today.txt" scontrol show node -o
   save "$folder/partitions_$today.txt" scontrol show partition
   save "$folder/qos_$today.txt" sacctmgr show qos -P

@@ -98,6 +98,21 @@ def server_outages(t: Rows) -> Out:
                 yield machine, one.gpus, one.moment, min(two.moment if two else day, day)
 
 
+def server_openings(t: Rows) -> Out:
+    gpus = {m.machine_id: m.gpus for m in t.machines}
+    use, outages = by(t.machine_use, "machine_id"), by(t.server_outages, "machine_id")
+    for (machine,) in {*use, *outages}:
+        spans = [(o.from_us, o.until_us) for o in outages.get((machine,), [])]
+        rooms = {u.moment: u.open_after for u in use.get((machine,), [])}
+        room, before = gpus[machine], (gpus[machine], 0)
+        for moment in sorted({*rooms, *(m for span in spans for m in span)}):
+            room = rooms.get(moment, room)
+            closed = any(since <= moment < until for since, until in spans)
+            after = (0, room) if closed else (room, 0)
+            yield machine, moment, before[0], after[0], before[1], after[1]
+            before = after
+
+
 def free_capacity(t: Rows) -> Out:
     wanted = {(g.pool, g.machines, g.servers) for g in (*t.gang_needs, *t.requests) if g.machines}
     used = {p.machine_id for p in t.placements}

@@ -219,9 +219,9 @@ def start_up_limits(t: Rows) -> Out:
             if r.room_s and not (r.too_few_s or r.scattered_s or r.stranded_s or r.behind_s):
                 found[method].append(max(r.room_s, 1))
     for method, times in found.items():
-        if len(times) > 9:
+        if (number := len(times) - len(at_once)) > 9:
             q1, _, q3 = quantiles(times, method="inclusive")
-            yield method, len(times), min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
+            yield method, number, min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
 
 
 def held_causes(t: Rows) -> Out:
