@@ -18,8 +18,8 @@ analyze(trace, "queueing_delay")
 # %% [markdown]
 # ## The causes
 #
-# Each second of waiting has one cause, by one order of evidence: the scheduler's own reason, a quota,
-# too few free GPUs, GPUs that are scattered over servers, other jobs ahead, or start-up.
+# Each second of waiting has one cause, by one order of evidence: the scheduler's own reason, a
+# quota, too few free GPUs, GPUs that are scattered over servers, other jobs ahead, or start-up.
 
 # %%
 analyze(trace, "why_waits")
@@ -28,8 +28,7 @@ analyze(trace, "why_waits")
 # ## The study's two causes
 #
 # The study divides waits in two only: *fair share* while the virtual cluster is at its quota,
-# otherwise *fragmentation*. Time with too few free GPUs is called fragmentation as well, so that its
-# share is larger than above.
+# otherwise *fragmentation*. Time with too few free GPUs counts as fragmentation as well.
 
 # %%
 analyze(trace, "delay_causes")
