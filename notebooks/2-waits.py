@@ -16,10 +16,19 @@ trace = Trace(os.environ.get("TRACE", "../data/traces/sample"))
 analyze(trace, "queueing_delay")
 
 # %% [markdown]
-# ## Fair share or fragmentation?
+# ## The causes
 #
-# An attempt waits for *fair share* while its virtual cluster is at its quota, and for
-# *fragmentation* while it is below and no free servers hold its gang.
+# Each second of waiting has one cause, by one order of evidence: the scheduler's own reason, a
+# quota, too few free GPUs, GPUs that are scattered over servers, other jobs ahead, or start-up.
+
+# %%
+analyze(trace, "why_waits")
+
+# %% [markdown]
+# ## The study's two causes
+#
+# The study divides waits in two only: *fair share* while the virtual cluster is at its quota,
+# otherwise *fragmentation*. Time with too few free GPUs counts as fragmentation as well.
 
 # %%
 analyze(trace, "delay_causes")

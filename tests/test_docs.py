@@ -29,6 +29,7 @@ TEXT_ONLY = {
         "kubernetes",
         "lsf",
         "own-policy",
+        "paper",
         "pbs",
         "share",
         "shell",

@@ -16,7 +16,12 @@ from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitted import FittedDistribution
 from philly_analysis.distributions.frozen import Continuous, probabilities
 from philly_analysis.distributions.lifetimes import Lifetimes
-from philly_analysis.distributions.quantile_grid import QuantileGrid, separate_ties
+from philly_analysis.distributions.quantile_grid import (
+    MAX_TAIL_SHAPE,
+    QuantileGrid,
+    separate_ties,
+)
+from philly_analysis.distributions.truncated import Truncated
 from philly_analysis.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -88,7 +93,7 @@ class Distribution(FittedDistribution):
     n, censored
         Number of values fitted to, and of right-censored ones among them.
     aic
-        Akaike's criterion on all n values; None for the empirical distribution.
+        Akaike's criterion on the effective sample size; None for the empirical distribution.
     ks
         Largest gap between its CDF and the sample's (Kaplan-Meier when censored).
     rejected
@@ -109,6 +114,8 @@ class Distribution(FittedDistribution):
         Correlation of the normal scores of two values of one cluster.
     contributions
         Conditions and their weights; empty if the distribution is not shrunk.
+    upper
+        Largest possible value, at which the tail is truncated; None: no bound.
     """
 
     family: str
@@ -125,6 +132,7 @@ class Distribution(FittedDistribution):
     correlation: float = 0.0
     p: float | None = None
     contributions: tuple[Contribution, ...] = ()
+    upper: float | None = None
 
     def __post_init__(self) -> None:
         if self.family != EMPIRICAL and self.family not in FAMILIES:
@@ -160,11 +168,13 @@ class Distribution(FittedDistribution):
             knots=tuple(map(float, knots)),
             effective_n=like.effective_n,
             correlation=like.correlation,
+            upper=like.upper,
         )
 
     def frozen(self) -> Continuous:
         """Return the frozen distribution that the methods call (cached)."""
-        return _frozen(self.family, tuple(p.value for p in self.parameters), self.knots)
+        values = tuple(p.value for p in self.parameters)
+        return _frozen(self.family, values, self.knots, self.upper)
 
     @property
     def bic(self) -> float | None:
@@ -172,8 +182,7 @@ class Distribution(FittedDistribution):
         if self.aic is None:
             return None
         n = self.effective_n or float(self.n)
-        deviance = (self.aic - 2 * self.free) * n / self.n
-        return float(deviance + self.free * np.log(max(n, 1.0)))
+        return float(self.aic - 2 * self.free + self.free * np.log(max(n, 1.0)))
 
     @property
     def free(self) -> int:
@@ -234,6 +243,8 @@ class Distribution(FittedDistribution):
         gap = "" if self.ks is None else f", KS {self.ks:.3f}"
         if self.contributions:
             return "; ".join(map(str, self.contributions))
+        if self.family == EMPIRICAL and self.parameters[1].value >= MAX_TAIL_SHAPE:
+            gap += f", tail shape limited to {MAX_TAIL_SHAPE:g}"
         if self.family == EMPIRICAL:
             return f"every family rejected{gap}" if self.candidates else f"empirical{gap}"
         if self.rejected is None:
@@ -256,15 +267,21 @@ class Distribution(FittedDistribution):
 
 
 @lru_cache(maxsize=4096)
-def _frozen(family: str, values: tuple[float, ...], knots: tuple[float, ...]) -> Continuous:
+def _frozen(
+    family: str, values: tuple[float, ...], knots: tuple[float, ...], upper: float | None
+) -> Continuous:
     if family == EMPIRICAL:
         if len(values) != len(EMPIRICAL_PARAMETERS) or len(knots) < 2:
             raise ModelError(
                 "an empirical distribution needs at least two knots, body, tail_shape and "
                 "tail_scale"
             )
-        return QuantileGrid(separate_ties(np.asarray(knots)), *values)
-    return FAMILIES[family].frozen(np.asarray(values))
+        separate = separate_ties(np.asarray(knots))
+        # a tilted or shrunk distribution may have knots above the bound of its data
+        bound = np.inf if upper is None else max(upper, float(separate[-1]) * (1 + 1e-6))
+        return QuantileGrid(separate, *values, bound)
+    whole = FAMILIES[family].frozen(np.asarray(values))
+    return whole if upper is None else Truncated(whole, upper)
 
 
 def observed_quantiles(x: Lifetimes) -> tuple[float, ...]:

@@ -37,8 +37,13 @@ class FittedDistribution(PositiveDistribution):
     def observed(self) -> Sequence[float] | Floats:
         """Percentiles 1, 2, … of the values (fewer than 99 where censoring hides the top)."""
 
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """Return values with a probability of their own, with it; the density excludes them."""
+        frozen = self.frozen()
+        return frozen.atoms() if hasattr(frozen, "atoms") else ()
+
     def pdf(self, x: ArrayLike) -> Floats:
-        """Return the density at `x`."""
+        """Return the density at `x`: its integral is 1 less the probability of :meth:`atoms`."""
         return np.asarray(self.frozen().pdf(x))
 
     def logpdf(self, x: ArrayLike) -> Floats:

@@ -12,7 +12,7 @@ from philly_analysis.distributions.distribution import (
     Parameter,
     observed_quantiles,
 )
-from philly_analysis.distributions.empirical import fit_empirical
+from philly_analysis.distributions.empirical import fit_empirical, longest
 from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.family import Family
 from philly_analysis.distributions.goodness import (
@@ -27,6 +27,8 @@ from philly_analysis.errors import ModelError, UnknownNameError
 
 SIGNIFICANCE = 0.05
 MAX_KS = 0.03
+MAX_MEAN_ERROR, MAX_P99_ERROR = 0.05, 0.1
+"""Largest relative errors of mean and 99 % quantile of a tempered family; a convention."""
 AUTOMATIC = tuple(name for name in FAMILIES if name != "pareto")
 """Families tried by default. Pareto's minimum is a chosen threshold, so it is for tails only."""
 
@@ -40,6 +42,7 @@ def fit_distribution(
     correlation: float | None = None,
     seed: int = 0,
     noun: str = "values",
+    tempered: bool = False,
 ) -> Distribution:
     """Fit one distribution to positive values, some of them right-censored.
 
@@ -64,6 +67,10 @@ def fit_distribution(
         Seed of the Monte-Carlo test.
     noun
         Name of the values in error messages.
+    tempered
+        Truncate the tail at the longest value (see :func:`~.empirical.longest`). A family is then
+        not taken if its mean differs from the sample's by more than `MAX_MEAN_ERROR`, or its 99 %
+        quantile by more than `MAX_P99_ERROR`.
 
     Raises
     ------
@@ -74,22 +81,23 @@ def fit_distribution(
     """
     x = Lifetimes.of(values, censored, noun, cluster=cluster, correlation=correlation)
     if family == EMPIRICAL:
-        return fit_empirical(x)
+        return fit_empirical(x, tempered=tempered)
     rng = np.random.default_rng(seed)
     if family:
         if family not in FAMILIES:
             raise UnknownNameError("family of distributions", family, [*FAMILIES, EMPIRICAL])
-        forced = _fit_family(FAMILIES[family], x)
+        forced = _fit_family(FAMILIES[family], x, tempered=tempered)
         if forced is None:
             raise ModelError(f"{noun}: the {family} family cannot be fitted to these {x.n} values")
         return replace(_test(forced, x, rng), parameters=parameter_intervals(forced, x))
     if np.unique(x.ended).size == 1:  # a single repeated value has no spread to fit
-        return fit_empirical(x)
-    fits = [d for d in (_fit_family(FAMILIES[name], x) for name in AUTOMATIC) if d is not None]
+        return fit_empirical(x, tempered=tempered)
+    tried = (_fit_family(FAMILIES[name], x, tempered=tempered) for name in AUTOMATIC)
+    fits = [d for d in tried if d is not None]
     fits.sort(key=_bic)
     passed = None
     for i, fitted in enumerate(fits):
-        if passed is None and _close_enough(fitted):
+        if passed is None and _close_enough(fitted) and (not tempered or _keeps_tail(fitted, x)):
             fits[i] = _test(fitted, x, rng)
             passed = None if fits[i].rejected else fits[i]
     candidates = tuple(
@@ -97,11 +105,11 @@ def fit_distribution(
         for d in fits
     )
     if passed is None:
-        return replace(fit_empirical(x), candidates=candidates)
+        return replace(fit_empirical(x, tempered=tempered), candidates=candidates)
     return replace(passed, candidates=candidates, parameters=parameter_intervals(passed, x))
 
 
-def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
+def _fit_family(family: Family, x: Lifetimes, *, tempered: bool) -> Distribution | None:
     """Fit a family with its best number of components; None if the likelihood has no maximum."""
     fits, thin = [], x.thinned()
     for size in family.sizes:
@@ -117,9 +125,11 @@ def _fit_family(family: Family, x: Lifetimes) -> Distribution | None:
             censored=x.running.size,
             effective_n=x.effective_n,
             correlation=x.correlation,
+            upper=longest(x) if tempered else None,
         )
         likelihood = log_likelihood(family.frozen(theta), x)
-        fits.append(replace(fitted, aic=2 * fitted.free - 2 * likelihood))
+        deviance = -2 * likelihood * (x.effective_n / x.n)
+        fits.append(replace(fitted, aic=2 * fitted.free + deviance))
     best = min((d for d in fits if np.isfinite(_bic(d))), key=_bic, default=None)
     return best and replace(best, ks=ks_distance(best.frozen(), x), observed=observed_quantiles(x))
 
@@ -133,6 +143,16 @@ def _close_enough(fitted: Distribution) -> bool:
     clustered = fitted.effective_n is not None and fitted.effective_n < fitted.n
     largest = max(MAX_KS, KOLMOGOROV_5PCT / np.sqrt(fitted.n))
     return not clustered or float(fitted.ks or 0) <= largest
+
+
+def _keeps_tail(fitted: Distribution, x: Lifetimes) -> bool:
+    """Return whether mean and 99 % quantile are near those of the sample."""
+    if x.running.size:  # the sample has no mean
+        [p99], reach = x.quantiles([0.99])
+        return bool(reach < 0.99 or abs(float(fitted.ppf(0.99)) / p99 - 1) <= MAX_P99_ERROR)
+    p99 = float(np.quantile(x.values, 0.99))
+    near = abs(float(fitted.ppf(0.99)) / p99 - 1) <= MAX_P99_ERROR
+    return near and abs(fitted.mean() / float(x.values.mean()) - 1) <= MAX_MEAN_ERROR
 
 
 def _bic(fitted: Distribution) -> float:

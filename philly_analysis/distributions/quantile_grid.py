@@ -15,7 +15,13 @@ TIE_GAP = 1e-9  # relative gap between knots that are equal in the data
 KNOTS = 201
 BODY = 0.99
 LEAST_LEVEL = 5e-4
+MAX_TAIL_SHAPE = 0.7  # at 1 the mean of a tail that is not truncated is infinite
 _SHAPES = np.linspace(-0.5, 0.9, 281)
+# Gauss-Legendre nodes in the decades of the probability of exceedance
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(24)
+_DECADES = 10.0 ** -np.arange(13)[:, None]
+_TAIL_P = (_DECADES[1:] + -np.diff(_DECADES, axis=0) * (_NODES + 1) / 2).ravel()
+_TAIL_WEIGHTS = (-np.diff(_DECADES, axis=0) * _NODE_WEIGHTS / 2).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +38,15 @@ class QuantileGrid(PositiveDistribution):
     tail_shape, tail_scale
         Generalised Pareto distribution of the excess over the largest knot (Pickands 1975): shape 0
         is exponential, above 0 Pareto, below 0 bounded.
+    upper
+        Largest possible value: the tail is truncated there, and keeps its probability.
     """
 
     knots: Floats
     body: float
     tail_shape: float
     tail_scale: float
+    upper: float = np.inf
 
     @property
     def _levels(self) -> Floats:
@@ -62,19 +71,35 @@ class QuantileGrid(PositiveDistribution):
             inside = np.interp(np.log(v), np.log(self.knots), self._levels, left=0.0)
         return np.where(v <= 0, 0.0, inside)
 
+    @property
+    def _cut(self) -> float:
+        """Probability of the tail's distribution beyond the truncation."""
+        return float(scipy.stats.genpareto.sf(self.upper - self.knots[-1], *self._tail))
+
     def _tail_sf(self, v: Floats) -> Floats:
-        excess = v - self.knots[-1]
-        return np.asarray((1 - self.body) * scipy.stats.genpareto.sf(excess, *self._tail))
+        beyond = scipy.stats.genpareto.sf(v - self.knots[-1], *self._tail)
+        inside = np.clip((beyond - self._cut) / (1 - self._cut), 0, 1)
+        return np.asarray((1 - self.body) * inside)
+
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """Return values that repeat in the data, with their probabilities."""
+        tied = np.diff(np.log(self.knots)) < 2 * TIE_GAP
+        first = np.flatnonzero(np.diff(tied, prepend=False, append=False))
+        step = self.body / (self.knots.size - 1)
+        pairs = zip(first[::2], first[1::2], strict=True)
+        return tuple((float(self.knots[end]), float(step * (end - at))) for at, end in pairs)
 
     def pdf(self, x: ArrayLike) -> Floats:
-        """Return the density: constant in log x between knots."""
+        """Return the density: constant in log x between knots, without the atoms."""
         v = np.asarray(x, dtype=float)
-        slopes = np.diff(self._levels) / np.diff(np.log(self.knots))
+        width = np.diff(np.log(self.knots))
+        slopes = np.where(width < 2 * TIE_GAP, 0.0, np.diff(self._levels) / width)
         cell = np.clip(np.searchsorted(self.knots, v, side="right") - 1, 0, slopes.size - 1)
         inside = (v >= self.knots[0]) & (v <= self.knots[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             body = np.where(inside, slopes[cell] / v, 0.0)
         tail = (1 - self.body) * scipy.stats.genpareto.pdf(v - self.knots[-1], *self._tail)
+        tail = np.where(v <= self.upper, tail / (1 - self._cut), 0.0)
         return np.asarray(np.where(v > self.knots[-1], tail, body))
 
     def ppf(self, q: ArrayLike) -> Floats:
@@ -91,9 +116,8 @@ class QuantileGrid(PositiveDistribution):
         """Return quantiles from the lower probability in the body, the upper one in the tail."""
         inside = np.exp(np.interp(below, self._levels, np.log(self.knots)))
         with np.errstate(invalid="ignore"):
-            excess = scipy.stats.genpareto.isf(
-                np.clip(above / max(1 - self.body, TIE_GAP), 0, 1), *self._tail
-            )
+            p = np.clip(above / max(1 - self.body, TIE_GAP), 0, 1)
+            excess = scipy.stats.genpareto.isf(p + (1 - p) * self._cut, *self._tail)
         return np.asarray(np.where(below > self.body, self.knots[-1] + excess, inside))
 
     def moment(self, order: int) -> float:
@@ -102,6 +126,8 @@ class QuantileGrid(PositiveDistribution):
         inside = (high**order - low**order) / (order * np.log(high / low)) * np.diff(self._levels)
         if self.body >= 1:
             return float(inside.sum())
+        if np.isfinite(self.upper):
+            return float(inside.sum() + (1 - self.body) * self.tail_moment(order))
         if self.tail_shape * order >= 1:
             return np.inf
         over = sum(
@@ -110,6 +136,12 @@ class QuantileGrid(PositiveDistribution):
         )
         return float(inside.sum() + (1 - self.body) * over)
 
+    def tail_moment(self, order: int) -> float:
+        """Return a raw moment of the values in a truncated tail, by quadrature."""
+        beyond = _TAIL_P + (1 - _TAIL_P) * self._cut
+        excess = scipy.stats.genpareto.isf(beyond, *self._tail)
+        return float(_TAIL_WEIGHTS @ (self.knots[-1] + excess) ** order)
+
     def _excess_moment(self, order: int) -> float:
         """Return a raw moment of the tail's generalised Pareto distribution."""
         steps = np.prod(1 - self.tail_shape * np.arange(1, order + 1))
@@ -117,6 +149,8 @@ class QuantileGrid(PositiveDistribution):
 
     def entropy(self) -> float:
         """Return the differential entropy in nats."""
+        if np.isfinite(self.upper):
+            return self.expect(lambda x: -self.logpdf(x))
         step, width = np.diff(self._levels), np.diff(np.log(self.knots))
         middle = (np.log(self.knots[1:]) + np.log(self.knots[:-1])) / 2
         tail_share = 1 - self.body
@@ -132,7 +166,7 @@ class QuantileGrid(PositiveDistribution):
         if self.body >= 1:
             return float(self.knots[0]), float(self.knots[-1])
         reach = -self.tail_scale / self.tail_shape if self.tail_shape < 0 else np.inf
-        return float(self.knots[0]), float(self.knots[-1] + reach)
+        return float(self.knots[0]), float(min(self.knots[-1] + reach, self.upper))
 
 
 def separate_ties(knots: Floats) -> Floats:

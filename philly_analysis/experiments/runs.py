@@ -81,6 +81,13 @@ class Jobs:
             return tuple(seed for seed, _ in self.months)
         return () if self.ensemble is None else self.ensemble.seeds
 
+    @property
+    def synthetic(self) -> bool:
+        """Whether the jobs are drawn, or recorded by no real cluster."""
+        if self.trace is not None:
+            return Manifest.read(self.trace).synthetic
+        return self.ensemble is not None or any(month.synthetic for _, month in self.months)
+
     def workload(self, seed: int) -> Workload:
         """Return the jobs of a seed.
 

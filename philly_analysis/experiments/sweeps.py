@@ -152,7 +152,11 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Swe
         for run, outcome in zip(planned, read, strict=True)
     ]
     result = result_of(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
-    return replace(result, jobs=job_table(pd.concat(times, ignore_index=True)))
+    return replace(
+        result,
+        jobs=job_table(pd.concat(times, ignore_index=True)),
+        synthetic=any({run.jobs: run.jobs.synthetic for run in planned}.values()),
+    )
 
 
 def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepResult:

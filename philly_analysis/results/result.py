@@ -156,7 +156,7 @@ class Result:
             figure.set_size_inches(figsize)
         return figure
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, style: "Style" = "page", grey: bool = False) -> Path:
         """Save the figure, the table or everything, by the suffix of the path.
 
         Parameters
@@ -165,6 +165,8 @@ class Result:
             Path whose suffix says what is written: png, svg, pdf (the figure), csv, csv.gz,
             parquet (the table), html (everything on a page). Without a suffix a folder is written:
             the page of the result, if there is one, else figure.png, table.csv and facts.csv.
+        style, grey
+            Width and colours of a figure, as in :meth:`plot`: ``column`` is one column of a paper.
 
         Returns
         -------
@@ -180,7 +182,7 @@ class Result:
         check_path(path)
         kind = path.suffix.removeprefix(".")
         if kind in FIGURES:
-            save_figure(self.plot(), path)
+            save_figure(self.plot(style=style, grey=grey), path)
         elif kind == "html":
             save_text(self._html_page(), path)
         elif kind == "parquet" or ".csv" in path.suffixes:

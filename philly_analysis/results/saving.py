@@ -40,15 +40,22 @@ def save_table(table: "pd.DataFrame", path: Path) -> None:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure atomically.
+    """Write a figure atomically. PDF and PostScript embed TrueType fonts, as venues require.
 
     Raises
     ------
     OutputError
         The file cannot be written.
     """
+    import matplotlib as mpl
+
     kind = path.suffix.removeprefix(".")
-    _write(path, lambda partial: figure.savefig(partial, format=kind, dpi=_PNG_DPI))
+
+    def write(partial: Path) -> None:
+        with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
+            figure.savefig(partial, format=kind, dpi=_PNG_DPI)
+
+    _write(path, write)
 
 
 def save_text(text: str, path: Path) -> None:

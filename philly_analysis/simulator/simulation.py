@@ -158,7 +158,10 @@ def simulate(
         *largest_job_note(demand.jobs["gpu_s"]),
     )
     manifest = Manifest(
-        name=f"{workload.name}-{policy.name}", source="simulate", synthetic=True, notes=notes
+        name=f"{workload.name}-{policy.name}",
+        source="simulate",
+        synthetic=workload.synthetic,  # recorded jobs under another policy are real jobs
+        notes=notes,
     )
     with create_trace(out, force=force) as folder:
         frames = tables(workload, jobs.specs, servers, schedule, origin_at, quotas, policy)

@@ -1,19 +1,31 @@
 """Write tables in memory as a trace of this session."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import TraceError, UnknownNameError
+from philly_analysis.study import STATUSES
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.schema import ATTEMPTS, JOBS, TABLES
 from philly_analysis.trace.writer import write_trace
 
 _KEY = "job_id"
+SLURM_STATUSES = {
+    "COMPLETED": "Pass",
+    "CANCELLED": "Killed",
+    **dict.fromkeys(
+        ("BOOT_FAIL", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT"), "Failed"
+    ),
+}
+"""Status by final state of Slurm, without what follows the state's first word."""
 
 
 class Frame(Protocol):
@@ -39,7 +51,32 @@ Frames: TypeAlias = Frame | Mapping[str, Frame] | SavedAsTrace
 """Tables of the schema by name; one table of jobs, with columns of their attempts; a workload."""
 
 
-def write_frames(frames: Frames) -> Path:
+@dataclass(frozen=True, slots=True)
+class FrameOptions:
+    """How to read one table of jobs.
+
+    Attributes
+    ----------
+    columns
+        Column of the schema by column of the table: ``{"start": "started_at"}``.
+    status
+        Status (Pass, Killed, Failed) by word of the table. The words of Slurm are known.
+    name
+        Name of the trace.
+    synthetic
+        Whether the jobs were recorded by no real cluster.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    status: Mapping[str, str] = field(default_factory=dict)
+    name: str = "frames"
+    synthetic: bool = False
+
+
+_AS_IS = FrameOptions()
+
+
+def write_frames(frames: Frames, options: FrameOptions = _AS_IS) -> Path:
     """Write tables in memory as a trace, which is removed when this session ends.
 
     Parameters
@@ -48,8 +85,11 @@ def write_frames(frames: Frames) -> Path:
         Tables of the schema by name (``jobs``, ``attempts``, …), one table, or a workload. One
         table has the columns of ``jobs``, and the known columns of ``attempts`` (``started_at``,
         ``ended_at``, ``run_s``). It has a row per job, or per attempt if it has the column
-        ``attempt``. Times with a zone are converted to UTC. The trace notes columns that neither
-        ``jobs`` nor ``attempts`` has.
+        ``attempt``. Times with a zone are converted to UTC. Rows without a submission, with an end
+        before the start, or with the identifier of another row are rejected. Notes of the trace
+        count the rejected rows, and name the columns that neither table has.
+    options
+        How to read one table of jobs.
 
     Raises
     ------
@@ -71,7 +111,9 @@ def write_frames(frames: Frames) -> Path:
             raise UnknownNameError("table", min(unknown), TABLES)
         tables = {name: _read(frame) for name, frame in frames.items()}
     else:
-        tables, notes = _split_jobs(_read(frames))
+        table, told = _renamed(_read(frames), options)
+        tables, unread = _split_jobs(table)
+        notes = (*told, *unread)
     for name, table in tables.items():
         required = [c.name for c in TABLES[name].columns if not c.nullable]
         if absent := [column for column in required if column not in table.column_names]:
@@ -80,7 +122,7 @@ def write_frames(frames: Frames) -> Path:
                 f"{', '.join(absent)} and has {', '.join(table.column_names) or 'none'}. "
                 "Rename its columns; `tables()` lists what each may have."
             )
-    manifest = Manifest(name="frames", source="frames", synthetic=False, notes=notes)
+    manifest = Manifest(options.name, source="frames", synthetic=options.synthetic, notes=notes)
     try:
         return write_trace(scratch_folder() / "frames", tables, manifest)
     except duckdb.Error as error:
@@ -96,12 +138,77 @@ def _read(frame: Frame) -> pa.Table:
             f"a {type(frame).__name__} is no table: {error}. Give a frame of pandas, polars, "
             "pyarrow or DuckDB, a dict of them by table, or the folder of a trace."
         ) from None
-    for i, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz:
-            table = table.set_column(i, field.name, table[i].cast(pa.timestamp("us")))  # in UTC
-        elif pa.types.is_string_view(field.type):
-            table = table.set_column(i, field.name, table[i].cast(pa.string()))
+    for i, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz:
+            table = table.set_column(i, column.name, table[i].cast(pa.timestamp("us")))  # in UTC
+        elif pa.types.is_string_view(column.type):
+            table = table.set_column(i, column.name, table[i].cast(pa.string()))
     return table
+
+
+def _renamed(table: pa.Table, options: FrameOptions) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return a table of jobs with the columns of the schema, without bad rows, and notes."""
+    known = {*JOBS.column_names, *ATTEMPTS.column_names}
+    if absent := [name for name in options.columns if name not in table.column_names]:
+        raise TraceError(
+            f"columns= has {', '.join(absent)}, but the frame {', '.join(table.column_names)}."
+        )
+    if unknown := [name for name in options.columns.values() if name not in known]:
+        raise UnknownNameError("column of jobs or attempts", unknown[0], sorted(known))
+    table = table.rename_columns([options.columns.get(name, name) for name in table.column_names])
+    notes = []
+    if "status" in table.column_names:
+        table, told = _with_statuses(table, options.status)
+        notes += told
+    return _without_bad_rows(table, notes)
+
+
+def _with_statuses(table: pa.Table, given: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
+    """Return the table with the statuses of the schema, and a note on unknown words."""
+    unknown: dict[str, int] = {}
+
+    def status(word: str | None) -> str | None:
+        if word is None or word in STATUSES:
+            return word
+        found = given.get(word) or SLURM_STATUSES.get(word.upper().partition(" ")[0].rstrip("+"))
+        if found not in STATUSES:
+            unknown[word] = unknown.get(word, 0) + 1
+            return None
+        return found
+
+    words = [status(word) for word in table["status"].cast(pa.string()).to_pylist()]
+    at = table.column_names.index("status")
+    told = ", ".join(f"{word} ({n:,})" for word, n in sorted(unknown.items()))
+    notes = [f"Statuses that are not known, and count as missing: {told}. Map them by status=."]
+    return table.set_column(at, "status", pa.array(words, pa.string())), notes * bool(unknown)
+
+
+def _without_bad_rows(table: pa.Table, notes: list[str]) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the table without rows that break a rule, and notes that count them by reason."""
+    relation = duckdb.from_arrow(table)
+    present = set(table.column_names)
+    key = "job_id, attempt" if "attempt" in present else "job_id"
+    rules = [
+        ("submitted_at", "no submission", "submitted_at is null"),
+        ("job_id", "no identifier", "job_id is null"),
+        ("gpus", "negative GPUs", "gpus < 0"),
+        ("run_s", "a negative run time", "run_s < 0"),
+        ("job_id", "the identifier of another row",
+         f"row_number() over (partition by {key} order by nth) > 1"),
+    ]  # fmt: skip
+    if {"started_at", "ended_at"} <= present:
+        rules.append(("ended_at", "an end before the start", "ended_at < started_at"))
+    cases = " ".join(f"when {test} then '{why}'" for name, why, test in rules if name in present)
+    if not cases or not table.num_rows:
+        return table, tuple(notes)
+    numbered = relation.project("*, row_number() over () as nth")
+    reasons = numbered.project(f"nth, case {cases} end as reason").order("nth").to_arrow_table()
+    bad = [reason for reason in reasons["reason"].to_pylist() if reason is not None]
+    if bad:
+        told = ", ".join(f"{n:,} with {why}" for why, n in sorted(Counter(bad).items()))
+        notes.append(f"{len(bad):,} of {table.num_rows:,} rows of the frame are rejected: {told}.")
+        table = table.filter(pa.compute.is_null(reasons["reason"]))
+    return table, tuple(notes)
 
 
 def _split_jobs(table: pa.Table) -> tuple[dict[str, pa.Table], tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """Open a trace, a folder of tables, for queries in SQL."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
@@ -22,7 +22,7 @@ from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import connect, first_line, keep_with, parse_run_policy
 from philly_analysis.trace.description import describe, dictionary
 from philly_analysis.trace.folder import TraceFolder
-from philly_analysis.trace.in_memory import Frames
+from philly_analysis.trace.in_memory import FrameOptions, Frames, write_frames
 from philly_analysis.trace.manifest import DERIVED, MANIFEST
 from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.quotas import Quotas
@@ -66,6 +66,11 @@ class Trace:
     executor
         Where samples are counted: an executor, a number of processes, or the address of a Dask
         scheduler whose workers have the folder under the same path. None: threads of this process.
+    columns, status
+        Of one frame of jobs: the schema's column by the frame's column, and the status (Pass,
+        Killed, Failed) by the frame's word. The words of Slurm are known.
+    name, synthetic
+        Of tables in memory: name of the trace, and whether no real cluster recorded the jobs.
 
     Raises
     ------
@@ -80,7 +85,18 @@ class Trace:
         run_policy: RunPolicy | str = RunPolicy.SPAN,
         quotas: Quotas | None = None,
         executor: ExecutorLike = None,
+        columns: Mapping[str, str] | None = None,
+        status: Mapping[str, str] | None = None,
+        name: str | None = None,
+        synthetic: bool = False,
     ) -> None:
+        if columns or status or name or synthetic:
+            if isinstance(path, str | Path):
+                raise TraceError(
+                    "columns, status, name and synthetic describe tables in memory, not a folder."
+                )
+            options = FrameOptions(columns or {}, status or {}, name or "frames", synthetic)
+            path = write_frames(path, options)
         self.run_policy = parse_run_policy(run_policy)
         self._opened = ExitStack()
         workers = self._opened.enter_context(open_executor(executor))

@@ -88,6 +88,7 @@ class ClassFits:
                     cluster=jobs["cluster"],
                     correlation=self.correlation,
                     noun=f"durations of {gang}-GPU jobs",
+                    tempered=True,
                 )
             cells.append(DurationCell(str(gang), str(vc), str(status), self.fits[members]))
         return tuple(cells)

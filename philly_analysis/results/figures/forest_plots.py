@@ -45,7 +45,7 @@ def forest(ax: Axes, rows: Sequence[Row], *, values: bool = False) -> None:
         ax.errorbar(paired.effect, at, xerr=error, fmt="o", ms=3.5, color=color, elinewidth=1.2)
         if values:
             across = ax.get_yaxis_transform()
-            ax.text(1.02, at, change_text(paired), transform=across, va="center", fontsize=8)
+            ax.text(1.04, at, change_text(paired), transform=across, va="center", fontsize=8)
     ax.axvline(0, color=MUTED, lw=0.8)
     ax.set_yticks(range(len(rows)), [label for label, *_ in reversed(rows)], fontsize=8)
     ax.tick_params(axis="y", length=0)
@@ -62,7 +62,8 @@ def effect_color(change: Paired, *, more: bool = False) -> str:
 def forest_panels(panels: Sequence[Panel], label: str) -> Figure:
     """Draw a forest plot of percent changes: a panel per heading, on one axis.
 
-    Intervals that extend far beyond the effects are cut; the text beside them is complete.
+    Intervals that extend far beyond the effects are cut, with an arrow head at the cut; the text
+    beside them is complete.
 
     Parameters
     ----------
@@ -101,4 +102,15 @@ def forest_panels(panels: Sequence[Panel], label: str) -> Figure:
         min(max(right, max(ends) + beyond), max(_WIDEST, max(ends) + beyond)),
     )
     axes[-1].set_xlabel(label)
+    for ax, panel in zip(axes, panels, strict=True):
+        _mark_cuts(ax, panel.rows)
     return fig
+
+
+def _mark_cuts(ax: Axes, rows: Sequence[Row]) -> None:
+    """Draw an arrow head where an interval extends beyond the axis."""
+    low, high = ax.get_xlim()
+    for at, (_, change, color) in enumerate(reversed(rows)):
+        for end, is_cut, marker in ((low, change.low < low, "<"), (high, change.high > high, ">")):
+            if is_cut:
+                ax.plot(end, at, marker, color=color, markersize=5, clip_on=False)
