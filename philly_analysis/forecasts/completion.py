@@ -94,7 +94,7 @@ def completion_sentence(table: pd.DataFrame, gpus: float) -> str:
     if table.empty or gpus not in set(table["gpus"]):
         return ""
     by_size = table.set_index("gpus")["completion_s"]
-    best = int(by_size.idxmin())
+    best = int(table["gpus"].iloc[int(table["completion_s"].to_numpy(float).argmin())])
     asked = f"{gpus:g} GPU{'' if gpus == 1 else 's'}"
     if best == gpus:
         return f"A typical repeated job ends soonest on {asked}: {duration(by_size[gpus])}."
