@@ -33,6 +33,9 @@ LEAST_JOBS = 100
 """Fewest tested jobs of a gang class for which coverage is judged (convention)."""
 CHOSEN = "chosen"
 """Name of the forecasts by the method that led at each submission."""
+_HANDICAPS = {CONDITIONAL: 1.0, RECALIBRATED: 1.1, CLIMATOLOGY: 1.2}
+"""Factors on the losses by which methods are chosen: mean losses are noisy, and a climatology that
+is not recalibrated does not cover (chosen)."""
 _SECONDS = "pinball_s"
 _COVERED = ("covered_50", "inside_50", "covered_90", "inside_90")
 _COLUMNS = ["part", "gang", "method", "wait_s", _SECONDS, *_COVERED]
@@ -95,21 +98,19 @@ class _Leader:
     Attributes
     ----------
     losses
-        Summed losses of known outcomes, by method.
+        Summed losses of known outcomes with the handicap, by method.
     outcomes
         Heap of starts, with the number of the job and its losses by method.
     """
 
-    losses: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys((CONDITIONAL, RECALIBRATED, CLIMATOLOGY), 0.0)
-    )
+    losses: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_HANDICAPS, 0.0))
     outcomes: list[tuple[float, int, dict[str, float]]] = field(default_factory=list)
 
     def at(self, now_s: float) -> str:
         """Return the leading method at a moment; the conditional one before any outcome."""
         while self.outcomes and self.outcomes[0][0] < now_s:
             for method, loss in heapq.heappop(self.outcomes)[2].items():
-                self.losses[method] += loss
+                self.losses[method] += _HANDICAPS[method] * loss
         return min(self.losses, key=self.losses.__getitem__)
 
     def add(self, started_s: float, job: int, losses: dict[str, float]) -> None:

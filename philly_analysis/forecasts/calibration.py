@@ -51,7 +51,7 @@ class Calibration:
     transforms
         Cumulative probabilities of the points in the latest forecast of a gang class.
     outcomes
-        Heap of starts, with the gang class and the place of the outcome among probabilities.
+        Heap of starts, with the gang class and the probabilities below the outcome and up to it.
     """
 
     by_gang: dict[int, deque[_Issued]] = field(
@@ -61,7 +61,7 @@ class Calibration:
 
     levels: dict[int, Floats] = field(default_factory=lambda: defaultdict(LEVELS.copy))
     transforms: dict[int, Floats] = field(default_factory=lambda: defaultdict(EDGES.copy))
-    outcomes: list[tuple[float, int, float]] = field(default_factory=list)
+    outcomes: list[tuple[float, int, float, float]] = field(default_factory=list)
 
     def issue(
         self, gang: int, points: Floats, entered_s: float, left_s: float, wait: float
@@ -69,16 +69,17 @@ class Calibration:
         """Record the latest forecast of a gang class; its outcome counts from the start on."""
         issued = _Issued(entered_s, left_s, points, *ranks(points, wait))
         if np.isfinite(left_s):
-            middle = np.interp([issued.low, issued.high], EDGES, self.transforms[gang]).mean()
-            heapq.heappush(self.outcomes, (left_s, gang, float(middle)))
+            low, high = np.interp([issued.low, issued.high], EDGES, self.transforms[gang])
+            heapq.heappush(self.outcomes, (left_s, gang, float(low), float(high)))
         self.by_gang[gang].append(issued)
         self.all_gangs.append(issued)
 
     def masses(self, gang: int, now_s: float) -> Floats:
         """Return the probabilities of a forecast's points at a moment, shape (POINTS,)."""
         while self.outcomes and self.outcomes[0][0] < now_s:
-            _, of_gang, place = heapq.heappop(self.outcomes)
-            moved = self.levels[of_gang] + STEP * (LEVELS - (place <= self.levels[of_gang]))
+            _, of_gang, low, high = heapq.heappop(self.outcomes)
+            below = np.clip((self.levels[of_gang] - low) / max(high - low, 1e-9), 0, 1)
+            moved = self.levels[of_gang] + STEP * (LEVELS - below)
             self.levels[of_gang] = np.maximum.accumulate(np.clip(moved, _LEAST, 1 - _LEAST))
         uniform = np.full(POINTS, 1 / POINTS)
         pooled = _transforms(self.all_gangs, now_s, uniform)

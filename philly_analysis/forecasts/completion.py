@@ -13,6 +13,8 @@ from philly_analysis.trace import Trace
 
 FEWEST_KINDS = 5
 """Fewest kinds of jobs that ran on both gang sizes (convention: an interval of a median)."""
+FEWEST_RUNS = 5
+"""Fewest passed runs of a kind of job on a gang size (convention)."""
 _LEVEL = 0.95
 _RESAMPLES = 999
 COLUMNS = ["gpus", "kinds", "ratio", "ratio_low", "ratio_high", "run_s"]
@@ -32,7 +34,8 @@ def run_times_by_gang(trace: Trace) -> pd.DataFrame:
         ratio_high (95 %, bootstrap over kinds), run_s (median at the reference times the ratio).
         Empty where the log records no repeated jobs on several sizes.
     """
-    jobs = trace.answer("repeated_jobs").df()
+    jobs = trace.answer("repeated_jobs").df().dropna(subset=["job_type"])
+    jobs = jobs[jobs["runs"] >= FEWEST_RUNS]
     if jobs.empty:
         return pd.DataFrame(columns=COLUMNS)
     keys = ["user", "job_type"]
@@ -94,7 +97,7 @@ def completion_sentence(table: pd.DataFrame, gpus: float) -> str:
     if table.empty or gpus not in set(table["gpus"]):
         return ""
     by_size = table.set_index("gpus")["completion_s"]
-    best = int(by_size.idxmin())
+    best = int(table["gpus"].iloc[int(table["completion_s"].to_numpy(float).argmin())])
     asked = f"{gpus:g} GPU{'' if gpus == 1 else 's'}"
     if best == gpus:
         return f"A typical repeated job ends soonest on {asked}: {duration(by_size[gpus])}."

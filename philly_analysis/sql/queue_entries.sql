@@ -23,7 +23,7 @@ with moments as (
     case
       when bool_and(started_at is null or ended_at is not null) then max(ended_at)
     end as ended_at,
-    arg_min(eligible_at, attempt) as eligible_at,
+    arg_min_null(eligible_at, attempt) as eligible_at,
     min(flag) as flag,
     bool_or(run_s is not null and started_at is null) as start_unknown
   from attempts

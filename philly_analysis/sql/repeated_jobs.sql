@@ -1,8 +1,7 @@
 -- How long do a user's repeated jobs run, by gang size?
--- One row per user, kind of job and gang size with at least five passed jobs, where
--- the user ran the kind of job on several gang sizes.
+-- One row per user, kind of job and gang size with passed jobs.
 --   user      user who submitted the jobs
---   job_type  kind of job, as recorded
+--   job_type  kind of job; null: not recorded
 --   gpus      gang size
 --   runs      passed jobs with a known run time
 --   run_s     median run time of the passed jobs in seconds, by the run policy's definition
@@ -16,30 +15,17 @@ with passed as (
   inner join trusted_runs as runs using (job_id)
   where
     jobs."user" is not null
-    and jobs.job_type is not null
     and jobs.gpus > 0
     and jobs.status = 'Pass'
     and not runs.censored
     and runs.run_s > 0
-),
-
-kinds as (
-  select
-    "user",
-    job_type,
-    gpus,
-    count(*) as runs,
-    median(run_s) as run_s
-  from passed
-  group by all
-  having count(*) >= 5
 )
 
 select
   "user",
   job_type,
   gpus,
-  runs,
-  run_s
-from kinds
-qualify count(*) over (partition by "user", job_type) > 1
+  count(*) as runs,
+  median(run_s) as run_s
+from passed
+group by all

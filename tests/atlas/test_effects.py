@@ -70,6 +70,10 @@ def cost_of_unsuccessful(rows: list[Row]) -> float:
 
 EFFECTS: dict[str, Callable[[list[Row]], float]] = {
     "waits_rise_with_gangs": lambda r: shares(r, "long_waits", "waits", "gang", LARGE, ONE),
+    "waits_are_predictable": lambda r: shares(
+        r, "long_waits", "waits", "after_long", [True], [False]
+    ),
+    "gangs_fail_more_per_gpu": lambda r: shares(r, "failures", "gpu_years", "gang", LARGE, ONE),
     "starts_out_of_order": lambda r: 100 * share(r, "overtook", "starts"),
     "out_of_order_is_harmless": lambda r: 100 * share(r, "harmless", "overtakings"),
     "fragmentation_delays_most": lambda r: 100 * share(r, "fragmentation_s", "decided_s"),

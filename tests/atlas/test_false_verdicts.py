@@ -97,9 +97,18 @@ def weeks(rng: np.random.Generator, n: int, effect: int) -> pd.DataFrame:
     )
 
 
+def sizes(rng: np.random.Generator, n: int, effect: int) -> pd.DataFrame:
+    """Waits after long and short ones, and failures by gang: with the effect four times as many."""
+    rows = weeks(rng, n, effect)
+    rate = np.repeat(rng.lognormal(0, 0.4, n), 14) * (1 + 3 * effect * (rows["gang"] == ">8"))
+    return rows.assign(after_long=rows["gang"] == ">8", failures=rng.poisson(3 * rate))
+
+
 ROWS: dict[str, Callable[[np.random.Generator, int, int], pd.DataFrame]] = {
     "failures_repeat": repeating,
     "waits_rise_with_gangs": weeks,
+    "waits_are_predictable": sizes,
+    "gangs_fail_more_per_gpu": sizes,
     "failures_rise_with_age": weeks,
     "load_follows_the_day": hours,
     "load_follows_the_week": hours,

@@ -89,6 +89,17 @@ def _kind(job: Row) -> str:
     return "part" if job.gpus == 1 and (job.gpu_frac or 1) < 1 else "whole"
 
 
+def waits_are_predictable(t: Rows) -> Out:
+    found = []
+    for w in t.trusted_waits:
+        known = [k for k in t.trusted_waits if k.gpus == w.gpus and k.started_at < w.since_at]
+        if known:
+            latest = max(k.started_at for k in known)
+            last_s = max(k.wait_s - k.held_s for k in known if k.started_at == latest)
+            found.append((w.since_at.date(), last_s >= 600, 1, w.wait_s - w.held_s >= 600))
+    return py.tally(found, 2)
+
+
 def _runs(t: Rows) -> list[Row]:
     return [r for r in t.attempt_runs if r.flag is None and r.gpus and r.run_s is not None]
 

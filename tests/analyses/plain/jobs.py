@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
+from statistics import median
 
 from tests.analyses import plain as py
 from tests.analyses.plain import DAY, HOUR, Out, Rows
@@ -265,3 +266,36 @@ def run_survival(t: Rows) -> Out:
             ended = sum(r.run_s == length and not r.censored for r in jobs)
             alive *= 1 - ended / sum(r.run_s >= length for r in jobs)
             yield kind, length, ended, 1 - alive
+
+
+def queue_entries(t: Rows) -> Out:
+    made = py.by(t.attempts, "job_id")
+    for j in t.jobs:
+        own = sorted(made.get((j.job_id,), []), key=lambda a: a.attempt)
+        unknown = any(a.run_s is not None and a.started_at is None for a in own)
+        if not j.gpus or j.flag or any(a.flag for a in own) or unknown:
+            continue
+        entered = max(
+            m for m in (j.submitted_at, j.eligible_at, own[0].eligible_at if own else None) if m
+        )
+        started = min((a.started_at for a in own if a.started_at), default=None)
+        over = all(a.started_at is None or a.ended_at for a in own)
+        ended = max((a.ended_at for a in own if a.ended_at), default=None) if over else None
+        left = started or ended
+        if left < entered if left else j.status:
+            continue
+        moments = (entered, started, left, ended if started else None)
+        yield (j.job_id, j.vc, j.account, j.user, j.qos, j.gpus, j.servers, j.cpus, j.mem_gb,
+               j.time_limit_s, *(m and py.us(m) / 1e6 for m in moments))  # fmt: skip
+
+
+def repeated_jobs(t: Rows) -> Out:
+    jobs = {j.job_id: j for j in t.jobs}
+    runs: dict[tuple[str, str | None], dict[int, list[float]]] = {}
+    for r in t.trusted_runs:
+        j = jobs[r.job_id]
+        if j.user and j.gpus and j.status == "Pass" and r.run_s and not r.censored:
+            runs.setdefault((j.user, j.job_type), {}).setdefault(j.gpus, []).append(r.run_s)
+    for key, by_size in runs.items():
+        for gpus, some in by_size.items():
+            yield *key, gpus, len(some), median(some)
