@@ -20,7 +20,8 @@ import numpy as np
 from philly_analysis import Trace, ingest
 from philly_analysis.experiments.advice import Advice, Assumptions, advise
 from philly_analysis.parallel import InlineExecutor
-from tests.truth.schedulers import GPUS, SERVERS, Job, Scenario, Scheduler
+from tests.truth.scenarios import GPUS, SERVERS, Job, Scenario
+from tests.truth.schedulers import Scheduler
 
 LOADS, SEEDS, JOBS = (0.8, 0.7, 0.6), (1, 2, 3), 700
 STRETCH = 23

@@ -22,7 +22,8 @@ from data.models.extracts import TRACES
 from philly_analysis import Trace, ingest
 from philly_analysis.forecasts import CHOSEN, LEAST_JOBS, backtest, read_queue
 from philly_analysis.forecasts.state import submission_states
-from tests.truth.schedulers import Scenario, simulate
+from tests.truth.scenarios import Scenario
+from tests.truth.schedulers import simulate
 
 JOBS, SEED = 6_000, 11
 CLUSTERS: dict[str, dict[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from philly_analysis.trace import TraceLike
     from philly_analysis.workload import Ensemble
 
-    Compared = TraceLike | Months | Ensemble
+    Compared: TypeAlias = TraceLike | Months | Ensemble
 
 
 @overload

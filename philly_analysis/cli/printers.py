@@ -112,7 +112,7 @@ def _show_comparison(result: "Result", arguments: Arguments) -> None:
 
 
 def _forecast(answer: "Forecast | Result", arguments: Arguments) -> None:
-    result = getattr(answer, "result", answer)
+    result: Result = getattr(answer, "result", answer)
     _show_result(result, arguments)
 
 

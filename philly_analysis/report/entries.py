@@ -80,7 +80,7 @@ def _entries(kind: str, rows: pd.DataFrame) -> Iterator[Entry]:
 
 def _jobs(trace: Trace) -> pd.DataFrame:
     """Return a row per job: names, GPUs, hours used, idle, lost to failures and waited, cause."""
-    jobs = trace.sql(
+    jobs: pd.DataFrame = trace.sql(
         """
         select j.job_id, coalesce(j.user, $unnamed) as "user",
             coalesce(j.account, $unnamed) as account, j.gpus, j.submitted_at, j.status
@@ -114,7 +114,7 @@ def _jobs(trace: Trace) -> pd.DataFrame:
 
 def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per job and server, with the job's part of the hours there."""
-    placed = trace.sql(
+    placed: pd.DataFrame = trace.sql(
         "select job_id, machine_id as name, count(*) as placed from placements group by all"
     ).df()
     placed["part"] = placed["placed"] / placed.groupby("job_id")["placed"].transform("sum")

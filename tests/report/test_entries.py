@@ -34,7 +34,8 @@ def test_numbers_are_those_of_the_jobs_of_a_name(path: Path, listed: list[Entry]
     with Trace(path) as trace:
         users = dict(trace.sql("select job_id, user from gpu_jobs").fetchall())
         runs = trace.sql("select job_id, run_s, gpus from attempt_runs").fetchall()
-    hours, jobs = defaultdict(float), defaultdict(set)
+    hours: defaultdict[str, float] = defaultdict(float)
+    jobs: defaultdict[str, set[str]] = defaultdict(set)
     for job_id, user in users.items():
         jobs[user].add(job_id)
     for job_id, run_s, gpus in runs:
