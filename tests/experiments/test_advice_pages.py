@@ -32,8 +32,14 @@ def wasteful(spec: JobSpec) -> JobSpec:
     user_error = AttemptSpec(H, "failed", failure="Syntax error")
     crash = AttemptSpec(2 * H, "failed", failure="MPI runtime failure")
     runs = (user_error, crash, *spec.attempts)
-    fields = {"util_frac": 0.1, "time_limit_s": 40 * H, "status": "Failed", "account": "a"}
-    return replace(spec, attempts=runs, **fields)
+    return replace(
+        spec,
+        attempts=runs,
+        util_frac=0.1,
+        time_limit_s=40 * H,
+        status="Failed",
+        account="a",
+    )
 
 
 def cluster(lever: str) -> tuple[Scenario, Known]:

@@ -308,7 +308,7 @@ def fit_baseline(
     )
 
 
-def _spans(jobs: Jobs) -> tuple[Jobs, Jobs]:
+def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
     """Return the jobs to replay for the comparison, and the jobs to compare.
 
     All jobs of a small log; of a large one the jobs in the middle of each half.
