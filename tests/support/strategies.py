@@ -39,6 +39,7 @@ _SIZES = {
     "queue_states": 12,
     "limits": 4,
     "host_allocations": 8,
+    "server_closures": 4,
     "known_causes": 8,
 }
 

@@ -214,6 +214,9 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"name": ["l"], "scope": ["qos"], "resource": ["gpus"], "amount": [8.0]}
         ),
         host_allocations=pl.DataFrame({"job_id": ["a"], "attempt": [1], "machine_id": ["m1"]}),
+        server_closures=pl.DataFrame(
+            {"machine_id": ["m1"], "since_at": [at(6)], "state": ["down"]}
+        ),
         known_causes=pl.DataFrame({"job_id": ["a"], "attempt": [1]} | dict.fromkeys(causes, 0.0)),
     )
 
