@@ -23,7 +23,7 @@ def _content(request: Request) -> Content:
         estimate_s=request.estimated_s(),
     ).with_columns(job_id=request.jobs["id"])
     accepted = accepted_jobs(request, rows["gpus"], rows["run_s"])
-    started = request.jobs["submitted_at"].min()
+    [started] = request.jobs["submitted_at"].sort().head(1).dt.to_string("%F %T")
     return Content({FILE: rows}, accepted, Notes(assumed=(f"second 0 is {started} UTC",)))
 
 
