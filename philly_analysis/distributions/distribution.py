@@ -279,7 +279,8 @@ def _frozen(
         separate = separate_ties(np.asarray(knots))
         # a tilted or shrunk distribution may have knots above the bound of its data
         bound = np.inf if upper is None else max(upper, float(separate[-1]) * (1 + 1e-6))
-        return QuantileGrid(separate, *values, bound)
+        body, shape, scale = values
+        return QuantileGrid(separate, body, shape, scale, bound)
     whole = FAMILIES[family].frozen(np.asarray(values))
     return whole if upper is None else Truncated(whole, upper)
 

@@ -161,7 +161,7 @@ def _truncated_scale(
     misses = [miss(end) for end in ends]
     if misses[0] * misses[1] > 0:
         return float(np.exp(ends[int(np.argmin(np.abs(misses)))]))
-    return float(np.exp(scipy.optimize.brentq(miss, *ends, xtol=1e-6)))
+    return float(np.exp(scipy.optimize.brentq(miss, float(ends[0]), float(ends[1]), xtol=1e-6)))
 
 
 def _tail_shape(x: Lifetimes, threshold: float) -> tuple[float, int, int]:

@@ -1,7 +1,7 @@
 """Layouts of delimited text files: fields, separator, header and comments."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -25,6 +25,8 @@ class Layout:
         Prefix of comment lines, which precede the records.
     tail
         Text after the last field of each record.
+    columns
+        Unit and meaning of each field; empty: the program's own documentation has them.
     """
 
     fields: Sequence[str]
@@ -32,6 +34,14 @@ class Layout:
     header: bool = True
     comment: str = ""
     tail: str = ""
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def dictionary(self, file: str) -> list[dict[str, str]]:
+        """Return file, name, unit and meaning of each described field."""
+        return [
+            {"file": file or ".", "name": name, "unit": unit, "meaning": meaning}
+            for name, (unit, meaning) in self.columns.items()
+        ]
 
     def write(
         self,

@@ -71,6 +71,9 @@ class Exported:
     cluster_gpus, offered_load
         GPUs of the target cluster, and GPU-seconds requested / (GPUs x seconds from first to
         last submission), of the jobs that the program accepts; None: not defined.
+    columns
+        Dictionary of the columns of delimited files: file, name, unit, meaning; empty: the
+        program's own documentation has them.
     digests
         Size and digest of each file, by its path in the export's folder; ``.`` is `file` itself.
     """
@@ -97,6 +100,7 @@ class Exported:
     cluster_gpus: int
     offered_load: float | None
     notes: tuple[str, ...]
+    columns: tuple[dict[str, str], ...]
     digests: dict[str, Digest]
     made_at: str
     made_by: str

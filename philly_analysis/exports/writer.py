@@ -10,6 +10,7 @@ from philly_analysis.errors import ExportError, UnknownNameError
 from philly_analysis.exports.codec import Accepted, Format
 from philly_analysis.exports.estimates import MEANING
 from philly_analysis.exports.formats.batsim import BATSIM
+from philly_analysis.exports.formats.csv import CSV
 from philly_analysis.exports.formats.gavel import GAVEL
 from philly_analysis.exports.formats.helios import HELIOS
 from philly_analysis.exports.formats.lucid import LUCID
@@ -38,7 +39,7 @@ from philly_analysis.workload import Workload, largest_job_note
 
 _FORMATS = (
     *(PHILLY, GAVEL, TIRESIAS, POLLUX, SIA, SYNERGY, HELIOS, LUCID, OPENB, SWF, BATSIM),
-    OPENDC,
+    *(OPENDC, CSV),
 )
 FORMATS: dict[str, Format] = {f.name: f for f in _FORMATS}
 """The formats that a workload can be exported to, by name."""
@@ -106,6 +107,11 @@ def export(
             cluster_gpus=request.cluster.gpus,
             offered_load=request.offered_load,
             notes=(*request.workload.notes, *largest_job_note(request.demand.jobs["gpu_s"])),
+            columns=tuple(
+                column
+                for name, layout in dialect.layouts.items()
+                for column in layout.dictionary(name)
+            ),
             digests=export_digests(new),
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"philly-analysis {version('philly-analysis')}",

@@ -312,6 +312,18 @@ def swf(out: Path, _: Path | None) -> int:
     return len(records)
 
 
+def plain(out: Path, _: Path | None) -> int:
+    """Read a CSV file, and check its columns by the dictionary in its sidecar."""
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    described = json.loads(out.with_name(out.name + ".json").read_text())["columns"]
+    assert [column["name"] for column in described] == list(rows[0])
+    assert all(column["meaning"] and column["file"] == "." for column in described)
+    increasing([float(row["submit_s"]) for row in rows])
+    assert all(float(row["run_s"]) >= 0 and int(row["gpus"]) >= 1 for row in rows)
+    different([row["job_id"] for row in rows])
+    return len(rows)
+
+
 def batsim(out: Path, _: Path | None, *, profile: str) -> int:
     """Read a JSON workload as Batsim does: each job has a profile, and fits the platform."""
     workload = json.loads(out.read_text())
@@ -369,5 +381,6 @@ READERS: dict[tuple[str, str], Reader] = {
     ("batsim", "v4"): partial(batsim, profile="delay"),
     ("batsim", "v5"): partial(batsim, profile="DelayProfile"),
     ("opendc", "opendc"): opendc,
+    ("csv", "csv"): plain,
 }
 """Readers by format and dialect."""

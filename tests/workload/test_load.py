@@ -33,7 +33,8 @@ def load_by_hand(workload: Workload, gpus: int) -> float:
     ends = workload.attempts.pl().with_columns(ran=pl.col("ended_at") - pl.col("started_at"))
     gpu_s = (ends["ran"].dt.total_seconds() * ends["gpus"]).sum()
     submitted = workload.jobs.pl()["submitted_at"]
-    return gpu_s / gpus / (submitted.max() - submitted.min()).total_seconds()
+    span_s = (submitted.max() - submitted.min()).total_seconds()
+    return float(gpu_s / gpus / span_s)
 
 
 @pytest.mark.parametrize("factor", [0.4, 1.7, 3.2])
