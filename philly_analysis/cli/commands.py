@@ -186,7 +186,7 @@ def _show_comparison(result: "Result", given: Given) -> None:
 
 
 def _forecast(answer: "Forecast | Result", given: Given) -> None:
-    result = getattr(answer, "result", answer)
+    result: Any = getattr(answer, "result", answer)
     _show_result(result, given)
 
 
