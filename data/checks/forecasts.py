@@ -88,7 +88,7 @@ def rows(name: str) -> Iterator[dict[str, object]]:
     for row in table[(table["method"] == CHOSEN) & (table["jobs"] >= LEAST_JOBS)].to_dict(
         "records"
     ):
-        numbers = {column: f"{row[column]:.1f}" for column in row if column.endswith("_pct")}
+        numbers = {str(c): f"{row[c]:.1f}" for c in row if str(c).endswith("_pct")}
         whole = not isinstance(row["gang"], str)
         yield {
             "trace": name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
     from philly_analysis.forecasts import Forecast
@@ -192,7 +192,7 @@ def reliability(
     """
     from philly_analysis.report import analyze
 
-    result = cast("Result", analyze(trace, ["reliability"], run_policy=run_policy)["reliability"])
+    result = analyze(trace, ["reliability"], run_policy=run_policy)["reliability"]
     if out is not None:
         result.save(out)
     return result

@@ -28,7 +28,8 @@ JOBS, GPUS = 300, 16
 def plain_fifo(jobs: int = JOBS, seed: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the jobs and attempts of a cluster that starts jobs strictly in order."""
     rng = random.Random(seed)
-    free, running, clock, moment = GPUS, [], 0.0, 0.0
+    free, clock, moment = GPUS, 0.0, 0.0
+    running: list[tuple[float, int]] = []
     submitted, attempts = [], []
     for i in range(jobs):
         moment += rng.expovariate(1 / 560)
@@ -96,7 +97,7 @@ def test_the_table_has_nested_intervals_of_each_gang_size(answer: Forecast) -> N
 
 def test_the_backtest_beats_the_climatology_and_covers(answer: Forecast) -> None:
     table = answer.backtest
-    overall = table[table["gang"].isna()].set_index("method")
+    overall: Any = table[table["gang"].isna()].set_index("method")
     assert overall.loc["chosen", "ratio"] < 0.85
     assert overall.loc["climatology", "ratio"] == 1
     assert overall.loc["chosen", "jobs"] == pytest.approx(JOBS / 5, abs=6)
@@ -165,7 +166,11 @@ def test_a_log_without_waits_says_so(change: dict[str, str], match: str | None) 
     if match:
         attempts["started_at"] = jobs["submitted_at"]
     else:
-        attempts = attempts.assign(started_at=pd.NaT, ended_at=pd.NaT, run_s=60.0)
+        attempts = attempts.assign(
+            started_at=pd.Series(dtype="datetime64[us]"),
+            ended_at=pd.Series(dtype="datetime64[us]"),
+            run_s=60.0,
+        )
     with (
         opened(jobs, attempts) as trace,
         pytest.raises(InputError, match=match or "no job has a submission and a start"),
