@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.errors import TraceError
-from philly_analysis.experiments import MEASURES, SweepResult, sweeps
+from philly_analysis.experiments import MEASURES, SweepResult, result_of
 from philly_analysis.report.comparison import (
     compare_traces,
     in_words,
@@ -92,7 +92,7 @@ def compare_months(compared: Sequence[Months | Ensemble], names: Sequence[str] =
         frame.reindex(columns=["seed", *MEASURES]).assign(setting="months", load=np.nan, arm=name)
         for name, frame in zip(chosen, frames, strict=True)
     ]
-    return sweeps.result_of(pd.concat(rows, ignore_index=True))
+    return result_of(pd.concat(rows, ignore_index=True))
 
 
 def _cards(result: Result) -> list[Card]:
