@@ -112,8 +112,9 @@ def _show_comparison(result: "Result", arguments: Arguments) -> None:
 
 
 def _forecast(answer: "Forecast | Result", arguments: Arguments) -> None:
-    result: Result = getattr(answer, "result", answer)
-    _show_result(result, arguments)
+    from philly_analysis.forecasts import Forecast
+
+    _show_result(answer.result if isinstance(answer, Forecast) else answer, arguments)
 
 
 def _ingested(trace: "Trace", arguments: Arguments) -> None:

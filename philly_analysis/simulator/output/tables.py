@@ -98,9 +98,9 @@ def _jobs(workload: Workload, records: pl.DataFrame, attempts: pl.DataFrame) -> 
         "time_limit"
     )
     last_ends = attempts.group_by("job_id").agg(pl.col("end_reason").last())
+    jobs: pl.DataFrame = workload.jobs.pl()
     return (
-        workload.jobs.pl()
-        .drop("status", "job_type", "cpus", "mem_gb", strict=False)
+        jobs.drop("status", "job_type", "cpus", "mem_gb", strict=False)
         .join(records, on="job_id", maintain_order="left")
         .join(last_ends, on="job_id", maintain_order="left")
         .with_columns(
