@@ -20,6 +20,7 @@ EXECUTED = {"tutorial", "own-analysis"}
 """Pages whose code draws pictures."""
 TEXT_ONLY = {
     *(
+        "causes",
         "cluster",
         "cluster-cost",
         "extend",
@@ -31,6 +32,7 @@ TEXT_ONLY = {
         "own-policy",
         "paper",
         "pbs",
+        "summary",
         "share",
         "shell",
         "simulators",

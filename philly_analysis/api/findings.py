@@ -126,7 +126,7 @@ def analyses(words: str = "") -> pd.DataFrame:
     Examples
     --------
     >>> list(analyses("gang size")["analysis"])
-    ['run_time', 'queueing_delay', 'gpu_util', 'gpu_util_summaries']
+    ['queueing_delay', 'gpu_util', 'gpu_util_summaries', 'run_time']
 
     In a shell::
 
@@ -257,7 +257,7 @@ def summary(
 
         philly summary my-trace
         philly summary my-trace --json
-        philly summary my-trace --out /var/lib/node_exporter/philly.prom
+        philly summary my-trace --out philly.prom
     """
     from philly_analysis.report import summary as summarise
 

@@ -80,44 +80,23 @@ def _entries(kind: str, rows: pd.DataFrame) -> Iterator[Entry]:
 
 def _jobs(trace: Trace) -> pd.DataFrame:
     """Return a row per job: names, GPUs, hours used, idle, lost to failures and waited, cause."""
-    jobs: pd.DataFrame = trace.sql(
-        """
-        select j.job_id, coalesce(j.user, $unnamed) as "user",
-            coalesce(j.account, $unnamed) as account, j.gpus, j.submitted_at, j.status
-        from gpu_jobs as j
-        """,
-        unnamed=UNNAMED,
-    ).df()
-    parts = {
-        "gpu_h": "select job_id, sum(run_s * gpus) / 3600 as gpu_h from attempt_runs group by all",
-        "wait_h": "select job_id, sum(wait_s) / 3600 as wait_h from trusted_waits group by all",
-    }
-    if trace.has_values("gpu_samples") and trace.has("worst_offenders_idle"):
-        parts["idle_h"] = "select job_id, lost_h as idle_h from worst_offenders_idle"
+    jobs: pd.DataFrame = trace.answer("job_hours").df()
     lost = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
-    if trace.has(lost):
-        parts["failed_h"] = f"select job_id, lost_h as failed_h from {lost}"
-    if trace.has("wait_causes"):
-        parts["cause"] = (
-            "select job_id, arg_max(cause, wait_s) as cause from wait_causes "
-            "where method = (select max(method) from wait_causes) and wait_s > 0 group by all"
-        )
-    for column in ("gpu_h", "wait_h", "idle_h", "failed_h", "cause"):
-        if column in parts:
-            jobs = jobs.merge(trace.sql(parts[column]).df(), "left", "job_id")
+    relations = {"idle_h": "worst_offenders_idle", "failed_h": lost, "cause": "job_wait_cause"}
+    for column, relation in relations.items():
+        if trace.has(relation):
+            rows = trace.answer(relation).df().rename(columns={"lost_h": column})
+            jobs = jobs.merge(rows[["job_id", column]], "left", "job_id")
         else:
             jobs[column] = None
     waited_gpu_h = jobs["wait_h"].astype(float) * jobs["gpus"].astype(float)
     hours = jobs[["idle_h", "failed_h"]].astype(float).assign(waited=waited_gpu_h)
-    return jobs.assign(lost_h=hours.fillna(0).sum(axis=1), gpu_h=jobs["gpu_h"].fillna(0))
+    return jobs.assign(lost_h=hours.fillna(0).sum(axis=1))
 
 
 def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per job and server, with the job's part of the hours there."""
-    placed: pd.DataFrame = trace.sql(
-        "select job_id, machine_id as name, count(*) as placed from placements group by all"
-    ).df()
-    placed["part"] = placed["placed"] / placed.groupby("job_id")["placed"].transform("sum")
+    placed = trace.answer("job_servers").df().rename(columns={"machine_id": "name"})
     rows = placed.merge(jobs, on="job_id")
     for column in ("gpu_h", "idle_h", "failed_h", "lost_h"):
         rows[column] = rows[column].astype(float) * rows["part"]

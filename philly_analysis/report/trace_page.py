@@ -125,7 +125,6 @@ def _render_entries(trace: Trace, listed: list[Entry]) -> str:
         chapters=[],
         kinds={kind: title for kind, title in titles.items() if by_kind[kind]},
         by_kind=by_kind,
-        made_at=now(),
     )
 
 

@@ -626,7 +626,7 @@ def test_every_lever_has_its_settings_and_wording() -> None:
     assert toml.keys() == LEVER.keys()
     pages = r"gres|sacctmgr|sbatch|scontrol|slurm\.conf|sstat"
     for row in (row for rows in toml.values() for row in rows):
-        assert re.fullmatch(rf"({pages})\.html(#[A-Za-z_]+)?", row["link"])
+        assert re.fullmatch(rf"({pages})\.html(#[A-Za-z_-]+)?", row["link"])
     for lever in LEVERS:
         assert lever.title(GIVEN) and lever.assumes.endswith(".")
         assert not lever.moves or hasattr(GIVEN, lever.moves)

@@ -149,9 +149,12 @@ def test_the_checker_finds_what_is_wrong(policy: type[Policy], check: str) -> No
     assert any(sentence.startswith(f"{check}: ") for sentence in result.sentences)
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"recorded"}))
+@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"recorded", "slurm"}))
 def test_shipped_policies_keep_their_keys_truly(name: str) -> None:
-    """A policy that says steady has the schedule of one whose keys are evaluated each time."""
+    """A policy that says steady has the schedule of one whose keys are evaluated each time.
+
+    Priorities of `slurm` change with time, so that it says nothing.
+    """
     kind = POLICIES[name]
     assert is_steady(kind())
     evaluated = type(kind.__name__, (kind,), {"steady": False})

@@ -299,3 +299,36 @@ def repeated_jobs(t: Rows) -> Out:
     for key, by_size in runs.items():
         for gpus, some in by_size.items():
             yield *key, gpus, len(some), median(some)
+
+
+def job_hours(t: Rows) -> Out:
+    hours: defaultdict[str, float] = defaultdict(float)
+    waits: defaultdict[str, list[float]] = defaultdict(list)
+    for r in t.attempt_runs:
+        if r.run_s is not None and r.gpus is not None:
+            hours[r.job_id] += r.run_s * r.gpus / 3600
+    for w in t.trusted_waits:
+        waits[w.job_id].append(w.wait_s)
+    for j in t.gpu_jobs:
+        waited = sum(waits[j.job_id]) / 3600 if j.job_id in waits else None
+        yield (j.job_id, j.user or "(none)", j.account or "(none)", j.gpus, j.submitted_at,
+               j.status, hours[j.job_id], waited)  # fmt: skip
+
+
+def job_wait_cause(t: Rows) -> Out:
+    methods = {c.method for c in t.wait_causes}
+    method = "given" if "given" in methods else min(methods, default=None)
+    sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for c in t.wait_causes:
+        if c.method == method:
+            sums[c.job_id][c.cause] += c.wait_s
+    for job_id, causes in sums.items():
+        cause, seconds = min(causes.items(), key=lambda item: (-item[1], item[0]))
+        if seconds > 0:
+            yield job_id, cause
+
+
+def job_servers(t: Rows) -> Out:
+    placed = Counter(p.job_id for p in t.placements)
+    for (job_id, machine), n in Counter((p.job_id, p.machine_id) for p in t.placements).items():
+        yield job_id, machine, n / placed[job_id]

@@ -39,15 +39,15 @@ class LimitUse:
             self._used[key] += sign * _amount(job.spec, resource)
 
     def allows(self, job: Job, *, counts: bool = False) -> bool:
-        """Whether a job may start now.
+        """Return whether a job may start now.
+
+        A limit that the job alone exceeds does not count: the job would never start.
 
         Parameters
         ----------
         counts
             Whether only limits on the number of jobs are checked. Slurm checks others after it has
             found servers (``acct_policy_job_runnable_pre_select`` and ``_post_select``).
-
-        A limit that the job alone exceeds does not count: the job would never start.
         """
         for key, resource, most in self._of(_who(job.spec)):
             if counts and resource != "jobs":
