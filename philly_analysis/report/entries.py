@@ -96,8 +96,8 @@ def _jobs(trace: Trace) -> pd.DataFrame:
 
 def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per job and server, with the job's part of the hours there."""
-    placed = trace.answer("job_servers").df().rename(columns={"machine_id": "name"})
-    rows = placed.merge(jobs, on="job_id")
+    placed: pd.DataFrame = trace.answer("job_servers").df()
+    rows = placed.rename(columns={"machine_id": "name"}).merge(jobs, on="job_id")
     for column in ("gpu_h", "idle_h", "failed_h", "lost_h"):
         rows[column] = rows[column].astype(float) * rows["part"]
     return rows
