@@ -67,6 +67,7 @@ def cluster(lever: str) -> tuple[Scenario, Known]:
     return now, known
 
 
+@pytest.mark.slow
 def test_every_lever_gets_a_card_with_its_waits_assumptions_and_settings(tmp_path: Path) -> None:
     best, moved = [], []
     for lever in LEVERS:

@@ -308,6 +308,7 @@ def test_a_sweep_runs_policies_that_are_objects() -> None:
     assert alone.arm == "aged (sign=1.0)"
 
 
+@pytest.mark.slow
 def test_months_of_an_ensemble_stay_apart() -> None:
     months = load_model("literature").sample(20, gpus=64, seeds=(5, 2))
     apart = sweep(list(months), ["fifo"], cluster=64).runs
@@ -322,6 +323,7 @@ def test_months_of_an_ensemble_stay_apart() -> None:
         sweep(months, ["fifo"], cluster=64, seeds=(1,))
 
 
+@pytest.mark.slow
 def test_ensembles_are_compared_month_by_month(tmp_path: Path) -> None:
     months = load_model("literature").sample(15, gpus=64, seeds=(5, 2, 3))
     found = {p: simulate(months, p, tmp_path / p, cluster=64) for p in ("fifo", "las")}

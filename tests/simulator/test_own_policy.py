@@ -44,6 +44,7 @@ def failed(policy: type[Policy]) -> set[str]:
     return set(table.loc[~table["passed"], "check"])
 
 
+@pytest.mark.slow
 def test_the_guide_leads_from_ten_lines_to_an_aging_policy() -> None:
     assert [*GUIDE] == ["Policy", "SmallestFirst", "ShortestLeft", "Aging"]
     assert failed(GUIDE["SmallestFirst"]) == {"starvation"}

@@ -42,9 +42,7 @@ def agreement(scenario: Scenario, rules: Rules, folder: Path) -> tuple[float, tu
 @pytest.mark.parametrize(
     ("rules", "jobs", "load", "count"),
     [
-        ("FIFO", "one server", 0.85, 600),
         ("EASY, requested limits", "one server, CPU-bound", 0.85, 600),
-        ("SJF", "spreadable", 0.85, 600),
         *(
             pytest.param(rules, jobs, load, 4_000, marks=pytest.mark.slow)
             for rules in RULES
