@@ -170,17 +170,19 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
         ("mean_jct", "mean_jct_h", "mean JCT"),
     ):
         total, backfill = (usual(measure, arm, BLOCKED) for arm in (SHARED, BACKFILL))
-        own = usual(measure, SHARED, IDLE)
+        sharing = usual(measure, SHARED, IDLE)
         facts += [
-            Fact(f"sharing_{short}_pct", own.effect, f"change of {word} by sharing alone"),
+            Fact(f"sharing_{short}_pct", sharing.effect, f"change of {word} by sharing alone"),
             Fact(f"whole_{short}_pct", total.effect, f"change of {word}, AntMan over blocked"),
             Fact(f"backfill_{short}_pct", backfill.effect, f"change of {word} by backfill alone"),
         ]
     rows = table[(table["setting"] == USUAL) & (table["load"] == sweep.at)]
     fairness = rows.groupby("arm", sort=False)["fairness"].mean()
     if (fairness < 1).any():  # several virtual clusters
-        each = "; ".join(f"{arm} {value:.2f}" for arm, value in fairness.items())
-        sentences.append(f"Fairness among virtual clusters (1: equal slowdowns): {each}.")
+        fairness_by_arm = "; ".join(f"{arm} {value:.2f}" for arm, value in fairness.items())
+        sentences.append(
+            f"Fairness among virtual clusters (1: equal slowdowns): {fairness_by_arm}."
+        )
     return Summary(facts, sentences)
 
 

@@ -225,8 +225,8 @@ def trial_rows(
         prepared = prepare(drawn, setting)
         for load in sweep.loads if setting == USUAL else (sweep.at,):
             specs = stretch_to_load(prepared, load, gpus)
-            for arm, given in arms(setting).items():
-                yield (setting, load, arm, seed, *outcome(specs, *given))
+            for arm, arguments in arms(setting).items():
+                yield (setting, load, arm, seed, *outcome(specs, *arguments))
 
 
 def system_rows(

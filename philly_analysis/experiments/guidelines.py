@@ -242,10 +242,10 @@ def _by_assumption(
     by_arm: dict[str, list[str]] = {}
     for setting in settings:
         by_arm.setdefault(guideline_of(setting), []).append(setting)
-    for arm, own in by_arm.items():
-        for setting in (USUAL, *own):
-            found = at("gang_jct_h", arm, BASELINE, setting=setting)
-            yield f"{arm}: {setting}", found, CYCLE[0] if setting == USUAL else INK
+    for arm, arm_settings in by_arm.items():
+        for setting in (USUAL, *arm_settings):
+            change = at("gang_jct_h", arm, BASELINE, setting=setting)
+            yield f"{arm}: {setting}", change, CYCLE[0] if setting == USUAL else INK
 
 
 GUIDELINES = Experiment(

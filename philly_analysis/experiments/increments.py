@@ -72,15 +72,15 @@ class Increment:
         The strongest rival is the one that leaves the smallest gain. It is chosen by the draws
         that the gain is estimated from, so that the gain is rather too small than too large.
         """
-        found = [
+        changes = [
             AtLoad(float(row[2]), rival, Paired(*row[3:]))
             for rival in self.rivals
             for row in effects(table, self.measure, self.arm, rival).itertuples()
             if row.setting == setting
         ]
         best = 1 if self.more else -1
-        found.sort(key=lambda at: (at.load, best * at.change.effect))
-        return [next(rivals) for _, rivals in groupby(found, attrgetter("load"))]
+        changes.sort(key=lambda at: (at.load, best * at.change.effect))
+        return [next(rivals) for _, rivals in groupby(changes, attrgetter("load"))]
 
 
 def sentences(
@@ -108,8 +108,8 @@ def sentences(
                 f"significant: {change_text(row.change)} {over}."
             )
     if others := [row for row in changes if row not in here]:
-        each = "; ".join(f"{change_text(row.change)} at {row.load:g}" for row in others)
-        yield f"At other loads: {each}."
+        other_changes = "; ".join(f"{change_text(row.change)} at {row.load:g}" for row in others)
+        yield f"At other loads: {other_changes}."
 
 
 def _capital(phrase: str) -> str:
@@ -176,8 +176,8 @@ def choice_table(
     here = table[np.isclose(table["load"], at)]
     rows = []
     for choice in choices:
-        own = here[here["setting"] == choice]
-        arms = set(own["arm"])
+        trial_rows = here[here["setting"] == choice]
+        arms = set(trial_rows["arm"])
         moved_arms = ((one, arm) for one, arm in candidates if arm in arms)
         one, arm = next(moved_arms, (increments[0], ""))
         wide = (

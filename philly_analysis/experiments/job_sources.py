@@ -120,4 +120,4 @@ def quotas_by_use(specs: Sequence[JobSpec], gpus: int) -> dict[str, int]:
     """
     gpu_s, largest = use_by_vc(specs)
     total = sum(gpu_s.values())
-    return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in gpu_s.items()}
+    return {vc: max(round(gpus * vc_gpu_s / total), largest[vc]) for vc, vc_gpu_s in gpu_s.items()}

@@ -87,7 +87,9 @@ def comparison(
     for (setting, load), here in runs.assign(load=runs["load"].fillna(0.0)).groupby(
         ["setting", "load"], sort=False
     ):
-        by_arm = {arm: own.set_index("seed") for arm, own in here.groupby("arm", sort=False)}
+        by_arm = {
+            arm: arm_rows.set_index("seed") for arm, arm_rows in here.groupby("arm", sort=False)
+        }
         for measure, arm in product(measures, by_arm):
             values = by_arm[arm][measure].dropna().astype(float)
             if len(values):
@@ -188,12 +190,12 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     numbers = table.assign(load=table["load"].fillna(0.0)).astype(dict.fromkeys(_SHOWN, float))
     means = numbers.groupby(ARM[:-1], sort=False)[[*_SHOWN]].mean().reset_index()
     keys = list(means[ARM[:-1]].itertuples(index=False, name=None))
-    found = [change_of.get(key) for key in keys]
+    changes = [change_of.get(key) for key in keys]
     against = [
         (0.0 if arm == base else inf) if change is None else change.effect
-        for (*_, arm), change in zip(keys, found, strict=True)
+        for (*_, arm), change in zip(keys, changes, strict=True)
     ]
-    ranked = means.assign(change=pd.Series(found, dtype=object), against=against)
+    ranked = means.assign(change=pd.Series(changes, dtype=object), against=against)
     ranked = ranked.sort_values(["setting", "load", "against"], kind="stable")
     ranked["rank"] = ranked.groupby(["setting", "load"]).cumcount() + 1
     return ranked[["setting", "load", "rank", "arm", "change", *_SHOWN]].reset_index(drop=True)
@@ -204,12 +206,12 @@ def policy_table(table: pd.DataFrame) -> pd.DataFrame:
     base, *_ = table["arm"]
     rows = []
     for row in ranking(table).to_dict("records"):
-        first, *rest = (
+        first, *other_values = (
             NOT_KNOWN if row[name] != row[name] else quantity(name, row[name]) for name in _SHOWN
         )
         change = "" if row["change"] is None else change_text(row["change"])
         key = (row["setting"], row["load"] or NOT_KNOWN, row["rank"], row["arm"])
-        rows.append((*key, first, change, *rest))
+        rows.append((*key, first, change, *other_values))
     heading, *headings = _SHOWN.values()
     names = ["workload", "load", "rank", "policy", heading, f"against {base}", *headings]
     return pd.DataFrame(rows, columns=names)

@@ -169,8 +169,8 @@ def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepR
     """
     base, *others = dict.fromkeys(runs["arm"])
     seeds = int(runs["seed"].nunique())
-    each = count(seeds, "seed")
-    few = f"With {each} there is no interval: give {FEWEST_PAIRS} or more."
+    seed_count = count(seeds, "seed")
+    few = f"With {seed_count} there is no interval: give {FEWEST_PAIRS} or more."
     compared = comparison(runs)
     return SweepResult(
         name="sweep",
@@ -183,7 +183,7 @@ def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepR
         sentences=(
             *(sentence for rows in by_workload(runs) for sentence in _sentences(rows)),
             f"{count(len(runs), 'run')}: {count(runs['setting'].nunique(), 'workload')}, "
-            f"{count(len(others) + 1, 'policy', 'policies')}, {each}."
+            f"{count(len(others) + 1, 'policy', 'policies')}, {seed_count}."
             + (f" Policies are compared with {base}, on the same jobs." if others else ""),
             _more_seeds(runs),
         ),

@@ -119,11 +119,11 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
     facts = [
         Fact(
             f"tune_jct_at_{load:g}_pct".replace(".", "_"),
-            found.effect,
+            jct_change.effect,
             f"change of mean JCT by tune at a load of {load:g}",
         )
-        for load, found in tuned.items()
-        if found.pairs
+        for load, jct_change in tuned.items()
+        if jct_change.pairs
     ]
     sentences = []
     static = table[table["setting"] == STATIC].pivot_table(
@@ -160,10 +160,10 @@ def _comparisons(table: pd.DataFrame) -> Iterator[Comparison]:
     yield ratio
     checked = table[(table["setting"] == RATE) & (table["arm"] == TUNE)]
     for published, measure in zip(of_artifact, ("mean_jct_h", "p99_jct_h"), strict=True):
-        found = paired(checked[measure], np.zeros(len(checked)))
-        if found.pairs:
-            draws = f"(draws here: {found.low:.0f} to {found.high:.0f}, 95 % of their mean)"
-            yield replace(published, what=f"{published.what} {draws}", measured=found.effect)
+        mean = paired(checked[measure], np.zeros(len(checked)))
+        if mean.pairs:
+            draws = f"(draws here: {mean.low:.0f} to {mean.high:.0f}, 95 % of their mean)"
+            yield replace(published, what=f"{published.what} {draws}", measured=mean.effect)
 
 
 def _plot(result: Result) -> Figure:
@@ -203,14 +203,14 @@ def _plot(result: Result) -> Figure:
 
 def _by_ratio(ax: Axes, table: pd.DataFrame, load: float) -> None:
     """Draw the gain over the CPUs of a server per GPU."""
-    found = {
+    changes = {
         setting.cpus / 8: effect(table, "mean_jct_h", TUNE, PROPORTIONAL, setting=name, load=load)
         for name, setting in SETTINGS.items()
         if setting == SETTINGS[USUAL]._replace(cpus=setting.cpus)
     }
-    ratios = sorted(found)
-    ax.plot(ratios, [found[r].effect for r in ratios], color=CYCLE[0], marker="o", ms=3)
-    lows, highs = ([getattr(found[r], end) for r in ratios] for end in ("low", "high"))
+    ratios = sorted(changes)
+    ax.plot(ratios, [changes[r].effect for r in ratios], color=CYCLE[0], marker="o", ms=3)
+    lows, highs = ([getattr(changes[r], end) for r in ratios] for end in ("low", "high"))
     ax.fill_between(ratios, lows, highs, color=CYCLE[0], alpha=0.15, lw=0)
     ax.axhline(0, color=MUTED, lw=0.8)
     ax.set(xlabel="CPUs per GPU", ylabel="tune against proportional, %", xticks=ratios)

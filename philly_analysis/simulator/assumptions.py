@@ -105,9 +105,9 @@ def drawn_notes(recorded: Sequence[JobSpec], completed: Sequence[JobSpec]) -> tu
             for before, after in zip(recorded, completed, strict=True)
         )
         if drawn:
-            known = sum(getattr(spec, field) is not None for spec in recorded)
+            recorded_jobs = sum(getattr(spec, field) is not None for spec in recorded)
             notes.append(
-                f"{label}: as recorded for {known:,} of {len(recorded):,} jobs, drawn for "
+                f"{label}: as recorded for {recorded_jobs:,} of {len(recorded):,} jobs, drawn for "
                 f"{drawn:,}."
             )
     return tuple(notes)

@@ -73,17 +73,21 @@ def check_policy(policy: str | Policy | type[Policy]) -> Result:
     problems: Problems = {}
     for jobs, large in ((_mixed(), None), (_small(), "gang"), (_short(), "long")):
         first, second = (_observe(chosen, jobs) for _ in range(2))
-        found = dict(first.problems)
+        jobs_problems = dict(first.problems)
         if first.attempts != second.attempts:
-            found["repetition"] = "two runs on the same jobs have different schedules"
+            jobs_problems["repetition"] = "two runs on the same jobs have different schedules"
         last_s = jobs[-1].submit_s
-        if large and not found.get("allocation") and first.starts_s.get(large, inf) >= last_s:
+        if (
+            large
+            and not jobs_problems.get("allocation")
+            and first.starts_s.get(large, inf) >= last_s
+        ):
             spec = next(s for s in jobs if s.job_id == large)
-            found["starvation"] = (
+            jobs_problems["starvation"] = (
                 f"a job of {count(spec.gpus, 'GPU')} for {spec.run_s / 3600:.1f} h waits until no "
                 f"{'smaller' if large == 'gang' else 'shorter'} jobs arrive"
             )
-        problems = found | problems
+        problems = jobs_problems | problems
     names = ("keys", "idle GPUs", "starvation", "allocation", "repetition")
     rows = [(name, name not in problems, problems.get(name, "")) for name in names]
     failed = [f"{name}: {detail}." for name, passed, detail in rows if not passed]

@@ -98,7 +98,7 @@ class Advice:
     @property
     def mean_wait_s(self) -> float | None:
         """Mean wait (s) of a job in the replay; None: not replayed."""
-        gains = [each.gain for each in self.levers if not each.gain.by_gang.empty]
+        gains = [lever.gain for lever in self.levers if not lever.gain.by_gang.empty]
         return gains[0].mean_wait_s("before") if gains else None
 
     @property
@@ -126,7 +126,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     """
     if months < 0 or 0 < months < FEWEST_PAIRS:
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
-    scenario, known = recorded_scenario(trace)
+    scenario, log_facts = recorded_scenario(trace)
     if not scenario.pools:
         raise InputError(
             "The trace has no jobs with known run times on known machines, so that there is "
@@ -150,28 +150,28 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     )
     causes, method = waiting(trace, (end_s - begin_s) / _SHORTEST_S)
     bound = binding(trace, causes)
-    known = replace(known, binding=binding_names(scenario.limits, bound))
+    log_facts = replace(log_facts, binding=binding_names(scenario.limits, bound))
     withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None
     disputed: dict[str, str] = {}
     if baseline is not None and replayed is not None:
         scenario = baseline.scenario
-        disputed = disputed_levers(baseline, known, assumed)
-    pricing = Pricing(scenario, known, assumed, replayed, executor, trace)
+        disputed = disputed_levers(baseline, log_facts, assumed)
+    pricing = Pricing(scenario, log_facts, assumed, replayed, executor, trace)
     priced = pricing.levers(LEVERS)
-    objections = {each.name: pricing.objection(each) for each in priced}
+    objections = {lever.name: pricing.objection(lever) for lever in priced}
     objections |= {
         name: f"the log also fits {rival}, which does not have this lever"
         for name, rival in disputed.items()
     }
-    best = pricing.with_cards([each for each in priced if not objections.get(each.name)], months)
+    best = pricing.with_cards([lever for lever in priced if not objections.get(lever.name)], months)
     month = MONTH_D * 86_400 / (end_s - begin_s)
     return Advice(
         baseline=baseline,
         scenario=scenario,
         gpu_h=pricing.ran_h,
         wait_h=None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        levers=[next((b for b in best if b.name == each.name), each) for each in priced],
+        levers=[next((b for b in best if b.name == lever.name), lever) for lever in priced],
         best=best,
         disputed=disputed,
         objections=objections,
@@ -179,7 +179,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         combined=pricing.together(best),
         moved=pricing.moved(best),
         withheld=withheld,
-        worst_servers=known.worst_servers,
+        worst_servers=log_facts.worst_servers,
         limits=bound,
         value=assumed.value,
     )

@@ -132,7 +132,7 @@ class Baseline:
         return (
             conclusion,
             *([part] if self.compared < self.jobs else []),
-            *(f"{half} half of the log: {found}." for half, found in halves),
+            *(f"{half} half of the log: {half_agreement}." for half, half_agreement in halves),
             CONDITION,
         )
 
@@ -156,10 +156,10 @@ def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: flo
     gangs = gang_class(np.array([spec.gpus for spec in jobs]))
     apart, weights = [], []
     for gang in np.unique(gangs):
-        own = gangs == gang
-        a, b = (np.quantile(w[own], _QUANTILES) for w in (recorded, replayed))
+        members = gangs == gang
+        a, b = (np.quantile(w[members], _QUANTILES) for w in (recorded, replayed))
         apart.append(float(np.mean(np.abs(a - b) / np.maximum(a, b))))
-        weights.append(own.sum())
+        weights.append(members.sum())
     constant = [float(np.ptp(w)) == 0 for w in (recorded, replayed)]
     correlation = float(all(constant))
     if not any(constant):
@@ -256,7 +256,7 @@ def fit_baseline(
 
     halves = np.array_split(np.arange(len(jobs)), _HALVES)
     parts = [[on(place, half) for half in halves] for place in range(len(candidates))]
-    distances = np.array([[found.total for found in row] for row in parts])
+    distances = np.array([[distance.total for distance in row] for row in parts])
     deleted = np.array(
         [
             [
@@ -271,8 +271,10 @@ def fit_baseline(
     best, *rivals = [i for i in ties if quotas and candidates[i].policy.quotas] or ties
     tried = pd.DataFrame(
         [
-            (c.name, *own, own.mean(), *np.mean(found, axis=0), place in ties)
-            for place, (c, own, found) in enumerate(zip(candidates, distances, parts, strict=True))
+            (c.name, *totals, totals.mean(), *np.mean(distances_by_half, axis=0), place in ties)
+            for place, (c, totals, distances_by_half) in enumerate(
+                zip(candidates, distances, parts, strict=True)
+            )
         ],
         columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
     )

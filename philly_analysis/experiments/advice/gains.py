@@ -134,16 +134,16 @@ def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
 
     Days are drawn singly, so that drawn months lack what lasts for longer.
     """
-    waits = [each.wait_h.mean for each in drawn if each.wait_h is not None]
+    waits = [month.wait_h.mean for month in drawn if month.wait_h is not None]
     return gain._replace(
-        gpu_h=_wider(gain.gpu_h, [each.gpu_h.mean for each in drawn]),
+        gpu_h=_wider(gain.gpu_h, [month.gpu_h.mean for month in drawn]),
         wait_h=gain.wait_h and _wider(gain.wait_h, waits),
-        value_h=_wider(gain.value_h, [each.value_h.mean for each in drawn]),
+        value_h=_wider(gain.value_h, [month.value_h.mean for month in drawn]),
     )
 
 
 def _wider(log: Monthly, drawn: Sequence[float]) -> Monthly:
-    return max(log, predicted(log.mean, drawn), key=lambda found: found.high - found.low)
+    return max(log, predicted(log.mean, drawn), key=lambda interval: interval.high - interval.low)
 
 
 def gain_of(

@@ -224,7 +224,7 @@ def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
     """
     workload = Workload.from_trace(trace)
     specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
-    known = _known(trace, specs)
+    log_facts = _known(trace, specs)
     specs = [replace(spec, attempts=runs_of(spec)) for spec in specs]
     servers: list[Machine] = [m for m in workload.servers() if m.gpus]
     capacity = sum(m.gpus for m in servers)
@@ -235,7 +235,7 @@ def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
     )
     chosen = tuple(p for p in fitting if p.jobs and p.gpus)
     limits = _limits(trace) if len(chosen) == 1 else ()  # a limit counts the jobs of all pools
-    return Scenario(chosen, quotas=quotas, limits=limits), known
+    return Scenario(chosen, quotas=quotas, limits=limits), log_facts
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:
@@ -322,9 +322,9 @@ def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple
         where, runs = placed.get(spec.job_id, []), runs_of(spec)
         if len(where) != len(runs):
             continue
-        for nth, (servers, each) in enumerate(zip(where, runs, strict=True)):
-            ended = each.end_reason == "node_failure" or (
-                each.failure is not None and not is_user_error(each)
+        for nth, (servers, attempt) in enumerate(zip(where, runs, strict=True)):
+            ended = attempt.end_reason == "node_failure" or (
+                attempt.failure is not None and not is_user_error(attempt)
             )
             tried.update(servers)
             for server in servers if ended else ():

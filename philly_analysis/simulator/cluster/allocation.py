@@ -55,10 +55,10 @@ def set_bits(mask: int) -> tuple[int, ...]:
 
 def lowest_bits(mask: int, count: int) -> int:
     """Return the lowest `count` set bits of a mask."""
-    rest = mask
+    higher_bits = mask
     for _ in range(count):
-        rest &= rest - 1
-    return mask ^ rest
+        higher_bits &= higher_bits - 1
+    return mask ^ higher_bits
 
 
 class Cluster:

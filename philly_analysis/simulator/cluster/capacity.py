@@ -69,12 +69,12 @@ def fit(cluster: Cluster, request: Request) -> Allocation | None:
 def _spread(cluster: Cluster, gpus: int, capacity: "HostCapacity") -> Allocation | None:
     """Place a gang on several servers, the emptiest first."""
     shares: list[tuple[int, int]] = []
-    left = gpus
+    unplaced_gpus = gpus
     for free, machine in emptiest(cluster, capacity.having[1]):
-        count = min(left, free, capacity.gpus[machine])
+        count = min(unplaced_gpus, free, capacity.gpus[machine])
         shares.append((machine, lowest_bits(cluster.free_gpus[machine], count)))
-        left -= count
-        if not left:
+        unplaced_gpus -= count
+        if not unplaced_gpus:
             return Allocation(tuple(shares), gpus)
     return None
 

@@ -54,7 +54,9 @@ class FreedCapacity:
         size = self._request.size
         if size >= GPU_UNITS:
             return self.free * GPU_UNITS >= size
-        return self.free > 0 or any(size <= left < GPU_UNITS for left in self._left.values())
+        return self.free > 0 or any(
+            size <= free_units < GPU_UNITS for free_units in self._left.values()
+        )
 
 
 class _FreedServers:

@@ -69,8 +69,8 @@ class SharedGpus:
         among
             A bit per machine that may be used.
         """
-        for left in sorted(left for left in self._by_left if left >= size):
-            if there := [gpu for gpu in self._by_left[left] if among >> gpu[0] & 1]:
+        for free_units in sorted(free_units for free_units in self._by_left if free_units >= size):
+            if there := [gpu for gpu in self._by_left[free_units] if among >> gpu[0] & 1]:
                 return min(there)
         return None
 
@@ -100,16 +100,16 @@ class SharedGpus:
     def roll_back(self) -> None:
         """Undo all changes since :meth:`begin_trial`."""
         before, self._before_trial = self._before_trial, None
-        for gpu, left in (before or {}).items():
-            self._set_left(gpu, left)
+        for gpu, free_units in (before or {}).items():
+            self._set_left(gpu, free_units)
 
-    def _set_left(self, gpu: Gpu, left: int) -> None:
+    def _set_left(self, gpu: Gpu, free_units: int) -> None:
         if (before := self.left.pop(gpu, None)) is not None:
             self.free_units -= before
             del self._by_left[before][gpu]
             if not self._by_left[before]:
                 del self._by_left[before]
-        if left < GPU_UNITS:
-            self.free_units += left
-            self.left[gpu] = left
-            self._by_left.setdefault(left, {})[gpu] = None
+        if free_units < GPU_UNITS:
+            self.free_units += free_units
+            self.left[gpu] = free_units
+            self._by_left.setdefault(free_units, {})[gpu] = None

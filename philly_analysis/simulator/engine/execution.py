@@ -138,12 +138,12 @@ class Execution:
         for job in filter(hit, list(view.holding)):
             self._clear(job, None, now_s)
             self.review(job, now_s)
-        left = []
+        allocations = []
         for job in filter(hit, list(view.residents[machine])):
-            left.append(self._stop(job, now_s, "node_failure"))
+            allocations.append(self._stop(job, now_s, "node_failure"))
             job.interrupted = True
             self.enqueue(job, now_s)
-        return left
+        return allocations
 
     def _stop(self, job: Job, now_s: float, reason: str) -> Allocation:
         """End a job's attempt, and release its GPUs."""

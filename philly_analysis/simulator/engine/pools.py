@@ -140,9 +140,9 @@ def pool_notes(pools: Sequence[Pool], excluded: Sequence[JobSpec]) -> tuple[str,
     """Return sentences on the pools, and on the jobs excluded from all of them."""
     notes = []
     if len(pools) > 1:
-        each = "; ".join(f"{p.name}: {count(len(p.jobs), 'job')}, {p.gpus:,} GPUs" for p in pools)
+        sizes = "; ".join(f"{p.name}: {count(len(p.jobs), 'job')}, {p.gpus:,} GPUs" for p in pools)
         notes += [
-            f"The {len(pools)} pools of machines have separate queues: {each}.",
+            f"The {len(pools)} pools of machines have separate queues: {sizes}.",
             "A job that several pools may serve was assigned to the least loaded one. The quota of "
             "a virtual cluster with jobs in several pools was divided by their GPU time.",
         ]

@@ -78,11 +78,11 @@ def with_reasons(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[Job
 
 def reason_notes(recorded: Sequence[JobSpec], specs: Sequence[JobSpec]) -> tuple[str, ...]:
     """Return a sentence on how many failure reasons are recorded, and how many drawn."""
-    known = sum(a.failure is not None for spec in recorded for a in spec.attempts)
+    reasons = sum(a.failure is not None for spec in recorded for a in spec.attempts)
     failed = sum(fails(a) for spec in specs for a in spec.attempts)
     return (
-        f"Reasons of failures: as recorded for {known:,} of {failed:,} failing runs, drawn from "
-        f"the study's Table 7 by demand and run time, once per job, for {failed - known:,}.",
+        f"Reasons of failures: as recorded for {reasons:,} of {failed:,} failing runs, drawn from "
+        f"the study's Table 7 by demand and run time, once per job, for {failed - reasons:,}.",
     )
 
 

@@ -226,16 +226,16 @@ class _GuestCapacity:
         servers = self._cluster.fewest_servers(job.gpus)
         if self._tops[servers - 1] < job.gpus:
             return None
-        chosen, left = [], job.gpus
+        chosen, unplaced_gpus = [], job.gpus
         fits = np.isfinite(self._util) & (self._mem + job.gpu_mem_frac <= 1)
         counts = fits.sum(axis=1)
         for machine in np.argsort(-counts, kind="stable")[:servers].tolist():
             util = np.where(fits[machine], self._util[machine], np.inf)
-            count = min(left, int(counts[machine]))
+            count = min(unplaced_gpus, int(counts[machine]))
             if count:
                 chosen.append((machine, np.argsort(util, kind="stable")[:count].tolist()))
-                left -= count
-        return None if left else self._close(job, chosen)
+                unplaced_gpus -= count
+        return None if unplaced_gpus else self._close(job, chosen)
 
     def _close(self, job: Job, chosen: list[tuple[int, list[int]]]) -> Allocation:
         self._refused_in.pop(job, None)

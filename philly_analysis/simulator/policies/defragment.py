@@ -76,10 +76,10 @@ def _cleared(
     cluster = plan.cluster
     shares: list[tuple[int, int]] = []
     movers: list[Job] = []
-    left = job.gpus
+    unplaced_gpus = job.gpus
     for m in servers:
         size, free = cluster.machines[m].gpus, cluster.free_gpus[m]
-        count = min(left, size)
+        count = min(unplaced_gpus, size)
         missing = (size if cluster.dedicated else count) - free.bit_count()
         movable = [
             (held.gpus, other.index, other, held)
@@ -103,7 +103,7 @@ def _cleared(
         if missing > 0:
             return None, []
         shares.append((m, lowest_bits(free, count)))
-        left -= count
+        unplaced_gpus -= count
     return Allocation(tuple(shares), job.gpus), movers
 
 

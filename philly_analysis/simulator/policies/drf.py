@@ -80,7 +80,7 @@ class Drf(Policy):
         if not entries:
             return {}
         plan, total = view.plan(), Resources.of_cluster(view)
-        heads = {group: next(own) for group, own in entries.items()}
+        heads = {group: next(group_entries) for group, group_entries in entries.items()}
         owned: dict[str, list[_Group]] = {}
         for group in heads:
             owned.setdefault(group.owner, []).append(group)

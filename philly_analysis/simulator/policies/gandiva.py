@@ -102,10 +102,12 @@ class Gandiva(Policy):
             if job in chosen and plan.allocation_of(job) is None:
                 plan.assign(job, allocate(plan.cluster, job.request))
         if self.pack:
-            left = [job for job in (*waiting, *view.running) if plan.allocation_of(job) is None]
-            self._pack(plan, [job for job in left if job.gpus == 1], guests)
+            unplaced_jobs = [
+                job for job in (*waiting, *view.running) if plan.allocation_of(job) is None
+            ]
+            self._pack(plan, [job for job in unplaced_jobs if job.gpus == 1], guests)
 
-    def _pack(self, plan: Plan, left: Iterable[Job], guests: dict[Job, Allocation]) -> None:
+    def _pack(self, plan: Plan, jobs: Iterable[Job], guests: dict[Job, Allocation]) -> None:
         """Make jobs guests: on their present GPU, or beside the job that uses its GPU least."""
         view = plan.view
         hosts = {
@@ -113,7 +115,7 @@ class Gandiva(Policy):
             for job in (*view.queue, *view.running)
             if job.gpus == 1 and (held := plan.allocation_of(job)) is not None
         }
-        by_use = sorted(left, key=lambda job: (job.util_frac, job.queued_s, job.index))
+        by_use = sorted(jobs, key=lambda job: (job.util_frac, job.queued_s, job.index))
         moving = []
         for job in by_use:
             old = guests.get(job)

@@ -67,22 +67,23 @@ def check(policy: Any) -> None:
     SimulationError
         A value has the wrong type, or is outside its bounds.
     """
-    for each in fields(policy):
-        value, meta = getattr(policy, each.name), _declared(each)
+    for option in fields(policy):
+        value, meta = getattr(policy, option.name), _declared(option)
         why = ""
-        if not _has_type(value, each.default):
-            why = f"must be {_TYPES.get(type(each.default), 'numbers')}"
+        if not _has_type(value, option.default):
+            why = f"must be {_TYPES.get(type(option.default), 'numbers')}"
         elif meta["among"] and value not in meta["among"]:
-            raise UnknownNameError(f"{each.name} of {policy.name}", str(value), meta["among"])
+            raise UnknownNameError(f"{option.name} of {policy.name}", str(value), meta["among"])
         else:
             numbers = value if isinstance(value, tuple) else (value,)
             if meta["within"] and not all(map(meta["within"].contain, numbers)):
-                why = f"may be {allowed(each)}"
+                why = f"may be {allowed(option)}"
             elif meta["rises"] and any(a >= b for a, b in pairwise(numbers)):
                 why = "must increase from each number to the next"
         if why:
             raise SimulationError(
-                f"knob {each.name} of {policy.name} is {value!r}; it {why}, e.g. {each.default!r}."
+                f"knob {option.name} of {policy.name} is {value!r}; it {why}, e.g. "
+                f"{option.default!r}."
             )
 
 
@@ -108,8 +109,8 @@ def allowed(knob: "Field[Any]") -> str:
         return ", ".join(map(str, meta["among"]))
     if isinstance(knob.default, bool):
         return "true, false"
-    each = "each " if isinstance(knob.default, tuple) else ""
-    bounds = f"{each}{meta['within']}" if meta["within"] else ""
+    prefix = "each " if isinstance(knob.default, tuple) else ""
+    bounds = f"{prefix}{meta['within']}" if meta["within"] else ""
     return f"{bounds}, rising" if meta["rises"] else bounds
 
 
@@ -121,11 +122,11 @@ def parse(policy: Any, values: Mapping[str, Any], name: str) -> dict[str, Any]:
     UnknownNameError
         The policy has no such knob.
     """
-    known = {f.name: f for f in fields(policy)}
+    knobs = {f.name: f for f in fields(policy)}
     for word in values:
-        if word not in known:
-            raise UnknownNameError(f"knob of {name}", word, known)
-    return {word: _parse(value, known[word].default) for word, value in values.items()}
+        if word not in knobs:
+            raise UnknownNameError(f"knob of {name}", word, knobs)
+    return {word: _parse(value, knobs[word].default) for word, value in values.items()}
 
 
 def format_value(default: Any) -> str:

@@ -100,7 +100,7 @@ class MaxMin(Policy):
         waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
         heads: dict[str, list[_Head]] = {}
         for group, entries in (
-            *((group, iter(own)) for group, own in running.items()),
+            *((group, iter(group_entries)) for group, group_entries in running.items()),
             *((group, jobs.entries()) for group, jobs in waiting.items()),
         ):
             heads.setdefault(group.owner, []).append((next(entries), entries))

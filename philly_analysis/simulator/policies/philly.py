@@ -289,9 +289,13 @@ class Philly(Policy):
             for job in reversed(plan.view.running):
                 if not excess:
                     return
-                left = excess.get(job.vc, 0)
-                if left and (larger or job.size <= left) and plan.allocation_of(job) is not None:
+                vc_excess = excess.get(job.vc, 0)
+                if (
+                    vc_excess
+                    and (larger or job.size <= vc_excess)
+                    and plan.allocation_of(job) is not None
+                ):
                     yield job
-                    excess[job.vc] = left - job.size
-                    if left <= job.size:
+                    excess[job.vc] = vc_excess - job.size
+                    if vc_excess <= job.size:
                         del excess[job.vc]

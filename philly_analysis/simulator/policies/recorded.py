@@ -110,9 +110,9 @@ class Recorded(Policy):
 
 def _anywhere(cluster: Cluster, gpus: int) -> Allocation:
     """Return the first GPUs of the cluster, as a guest's."""
-    shares, left = [], gpus
+    shares, unplaced_gpus = [], gpus
     for machine, server in enumerate(cluster.machines):
-        if count := min(left, server.gpus):
+        if count := min(unplaced_gpus, server.gpus):
             shares.append((machine, (1 << count) - 1))
-            left -= count
+            unplaced_gpus -= count
     return Allocation(tuple(shares), gpus, guest=True)

@@ -88,7 +88,7 @@ class Tetris(Policy):
         if not entries:
             return {}
         plan, total = view.plan(), Resources.of_cluster(view)
-        heads = {request: next(own).job for request, own in entries.items()}
+        heads = {request: next(request_entries).job for request, request_entries in entries.items()}
         while heads:
             servers.refresh()
             allocations = {}

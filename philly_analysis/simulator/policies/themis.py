@@ -76,11 +76,11 @@ class Themis(Policy):
     def _end_leases(self, plan: Plan, waiting: list[QueueArrays]) -> list[Job]:
         """Release the running jobs that would not get their GPUs again, and return them."""
         now_s, running = plan.view.now_s, list(plan.view.running)
-        own = [
+        running_rho = [
             (now_s - job.spec.submit_s + job.until_end_s(now_s)) / max(job.believed_run_s, 1.0)
             for job in running
         ]
-        rho = np.concatenate([own, *(_rho(arrays, now_s) for arrays in waiting)])
+        rho = np.concatenate([running_rho, *(_rho(arrays, now_s) for arrays in waiting)])
         jobs = [*running, *(entry.job for arrays in waiting for entry in arrays.entries)]
         free, stopped = plan.cluster.capacity * GPU_UNITS, []
         for at in np.lexsort((np.array([job.index for job in jobs]), -rho)):

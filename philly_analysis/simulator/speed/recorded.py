@@ -48,7 +48,7 @@ def mark_guests(specs: Sequence[JobSpec]) -> list[JobSpec]:
         attempt = specs[i].attempts[k]
         stay = attempt.stay
         assert stay is not None  # noqa: S101 - selected above
-        gpus = [(machine, gpu) for machine, _, known in stay.shares for gpu in known]
+        gpus = [(machine, gpu) for machine, _, indices in stay.shares for gpu in indices]
         if any(held_until_s.get(gpu, start_s) > start_s + _ROUNDING_S for gpu in gpus):
             attempts = marked.setdefault(i, list(specs[i].attempts))
             attempts[k] = replace(attempt, stay=replace(stay, guest=True))
@@ -124,18 +124,18 @@ def _mean_speeds(
     since_s = dict.fromkeys(attempt_of, 0.0)
 
     def neighbours(job: Job) -> dict[Job, None]:
-        found: dict[Job, None] = {}
+        near_jobs: dict[Job, None] = {}
         for machine, _ in job.allocated.shares:
-            found |= residents[machine]
-        return found
+            near_jobs |= residents[machine]
+        return near_jobs
 
     for now_s, begins, _, job in moments:
         near = neighbours(job) | {job: None}
         if begins:
             since_s[job] = now_s
-        for each in near:
-            work_s[each] += (now_s - since_s[each]) * each.speed
-            since_s[each] = now_s
+        for neighbour in near:
+            work_s[neighbour] += (now_s - since_s[neighbour]) * neighbour.speed
+            since_s[neighbour] = now_s
         for machine, _ in job.allocated.shares:
             if begins:
                 residents[machine][job] = None

@@ -56,8 +56,8 @@ class Scaling:
     def _measured_s(self, gpus: int, batch: float) -> float:
         samples, step_s, sync_s = self.steps[gpus]
         passes = ceil(batch / gpus / samples[-1] - 1e-9)
-        each = batch / gpus / passes
-        step, sync = (float(np.interp(each, samples, of)) for of in (step_s, sync_s))
+        pass_samples = batch / gpus / passes
+        step, sync = (float(np.interp(pass_samples, samples, of)) for of in (step_s, sync_s))
         return step + (passes - 1) * max(step - sync, 0.0)
 
     def speed(self, gpus: int, requested: int) -> float:
@@ -79,9 +79,9 @@ def _read() -> dict[str, Scaling]:
     return {
         model: Scaling(
             model,
-            {gpus: tuple(zip(*sorted(found), strict=True)) for gpus, found in own.items()},  # type: ignore[misc]
+            {gpus: tuple(zip(*sorted(steps), strict=True)) for gpus, steps in sizes.items()},  # type: ignore[misc]
         )
-        for model, own in rows.items()
+        for model, sizes in rows.items()
     }
 
 

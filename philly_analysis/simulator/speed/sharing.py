@@ -76,8 +76,8 @@ class Sharing(Speed):
         for holder in beside:
             if job.gpu_mem_frac + holder.gpu_mem_frac > 1:
                 return 0.0
-            left = max(0.0, 1 - holder.util_frac)
-            speed = min(speed, left / job.util_frac if job.util_frac > left else 1.0)
+            free_frac = max(0.0, 1 - holder.util_frac)
+            speed = min(speed, free_frac / job.util_frac if job.util_frac > free_frac else 1.0)
         return speed
 
 

@@ -46,13 +46,13 @@ class Backfill:
         whole = self._site.whole_of.get(job.spec.job_id, "")
         parts = self._together.setdefault(whole, {}) if whole else {}
         from_s = max((start_s for start_s, _ in parts.values()), default=self._now_s)
-        found = self._earliest(job, from_s)
-        if found is None:
+        planned_start = self._earliest(job, from_s)
+        if planned_start is None:
             return
-        start_s, servers = found
+        start_s, servers = planned_start
         if whole:
-            parts[job] = found
-        elif self._start_now(job, found):
+            parts[job] = planned_start
+        elif self._start_now(job, planned_start):
             return
         most, policy = self._policy.bf_job_part_count_reserve, self._policy
         if start_s > self._now_s + 60 * policy.bf_window:
@@ -113,11 +113,13 @@ class Backfill:
             servers = self._site.servers(job, at_s, at_s + limit_s, now_s)
             servers = table.servers_at(servers, at_s, at_s + limit_s)
             later_s = min(table.next_change_s(partition, at_s), self._site.next_end_s(at_s, now_s))
-            found = table.earliest(self._plan.cluster, job.request, servers) if servers else None
-            if found is None:
+            earliest_start = (
+                table.earliest(self._plan.cluster, job.request, servers) if servers else None
+            )
+            if earliest_start is None:
                 at_s = later_s
                 continue
-            start_s, chosen = max(found[0], at_s), found[1]
+            start_s, chosen = max(earliest_start[0], at_s), earliest_start[1]
             if start_s <= now_s:
                 return start_s, servers
             if start_s > later_s:

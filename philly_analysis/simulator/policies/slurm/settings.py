@@ -127,8 +127,10 @@ def read_settings(folder: str | Path) -> Settings:
             known_at = _between(before_at, printed_at)
             before_at = printed_at
             for record in _records(text):
-                found = _reservation(record, known_at)
-                reservations.setdefault((record["ReservationName"], found.start_at), found)
+                reservation = _reservation(record, known_at)
+                reservations.setdefault(
+                    (record["ReservationName"], reservation.start_at), reservation
+                )
         elif {"Account", "User", "Share"} <= columns:
             rows = list(_table(text))
             shares += map(_share, rows)
@@ -204,22 +206,22 @@ _PARAMETERS = (
 
 def _knobs(text: str) -> dict[str, float]:
     """Return the values of knobs that ``scontrol show config`` prints."""
-    found = {}
+    options_by_name = {}
     for line in text.splitlines():
         name, equals, value = line.partition("=")
         if equals:
-            found[name.strip().lower()] = value.strip()
+            options_by_name[name.strip().lower()] = value.strip()
     knobs: dict[str, float] = {}
     for name in _TIMES:
-        if (value_s := seconds(found.get(name.lower(), ""))) is not None:
+        if (value_s := seconds(options_by_name.get(name.lower(), ""))) is not None:
             knobs[name] = value_s
     for factor in _WEIGHTS:
-        if (weight := found.get(f"priorityweight{factor}".lower(), "")).isdigit():
+        if (weight := options_by_name.get(f"priorityweight{factor}".lower(), "")).isdigit():
             knobs[f"PriorityWeight{factor}"] = float(weight)
-    knobs["PriorityFavorSmall"] = found.get("priorityfavorsmall", "").lower() == "yes"
-    knobs["preempt"] = found.get("preempttype", "") == "preempt/qos"
-    knobs["backfill"] = found.get("schedulertype", "sched/backfill") == "sched/backfill"
-    options = ",".join(found.get(n, "") for n in ("schedulerparameters", "authinfo"))
+    knobs["PriorityFavorSmall"] = options_by_name.get("priorityfavorsmall", "").lower() == "yes"
+    knobs["preempt"] = options_by_name.get("preempttype", "") == "preempt/qos"
+    knobs["backfill"] = options_by_name.get("schedulertype", "sched/backfill") == "sched/backfill"
+    options = ",".join(options_by_name.get(n, "") for n in ("schedulerparameters", "authinfo"))
     for option in options.split(","):
         name, _, value = option.partition("=")
         if name in (*_PARAMETERS, "cred_expire") and value.isdigit():
@@ -262,8 +264,8 @@ def _names(text: str) -> frozenset[str]:
 
 def _printed_at(name: str) -> datetime | None:
     """Return the time in the name of a file; None: there is none."""
-    found = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
-    return datetime.strptime(found[1], "%Y%m%dT%H%M%S") if found else None
+    stamp = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
+    return datetime.strptime(stamp[1], "%Y%m%dT%H%M%S") if stamp else None
 
 
 def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:

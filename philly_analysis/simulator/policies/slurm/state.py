@@ -117,8 +117,8 @@ class State:
 
     def priority(self, job: Job, now_s: float) -> float:
         """Return a job's priority, as last computed (Multifactor Priority Plugin)."""
-        if (known := self._priority.get(job)) is not None:
-            return known
+        if (cached := self._priority.get(job)) is not None:
+            return cached
         policy, spec = self._policy, job.spec
         age_s = max(now_s - policy.key(job, now_s), 0.0)
         age = min(age_s / policy.PriorityMaxAge, 1.0)
@@ -143,5 +143,5 @@ class State:
         qos = self._site.qos
         preempts = qos[job.spec.qos].preempts if job.spec.qos in qos else frozenset[str]()
         if preempts:
-            found = [other for other in view.running if other.spec.qos in preempts]
-            yield from sorted(found, key=lambda o: (qos[o.spec.qos].priority, -o.started_s))
+            victims = [other for other in view.running if other.spec.qos in preempts]
+            yield from sorted(victims, key=lambda o: (qos[o.spec.qos].priority, -o.started_s))
