@@ -112,7 +112,7 @@ def _compared(_: str) -> tuple[str, ...]:
 def in_use_pct(schedule: Schedule, specs: Sequence[JobSpec], gpus: int) -> tuple[float, float]:
     """Return the shares of a cluster's GPU compute and memory that jobs use, in percent.
 
-    They are means over the time from the submission of the first fifth of the jobs to the last.
+    The shares are means from the submission after the first fifth of jobs to the last submission.
     """
     begin_s, end_s = specs[len(specs) // 5].submit_s, specs[-1].submit_s
     traits = pl.DataFrame(

@@ -74,7 +74,7 @@ def compute(
     Parameters
     ----------
     sources
-        By name; the first is the reference.
+        Sources of jobs by name; the first source is the reference.
     executor
         Runs the months; None: this process. Results are equal.
 
@@ -257,7 +257,7 @@ def plot(result: Result) -> Figure:
     headlines = verdict_rows["headline"].nunique()
     height = 0.21 * (len(verdict_rows) + 1.4 * headlines) + 0.9
     fig, [ax] = canvas(width=11.5, height=height)
-    # text on both sides of the panel replaces its labels
+    # text on both sides of the panel replaces the panel's labels
     fig.set_layout_engine("none")
     ax.set_position((0.152, 0.75 / height, 0.565, 1 - 0.8 / height))
     at = 0.0

@@ -69,7 +69,7 @@ def contrasts(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns measure, arm, against, and those of :func:`effects`.
+        Columns measure, arm, against, and the columns of :func:`effects`.
     """
     key = ["measure", "arm", "against"]
     tables = [
@@ -92,7 +92,7 @@ def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame
     Returns
     -------
     dict of str to pandas.DataFrame
-        A row per contrast: its name, and a column per load.
+        A row per contrast: the name of the contrast, and a column per load.
     """
     tables = {}
     usual = found[found["setting"] == setting]

@@ -22,7 +22,7 @@ from philly_analysis.results import Comparison, Fact, Result, count
 from philly_analysis.workload import JobSpec, stretch_to_load
 
 Row = tuple[object, ...]
-"""One trial: its key :data:`ARM`, and its measures."""
+"""One trial: the key :data:`ARM`, and the measures."""
 
 Arms = Mapping[str, tuple[Any, ...]]
 """By name, arguments of the function that simulates jobs and returns measures."""
@@ -96,21 +96,21 @@ class Experiment:
     Attributes
     ----------
     question
-        Its question, as the page's heading.
+        Question of the experiment, as the page's heading.
     sweep
         What is varied by default.
     measures
-        Columns of its table of trials, after the key.
+        Columns of the table of trials, after the key.
     rows
-        Yields the trials of a seed, from a source of jobs, its name, a sweep and the seed.
+        Yields the trials of a seed, given a source of jobs, the source's name, a sweep and a seed.
     summarize
         Returns the summary of a table of trials.
     increments
-        What its mechanisms add; the first one is the headline.
+        What the system's mechanisms add; the first increment is the headline.
     choices
         Settings that change a choice which the system's publication leaves open.
     shown
-        By measure, the arms that its page contrasts.
+        Arms that the experiment's page contrasts, by measure.
     plot
         Draws the contrasts and their sensitivity.
     usual

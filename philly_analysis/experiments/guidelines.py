@@ -238,7 +238,7 @@ def _plot(result: Result) -> Figure:
 def _by_assumption(
     at: Callable[..., Paired], settings: Sequence[str]
 ) -> Iterator[tuple[str, Paired, str]]:
-    """Yield each guideline's effect on gangs, in the usual setting and in those about it."""
+    """Yield each guideline's effect on gangs, in the usual setting and the guideline's own."""
     by_arm: dict[str, list[str]] = {}
     for setting in settings:
         by_arm.setdefault(guideline_of(setting), []).append(setting)

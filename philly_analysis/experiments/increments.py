@@ -47,7 +47,7 @@ class Increment:
     arm
         Arm that has the mechanism.
     rivals
-        Arms that lack it.
+        Arms that lack the mechanism.
     more
         Whether more of the measure is better.
     published_pct
@@ -69,8 +69,8 @@ class Increment:
     def by_load(self, table: pd.DataFrame, setting: str) -> list[AtLoad]:
         """Return the change against the strongest rival at each load, in order.
 
-        The strongest rival is the one that leaves the smallest gain. It is chosen by the draws
-        that the gain is estimated from, so that the gain is rather too small than too large.
+        The strongest rival leaves the smallest gain. The draws that estimate the gain also choose
+        the rival, so that the gain is rather too small than too large.
         """
         changes = [
             AtLoad(float(row[2]), rival, Paired(*row[3:]))
@@ -165,9 +165,9 @@ def choice_table(
     Returns
     -------
     pandas.DataFrame
-        A row per choice: what is chosen, the arm (one that has a mechanism, else one that lacks
-        it), the change of its measure against the usual setting, paired by draw with 95 % interval,
-        and the largest on a single draw.
+        A row per choice: the choice, the arm (with a mechanism if possible, else without), the
+        change of the measure against the usual setting (paired by draw, with 95 % interval), and
+        the largest change on a single draw.
     """
     candidates = [
         *((one, one.arm) for one in increments),

@@ -19,7 +19,7 @@ class JobSource(Protocol):
         """Return a number of jobs for a cluster of so many GPUs."""
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Return the jobs of a month that offers such a cluster a load."""
+        """Return the jobs of a month that offers a cluster of so many GPUs a load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ModelJobs:
         return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, offered=1.0).specs())
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Draw a month at the rate at which it offers so many GPUs a load."""
+        """Draw a month at the rate of submissions that offers so many GPUs a load."""
         return list(self.sample(days=PERIOD_D, gpus=gpus, seed=seed, offered=load).specs())
 
 

@@ -56,7 +56,7 @@ class Jobs:
     name
         Name of the workload in tables.
     ensemble
-        Ensemble to draw from; None: the jobs are those of `trace`.
+        Ensemble to draw from; None: the jobs come from `trace`.
     trace
         Folder of a trace.
     changes
@@ -64,7 +64,7 @@ class Jobs:
     redraw
         Draws the trace's jobs at an offered load; None: the jobs are recorded.
     months
-        Workloads by seed, if the jobs are those of a list of months.
+        Workloads by seed, if a list of months has the jobs.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One what-if of a sweep, with all its inputs.
+    """One what-if of a sweep, with all inputs.
 
     Attributes
     ----------
@@ -386,12 +386,12 @@ def _jobs(
 
 
 def outcome_of(run: Run) -> dict[str, Any]:
-    """Simulate one run and return its measures, and the completion times of its jobs.
+    """Simulate one run and return its measures, and the completion times of the jobs.
 
     Raises
     ------
     InputError
-        One of its files is not visible to this process.
+        A file of the run is not visible to this process.
     """
     if isinstance(run.options.outages, Path):
         require_visible([run.options.outages])

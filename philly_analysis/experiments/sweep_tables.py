@@ -24,7 +24,7 @@ from philly_analysis.results import (
 from philly_analysis.workload import SCALARS, is_share
 
 MEASURES = tuple(name for name, _, _ in SCALARS)
-"""Measures of each run: those of a comparison of traces."""
+"""Measures of each run, as in a comparison of traces."""
 
 HEADLINES = ("mean_jct_s", "mean_wait_s", "mean_slowdown", "p99_slowdown")
 """Measures whose comparisons are facts, unless others are named."""
@@ -151,7 +151,7 @@ def seeds_needed(
     -------
     pandas.DataFrame
         One row per workload, load and policy: seeds (so far), needed (null: fewer than 3 seeds, or
-        values of zero). The deviation between seeds is that of the seeds so far.
+        values of zero). The deviation between seeds is estimated from the seeds so far.
     """
     arms = list(dict.fromkeys(runs["arm"]))
     base = baseline or arms[0]

@@ -53,7 +53,7 @@ _FOR_WIDTH_PCT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SweepResult(Result):
-    """Comparison of policies, with the runs that it rests on.
+    """Comparison of policies, with the compared runs.
 
     Attributes
     ----------

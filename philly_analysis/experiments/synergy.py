@@ -73,7 +73,7 @@ class SynergySweep(Sweep):
     window
         Positions of the measured jobs among the jobs drawn.
     jobs_per_h
-        Rate of the artifact's check, on the source of jobs that it uses; 0: no check.
+        Rate of the artifact's check, on the artifact's source of jobs; 0: no check.
     """
 
     window: tuple[int, int] = (4000, 5000)
@@ -245,6 +245,6 @@ SYNERGY = Experiment(
     plot=_plot,
     usual=USUAL,
 )
-"""Table: arm optimum is the integer program; throughput of 16 jobs at once, relative to
-proportional shares; of 100 jobs at once makespan_h, gpu_pct and cpu_pct (allocated until the last
-one ends)."""
+"""The table's arm optimum is the integer program. Its throughput is of 16 jobs at once, relative to
+proportional shares. makespan_h, gpu_pct and cpu_pct (allocated until the last job ends) are of 100
+jobs at once."""

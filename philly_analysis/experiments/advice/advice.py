@@ -33,7 +33,7 @@ _SHORTEST_S = 86_400.0
 
 
 def disputed_levers(baseline: Baseline, known: Known, assumed: Assumptions) -> dict[str, str]:
-    """Return the scheduling levers that a near tie of the policy lacks, with its name."""
+    """Return the scheduling levers that a near tie lacks, with the name of the near tie."""
     return {
         lever.name: rival
         for rival, scenario in baseline.rivals.items()
@@ -49,7 +49,7 @@ class Advice:
     Attributes
     ----------
     baseline
-        Its own scheduling; None: too few jobs with known waits.
+        The cluster's scheduling as fitted; None: too few jobs with known waits.
     scenario
         The jobs and machines as they are.
     gpu_h, wait_h
@@ -121,8 +121,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     Raises
     ------
     InputError
-        The trace has no machines with GPUs, or no jobs that these can run; or its jobs were
-        submitted within a day; or there are one or two months, or fewer than none.
+        The trace has no machines with GPUs, or no jobs that the machines can run, or all jobs were
+        submitted within a day; or `months` is negative, or one or two.
     """
     if months < 0 or 0 < months < FEWEST_PAIRS:
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")

@@ -33,7 +33,7 @@ _BY_NAME = {lever.name: lever for lever in LEVERS}
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """A lever, or several together, with its gain.
+    """A lever, or several levers together, with the gain.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Pricing:
-    """Prices levers on a scenario; waits need its replay.
+    """Prices levers on a scenario; waits need the scenario's replay.
 
     Attributes
     ----------

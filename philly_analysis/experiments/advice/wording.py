@@ -65,7 +65,7 @@ _NOUNS = {
     "freed": "GPU hours a month freed",
     "waiting": "GPU hours a month waited less",
 }
-"""Noun of a gain, by its measure."""
+"""Noun of a gain, by the measure of the gain."""
 
 
 def noun(advice: Advice, priced: Priced) -> str:

@@ -11,7 +11,7 @@ from philly_analysis.simulator.cluster.request import Request
 class FreedCapacity:
     """The room that a request would have if some jobs stopped; the cluster is unchanged.
 
-    A request without servers needs GPUs anywhere, another one the servers that it names.
+    A request without servers needs GPUs anywhere; a request with servers needs those servers.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class _FreedServers:
     def __init__(self, cluster: Cluster, request: Request) -> None:
         self._cluster, self._request = cluster, request
         self._room: dict[int, ServerRoom] = {}
-        # of the n parts of at least k GPUs, each needs a server of its own
+        # each of the n parts of at least k GPUs needs a server to itself
         parts = Counter(request.servers)
         sizes = sorted(parts, reverse=True)
         self._needed = {k: sum(parts[size] for size in sizes if size >= k) for k in sizes}
@@ -84,7 +84,7 @@ class _FreedServers:
         Parameters
         ----------
         gpus
-            GPUs that thereby become free; None: those of the allocation.
+            GPUs that thereby become free; None: the GPUs of the allocation.
         """
         cluster, request = self._cluster, self._request
         whole_servers = cluster.dedicated and allocation.gpus > 1

@@ -21,12 +21,12 @@ Gpu = tuple[int, int]
 
 
 def as_allocated(spec: JobSpec, slices: int | None) -> JobSpec:
-    """Return a job with the fraction of a GPU that it is allocated; a gang gets whole GPUs.
+    """Return a job with the allocated fraction of a GPU; a gang gets whole GPUs.
 
-    On sliced GPUs this is the smallest profile that covers the request. Profiles combine as on
-    NVIDIA's GPUs, with one exception: next to 2g and 3g instances the seventh slice has no memory
-    left, but is allocated here. The position of instances within a GPU is not modelled, nor that a
-    GPU must be empty before its layout changes.
+    On sliced GPUs the fraction is the smallest profile that covers the request. Profiles combine as
+    on NVIDIA's GPUs, with one exception: next to 2g and 3g instances the seventh slice has no
+    memory left, but is allocated here. Not modelled: the position of instances within a GPU, and
+    that a GPU must be empty before its layout changes.
 
     Parameters
     ----------

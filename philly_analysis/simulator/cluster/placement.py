@@ -55,7 +55,7 @@ def pack(
 
 
 def best_fit(cluster: Cluster, gpus: int, among: int) -> Allocation | None:
-    """Place a gang on the fullest server, of those in `among`, with enough free GPUs."""
+    """Place a gang on the fullest server in `among` with enough free GPUs."""
     by_free = cluster.by_free
     for free in range(gpus, len(by_free)):
         if machines := by_free[free] & among:
@@ -91,7 +91,7 @@ def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Allocation
 def pack_on_servers(
     cluster: Cluster, servers: Sequence[int], having: Sequence[int] | None = None
 ) -> Allocation | None:
-    """Place a gang on exactly the servers that it requests, each part on the fullest with room.
+    """Place a gang on exactly the requested servers, each part on the fullest with room.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def pack_whole_servers(cluster: Cluster, gpus: int) -> Allocation | None:
 def first_fit(cluster: Cluster, gpus: int) -> Allocation | None:
     """Place a gang on the first servers, by index, that suffice: empty ones and one for the rest.
 
-    YARN and Tiresias' simulator place gangs like this, where :func:`pack` takes the fullest.
+    YARN and Tiresias' simulator place gangs on the first servers; :func:`pack` takes the fullest.
     """
     whole, remainder = divmod(gpus, cluster.largest_server)
     servers = [(mask.bit_count(), machine, mask) for machine, mask in enumerate(cluster.free_gpus)]
@@ -212,7 +212,7 @@ def partial_gang(
 
 
 def resize(cluster: Cluster, old: Allocation, gpus: int) -> Allocation | None:
-    """Grow or shrink an allocation; as many of its GPUs as possible are kept.
+    """Grow or shrink an allocation, and keep as many GPUs as possible.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class Execution:
         return bool(now_in != group or (group is not None and policy.key(job, now_s) != key))
 
     def _sort(self, job: Job, now_s: float) -> None:
-        """Sort a job by its present priority key, and schedule its next review."""
+        """Sort a job by the present priority key, and schedule the job's next review."""
         view, policy = self.view, self._policy
         level = policy.level(job, now_s)
         if level != job.level:
@@ -96,7 +96,7 @@ class Execution:
         self.event_queue.schedule_review(job, now_s, policy.review_s(job, now_s))
 
     def end(self, job: Job, now_s: float) -> bool:
-        """End a job's present run; return whether it was the last."""
+        """End a job's present run; return whether the run was the job's last."""
         cut = job.over_limit(now_s)
         reason = "time_limit" if cut else job.runs[job.run].end_reason or "completed"
         allocation = self._stop(job, now_s, reason)
@@ -118,7 +118,7 @@ class Execution:
                 self._sort(job, now_s)
 
     def change_capacity(self, change: CapacityChange, now_s: float) -> None:
-        """Take failed GPUs out of service, after their jobs are stopped; or return GPUs to it."""
+        """Take failed GPUs out of service, after stopping their jobs; or return GPUs to service."""
         machine, view = change.machine, self.view
         hit = self._stop_jobs(change, now_s) if change.failed else []
         self._cluster.change_capacity(machine, change.gpus, failed=change.failed)
@@ -211,7 +211,7 @@ class Execution:
                 self._set_speed(job, now_s, anew=True)
 
     def _clear(self, job: Job, new: Allocation | None, now_s: float) -> Allocation | None:
-        """Release a job's present allocation, before it is given a new one, or none."""
+        """Release a job's present allocation, before the job gets a new allocation or none."""
         if not job.running:
             if job.allocation is not None:
                 self.recorder.end_hold(job, now_s)
@@ -227,7 +227,7 @@ class Execution:
         if new is not None:
             reason = "migrated" if new.gpus == old.gpus else "resized"
         self._stop(job, now_s, reason)
-        # a job that only becomes guest or holder continues where it is
+        # a job that only becomes guest or holder continues on its GPUs
         job.interrupted = new is None or new.shares != old.shares
         if new is None:
             self.enqueue(job, now_s)

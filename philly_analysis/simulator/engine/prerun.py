@@ -90,7 +90,7 @@ def run_first(prerun: Prerun, specs: Sequence[JobSpec], machines: Sequence[Machi
 
 
 def _pool_runs(spec: JobSpec, limit_s: float) -> tuple[AttemptSpec, ...]:
-    """Return a gang's runs in the pool: its early user errors, then a trial run."""
+    """Return a gang's runs in the pool: early user errors, then a trial run."""
     runs = runs_of(spec)
     early = tuple(takewhile(lambda run: is_user_error(run) and run.run_s <= limit_s, runs))
     if len(early) == len(runs):

@@ -13,7 +13,7 @@ _BLOCK = 512
 
 
 class Entry(NamedTuple):
-    """A job with its priority key and its number in the order of submission.
+    """A job with the priority key and the job's number in the order of submission.
 
     The numbers are distinct, so comparing entries never compares jobs.
     """
@@ -130,7 +130,7 @@ class SortedJobs:
 class Queue:
     """Waiting jobs in groups, each sorted by the policy's priority keys.
 
-    A policy defines groups such that if one job of a group cannot start, none behind it can: the
+    A policy defines groups by a rule: if one job of a group cannot start, no later job can. The
     cost of an event is then proportional to the number of groups, not of jobs.
 
     Attributes

@@ -15,11 +15,11 @@ _TRIES = 8
 
 
 def start_by_migration(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
-    """Start a gang on the fewest servers by migrating jobs from there; return whether it starts.
+    """Start a gang on the fewest servers by migrating jobs away; return whether the gang starts.
 
-    Servers are tried from the emptiest on. Of the jobs there the fewest GPUs that make enough room
-    move, each job to the fewest servers as well: no job is preempted or spread. Jobs with requested
-    servers stay.
+    Servers are tried from the emptiest on. The jobs that move have the fewest GPUs that make enough
+    room. Each of them also moves to the fewest servers: no job is preempted or spread. Jobs with
+    requested servers stay.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _server_sets(plan: Plan, job: Job) -> Iterator[list[int]]:
 def _cleared(
     plan: Plan, job: Job, servers: list[int], may_move: Callable[[Job], bool]
 ) -> tuple[Allocation | None, list[Job]]:
-    """Return a gang's allocation on these servers, and the jobs that move for it."""
+    """Return a gang's allocation on `servers`, and the jobs that move for the gang."""
     cluster = plan.cluster
     shares: list[tuple[int, int]] = []
     movers: list[Job] = []

@@ -24,11 +24,11 @@ class Gandiva(Policy):
     A job starts immediately on idle GPUs. At multiples of ``quantum_s`` the GPUs go to the waiting
     jobs, in the order in which they began to wait, then to the running ones, in the order in which
     they started; a job that does not fit is skipped, and a running job without GPUs is suspended.
-    Each slice is an attempt of its own, so the default is ten of the paper's minutes.
+    Each slice is a separate attempt, so the default slice is ten of the paper's minutes.
 
-    Then single-GPU jobs are packed: those without a GPU, least utilisation first, continue as
-    guests beside the single-GPU job with the least utilisation, if compute and memory of both fit.
-    There is one guest per GPU, which takes the GPU over when the holder leaves.
+    Then single-GPU jobs are packed. Jobs without a GPU, least utilisation first, continue as guests
+    beside the single-GPU job with the least utilisation, if compute and memory of both fit. A GPU
+    has at most one guest, which takes the GPU over when the holder leaves.
 
     Not modelled: slices within a server and servers for gangs of one size (slices are of the whole
     cluster, and a job may resume elsewhere), packing tried and undone by measured progress (the
@@ -62,7 +62,7 @@ class Gandiva(Policy):
         return job.started_s
 
     def speed(self) -> Speed:
-        """Return speeds by what the holder of a GPU leaves to its guest."""
+        """Return speeds by the compute that the holder of a GPU leaves to a guest."""
         return Sharing()
 
     def decide(self, view: View) -> Decision:
@@ -80,7 +80,7 @@ class Gandiva(Policy):
         return plan.decision
 
     def _take_over(self, plan: Plan, guest: Job) -> None:
-        """Make a guest the holder of its GPU, if the holder has left."""
+        """Make a guest the holder of its GPU, if the earlier holder has left."""
         held, free = guest.allocated, plan.cluster.free_gpus
         if held.guest and all(not gpus & ~free[m] for m, gpus in held.shares):
             plan.assign(guest, held._replace(guest=False))
@@ -108,7 +108,7 @@ class Gandiva(Policy):
             self._pack(plan, [job for job in unplaced_jobs if job.gpus == 1], guests)
 
     def _pack(self, plan: Plan, jobs: Iterable[Job], guests: dict[Job, Allocation]) -> None:
-        """Make jobs guests: on their present GPU, or beside the job that uses its GPU least."""
+        """Make jobs guests: on their present GPU, or beside the job with the least utilisation."""
         view = plan.view
         hosts = {
             held.shares: job
@@ -121,7 +121,7 @@ class Gandiva(Policy):
             old = guests.get(job)
             host = hosts.get(old.shares) if old is not None else None
             if old and host and host.allocation is not None and _fit(job, host):
-                del hosts[old.shares]  # it stays, beside the same job
+                del hosts[old.shares]  # the guest stays beside the same job
                 plan.assign(job, old)
             else:
                 moving.append(job)

@@ -14,7 +14,7 @@ LONG_S = 1e9
 
 
 class Bounds(NamedTuple):
-    """Allowed values of a number: from ``low`` to ``high``, and those of ``or_else``."""
+    """Allowed values of a number: ``low`` to ``high``, and the values in ``or_else``."""
 
     low: float
     high: float
@@ -43,15 +43,15 @@ def knob(
     Parameters
     ----------
     default
-        Its default; the type of all values is that of the default.
+        Default of the knob. All values have the type of the default.
     meaning
-        A phrase on what it does. The unit is the suffix of its name.
+        A phrase on what the knob does. The unit is the suffix of the knob's name.
     within
-        Bounds of its numbers.
+        Bounds of the knob's numbers.
     among
         Allowed words.
     rises
-        Whether its numbers must be strictly increasing.
+        Whether the knob's numbers must be strictly increasing.
     """
     metadata = {"meaning": meaning, "within": within, "among": among, "rises": rises}
     return field(default=default, metadata=metadata)
@@ -88,7 +88,7 @@ def check(policy: Any) -> None:
 
 
 def check_at_most(policy: Any, knob: str, limit: str, *, half: bool = False) -> None:
-    """Check that a knob is at most another one, or half of it."""
+    """Check that a knob is at most another knob, or half of the other knob."""
     value, most = getattr(policy, knob), getattr(policy, limit)
     if value > (most / 2 if half else most):
         raise SimulationError(
