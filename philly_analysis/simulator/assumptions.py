@@ -10,7 +10,7 @@ from philly_analysis.workload import JobSpec, Workload, spread_partitions
 
 
 def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...]:
-    """Return sentences on what jobs that request a fraction of a GPU get: it, slices, or all.
+    """Return sentences on jobs that request a fraction of a GPU: they get it, slices, or all.
 
     Parameters
     ----------

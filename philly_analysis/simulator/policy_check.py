@@ -47,12 +47,12 @@ class _Observed:
 
 
 def check_policy(policy: str | Policy | type[Policy]) -> Result:
-    """Check a policy on small workloads, before its results are believed.
+    """Check a policy on small workloads, before the policy's results are believed.
 
     Parameters
     ----------
     policy
-        A policy, its class, or its name.
+        A policy, the class of a policy, or the name of a policy.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def check_policy(policy: str | Policy | type[Policy]) -> Result:
     Raises
     ------
     UnknownNameError
-        There is no such policy.
+        No policy has this name.
     """
     chosen = policy() if isinstance(policy, type) else policy_named(policy, {})
     problems: Problems = {}
@@ -129,7 +129,7 @@ def _first_starts(rows: Sequence[tuple[Any, ...]]) -> dict[str, float]:
 
 
 def _drifted(simulation: Simulation) -> str:
-    """Return a phrase on a job whose place in the order is no longer that of its key."""
+    """Return a phrase on a job whose place in the order no longer follows the job's key."""
     view, policy, now_s = simulation.view, simulation.policy, simulation.view.now_s
     if not simulation.stale():
         return ""

@@ -1,4 +1,4 @@
-"""Prepare a workload's jobs for a simulation: apply its changes, and draw unknown fields."""
+"""Prepare a workload's jobs for a simulation: apply changes, and draw unknown fields."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

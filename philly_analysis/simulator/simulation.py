@@ -61,7 +61,7 @@ def simulate(
     """Simulate a workload under a policy, and write the outcome as a trace.
 
     The trace's table ``known_causes`` has the causes of each wait. The file ``outages.parquet``
-    beside its tables lists failures, if anything failed.
+    beside the tables lists failures, if anything failed.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def simulate(
     capacity = sum(m.gpus for m in servers)
     rng = np.random.default_rng(seed)
     jobs = prepare_jobs(workload, policy, speed, with_use=bool(samples), seed=seed, rng=rng)
-    # estimating quotas reads the whole log, so it is done only if they are used
+    # estimating quotas reads the whole log, so only used quotas are estimated
     need_quotas = policy.quotas or len(workload.virtual_clusters)
     quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
     origin_at = workload.origin_at
@@ -236,7 +236,7 @@ class _Engine:
 
 
 def _policy(policy: str | Policy, knobs: Mapping[str, Any] | None) -> Policy:
-    """Return the policy with its knobs."""
+    """Return the policy with knobs set."""
     if isinstance(policy, str):
         return policy_named(policy, knobs or {})
     if not isinstance(policy, Policy):

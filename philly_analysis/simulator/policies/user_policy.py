@@ -61,7 +61,7 @@ def load(where: str) -> type[Policy]:
     Raises
     ------
     SimulationError
-        There is no such file, it raises an exception, or has no such policy.
+        The file does not exist, raises an exception, or does not define the policy.
     """
     path, _, name = where.rpartition(":")
     file = Path(path)

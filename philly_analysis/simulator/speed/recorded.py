@@ -16,14 +16,14 @@ _ROUNDING_S = 1e-6
 
 
 def recorded_allocation(stay: Stay, index_of: Mapping[str, int]) -> Allocation | None:
-    """Return the allocation of a recorded stay; None if its placement is unknown.
+    """Return the allocation of a recorded stay; None if the placement is unknown.
 
     GPUs with unknown indices are taken to be a server's first.
 
     Parameters
     ----------
     index_of
-        Index of each machine by its identifier.
+        Index of each machine by identifier.
     """
     if not stay.shares or any(machine not in index_of for machine, *_ in stay.shares):
         return None
@@ -65,14 +65,14 @@ def normalise_run_times(
 ) -> tuple[list[JobSpec], tuple[str, ...]]:
     """Divide the slowdown of recorded placements out of run times.
 
-    A run that took 100 s on two servers, where a second does 0.85 s of work, is a run of 85 s: on
-    the same two servers, beside the same neighbours, it takes 100 s again.
+    A run that took 100 s on two servers, where a second does 0.85 s of work, is a run of 85 s. On
+    the same two servers, beside the same neighbours, the run takes 100 s again.
 
     Returns
     -------
     tuple
-        The jobs, and sentences on the change. The jobs of a what-if are unchanged, because its
-        trace has the work done.
+        The jobs, and sentences on the change. The jobs of a what-if are unchanged, because the
+        what-if's trace has the work done.
     """
     if workload.attempts.pl()["work_s"].count():
         return list(specs), ()

@@ -26,7 +26,7 @@ class Speed:
     """Whether the recorded placement slowed the recorded run, too."""
 
     by_use: ClassVar[bool] = False
-    """Whether it uses the GPU utilisation of jobs."""
+    """Whether the model uses the GPU utilisation of jobs."""
 
     @property
     def note(self) -> str:
@@ -47,7 +47,7 @@ class Speed:
         Parameters
         ----------
         allocation
-            What it would run on.
+            Allocation that the job would run on.
         neighbours
             Other running jobs on the same machines; empty unless ``neighbourly``.
         """
@@ -58,5 +58,5 @@ AS_RECORDED = Speed()
 
 
 def with_unknown(spec: JobSpec, **drawn: Any) -> JobSpec:
-    """Return a job with values for those of its fields that are unknown."""
+    """Return a job with values for the job's unknown fields."""
     return replace(spec, **{k: v for k, v in drawn.items() if getattr(spec, k) is None})

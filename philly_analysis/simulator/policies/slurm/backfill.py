@@ -15,15 +15,15 @@ _OVERDUE_S = 1.0
 """Time after which a job that outlasts its time limit is expected to end."""
 
 Start = tuple[float, int]
-"""Planned start of a job (s), and the servers that it may then use."""
+"""Planned start of a job (s), and the servers that the job may use from then on."""
 
 
 class Backfill:
     """One cycle of the backfill scheduler (Slurm, sched/backfill, ``_attempt_backfill``).
 
     The jobs are planned in the order of priority. A planned start takes its servers as a whole.
-    Jobs beyond a limit are not planned. Components of a heterogeneous job start at the end of the
-    cycle, if all can.
+    Jobs beyond a limit are not planned. The components of a heterogeneous job start at the end of
+    the cycle, if all components can start.
     """
 
     def __init__(self, policy: Options, site: Site, plan: Plan, state: State) -> None:
@@ -42,7 +42,7 @@ class Backfill:
             self._start_together(whole, parts)
 
     def _consider(self, job: Job) -> None:
-        """Start a job, or plan its start."""
+        """Start a job, or plan the job's start."""
         whole = self._site.whole_of.get(job.spec.job_id, "")
         parts = self._together.setdefault(whole, {}) if whole else {}
         from_s = max((start_s for start_s, _ in parts.values()), default=self._now_s)
@@ -105,7 +105,7 @@ class Backfill:
                 return
 
     def _earliest(self, job: Job, from_s: float) -> Start | None:
-        """Return the earliest planned start of a job, and the servers that it may then use."""
+        """Return the earliest planned start of a job, and the servers that the job may use."""
         table, now_s = self._table, self._now_s
         limit_s, partition = self._policy.limit_s(job), self._site.partition(job)
         at_s = from_s

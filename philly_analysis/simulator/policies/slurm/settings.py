@@ -34,7 +34,7 @@ class Partition(NamedTuple):
 
 
 class Qos(NamedTuple):
-    """A QOS of ``sacctmgr show qos``: its priority, and the QOS whose jobs it preempts."""
+    """A QOS of ``sacctmgr show qos``: the priority, and the QOS that this QOS preempts."""
 
     priority: float = 0.0
     preempts: frozenset[str] = frozenset()
@@ -96,14 +96,15 @@ def read_settings(folder: str | Path) -> Settings:
 
     The commands are ``scontrol show config``, ``scontrol show partition``, ``scontrol show
     reservation``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and ``sacctmgr show event
-    -P``. Times are read as they are printed. The time in the name of a file, such as
-    ``reservation-20260302T130000Z.txt``, is when the file was printed: a reservation that the file
-    before lacks is taken as made halfway between. Other reservations were made before the log.
+    -P``. Times are read as printed. The time in the name of a file, for example
+    ``reservation-20260302T130000Z.txt``, is when the file was printed. A reservation that the
+    previous file lacks is taken as made halfway between both times. Other reservations were made
+    before the log.
 
     Raises
     ------
     SimulationError
-        The folder has none of these.
+        The folder has no output of these commands.
     """
     knobs: dict[str, float] = {}
     partitions: dict[str, Partition] = {}
@@ -163,7 +164,7 @@ def read_settings(folder: str | Path) -> Settings:
 
 
 def expanded(nodes: str) -> frozenset[str]:
-    """Return the servers of a list as Slurm prints it, such as ``a[1-4,7],v1``."""
+    """Return the servers of a list in Slurm's notation, for example ``a[1-4,7],v1``."""
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes):
         pieces = re.split(r"\[([^\]]*)\]", part)

@@ -121,7 +121,7 @@ class Site:
 
 
 def site_of(workload: Workload, machines: Sequence[Machine], settings: Settings) -> Site:
-    """Return what is recorded of a workload's cluster, and what its settings add."""
+    """Return the site of a workload: the recorded cluster, and the settings of Slurm."""
     bit = {machine.machine_id: 1 << nth for nth, machine in enumerate(machines)}
     models: dict[str, int] = {}
     for machine in machines:
@@ -193,7 +193,7 @@ def _components(workload: Workload) -> dict[str, str]:
 def _recorded(
     workload: Workload,
 ) -> tuple[tuple[Limit, ...], dict[str, float], frozenset[str]]:
-    """Return the limits of the workload's trace, and what its recorded reasons tell of jobs."""
+    """Return the limits of a workload's trace, and the facts that recorded reasons tell."""
     origin_at = workload.origin_at
     if workload.trace is None or origin_at is None:
         return (), {}, frozenset()
