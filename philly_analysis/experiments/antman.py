@@ -47,7 +47,7 @@ def beta_quantiles(mean: float, concentration: float = 3.0) -> tuple[float, ...]
 
 
 class Setting(NamedTuple):
-    """What is assumed of AntMan and its jobs."""
+    """Assumptions about AntMan and the jobs."""
 
     policy: AntMan = AntMan()
     speed: Sharing = Sharing(util_quantiles=beta_quantiles(0.5))

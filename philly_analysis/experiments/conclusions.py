@@ -82,7 +82,7 @@ def compute(
     -------
     Result
         Table: setting (source of jobs), load, arm, seed, jobs, mean_jct_h, compute_pct and
-        memory_pct (of AntMan's arms). :func:`verdicts` summarises it.
+        memory_pct (of AntMan's arms). :func:`verdicts` summarises the table.
     """
     parts = [
         trials(partial(_of_seed, name, jobs, sweep.load), sweep.seeds, MEASURES, executor)
@@ -156,7 +156,7 @@ def _difference(logs: Floats, reference: Floats) -> tuple[float, float]:
 
 
 def _verdict(low: float, high: float, less: float, more: float) -> str:
-    """Return the verdict from the intervals of a gain and of its difference to the reference."""
+    """Return the verdict from the intervals of a gain and of the difference to the reference."""
     if high < 0:
         return TURNS
     if not low > 0:
@@ -207,7 +207,7 @@ def _slug(text: str) -> str:
 
 
 def _with_words(verdict_rows: pd.DataFrame) -> pd.DataFrame:
-    """Add texts: jobs (their source), times (the gain, with its interval), printed_words."""
+    """Add texts: jobs (source of the jobs), times (gain with interval), printed_words."""
     figures = verdict_rows[["gain", "low", "high"]].map(
         lambda g: f"{g:.2f}" if g < 10 else f"{g:.0f}"
     )
@@ -252,7 +252,7 @@ def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(result: Result) -> Figure:
-    """Draw each headline for each source of jobs, its verdict and the printed gain."""
+    """Draw each headline for each source of jobs, with the verdict and the printed gain."""
     verdict_rows = _with_words(verdicts(result.table))
     headlines = verdict_rows["headline"].nunique()
     height = 0.21 * (len(verdict_rows) + 1.4 * headlines) + 0.9

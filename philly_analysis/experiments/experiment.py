@@ -142,7 +142,7 @@ class Experiment:
         Parameters
         ----------
         jobs, source
-            The source of jobs and its name.
+            The source of jobs, and the name of the source.
         sweep
             None: the default.
         executor

@@ -1,4 +1,4 @@
-"""Credit each mechanism of a system with its gain over the strongest arm that lacks it."""
+"""Credit each mechanism with the gain over the strongest arm that lacks the mechanism."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ def _capital(phrase: str) -> str:
 
 
 def facts(increments: Sequence[Increment], table: pd.DataFrame, setting: str) -> Iterator[Fact]:
-    """Yield every increment at every load, with its interval."""
+    """Yield every increment at every load, with interval."""
     for one in increments:
         for row in one.by_load(table, setting):
             load = f"{row.load:g}".replace(".", "_")
@@ -155,7 +155,7 @@ def choice_table(
     choices: Sequence[str],
     at: float,
 ) -> pd.DataFrame:
-    """Return how much each free choice of a policy moves its completion time, as text.
+    """Return how much each free choice of a policy moves the completion time, as text.
 
     Parameters
     ----------

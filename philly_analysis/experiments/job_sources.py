@@ -26,8 +26,8 @@ class JobSource(Protocol):
 class ModelJobs:
     """Jobs drawn from a workload model.
 
-    Jobs are drawn at the rate at which they offer the cluster a load of 1, so that rescaling them
-    to another load changes their daily cycle little.
+    Jobs are drawn at the rate that offers the cluster a load of 1. Rescaling the jobs to another
+    load therefore changes their daily cycle little.
 
     Attributes
     ----------

@@ -66,15 +66,15 @@ def comparison(
     Returns
     -------
     pandas.DataFrame
-        One row per workload, load, policy and measure: mean with its 95 % interval mean_low to
-        mean_high; difference to the baseline (against) in the unit of the measure with its 95 %
-        interval low to high; change_pct with its 95 % interval low_pct to high_pct, from the mean
-        logarithm of ratios. Fewer than 3 seeds have no interval; values of zero have no ratio.
+        One row per workload, load, policy and measure, all intervals 95 %: mean with interval
+        mean_low to mean_high; difference to the baseline (against), in the unit of the measure,
+        with interval low to high; change_pct, from the mean logarithm of ratios, with interval
+        low_pct to high_pct. Fewer than 3 seeds have no interval; values of zero have no ratio.
 
     Raises
     ------
     UnknownNameError
-        There is no such policy or measure.
+        A policy or measure is unknown.
     """
     arms = list(dict.fromkeys(runs["arm"]))
     base = arms[0] if baseline is None else baseline
@@ -104,7 +104,7 @@ def comparison(
 
 
 def _change(values: pd.Series, base: pd.Series) -> tuple[float, ...]:
-    """Return the paired difference and percent change, each with its interval."""
+    """Return the paired difference and percent change, each with interval."""
     seeds = values.index.intersection(base.index)
     after, before = values[seeds], base[seeds]
     difference = paired(after, before)
@@ -218,7 +218,7 @@ def policy_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def job_table(times: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per job, with its completion time (s) by policy.
+    """Return one row per job, with the job's completion time (s) by policy.
 
     Parameters
     ----------

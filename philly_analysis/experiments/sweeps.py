@@ -80,7 +80,7 @@ class SweepResult(Result):
         Raises
         ------
         UnknownNameError
-            There is no such policy or measure.
+            A policy or measure is unknown.
         """
         first = self.runs["arm"] == baseline
         ordered = pd.concat([self.runs[first], self.runs[~first]], ignore_index=True)
@@ -111,7 +111,7 @@ class SweepResult(Result):
         Raises
         ------
         UnknownNameError
-            There is no such measure.
+            A measure is unknown.
         """
         if measure not in MEASURES:
             raise UnknownNameError("measure", measure, MEASURES)
@@ -208,7 +208,7 @@ def _more_seeds(runs: pd.DataFrame) -> str:
 
 
 def _sentences(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield the best policy of a workload at its highest load, and whether the next is worse."""
+    """Yield a workload's best policy at the highest load, and whether the next policy is worse."""
     base, *others = dict.fromkeys(rows["arm"])
     if not others:
         return

@@ -167,7 +167,7 @@ def _comparisons(table: pd.DataFrame) -> Iterator[Comparison]:
 
 
 def _plot(result: Result) -> Figure:
-    """Draw the change of JCT over load, its sensitivity, CPUs per GPU, and the models' profiles."""
+    """Draw the change of JCT over load, sensitivity, CPUs per GPU, and the models' profiles."""
     table = result.table
     fig, axes = canvas(3, 2, width=11, height=8.2)
     over_load(axes[0], table, "mean_jct_h", SHOWN["mean_jct_h"], USUAL)
@@ -218,7 +218,7 @@ def _by_ratio(ax: Axes, table: pd.DataFrame, load: float) -> None:
 
 
 def _profiles(ax: Axes) -> None:
-    """Draw each model's throughput by CPUs per GPU, with the memory that it needs."""
+    """Draw each model's throughput by CPUs per GPU, with the memory that the model needs."""
     grid = np.linspace(1, 12, 45)
     styles = {"image": "-", "language": "--", "speech": ":"}
     for i, profile in enumerate(PROFILES.values()):

@@ -82,7 +82,7 @@ def simulate(
         :func:`~philly_analysis.simulator.policies.policy_named`).
     speed
         Speed of jobs: a key of :data:`~philly_analysis.simulator.speed.models.SPEEDS`, or a model
-        with its parameters; that of the policy's publication when None.
+        with parameters; None: the speed in the policy's publication.
     outages
         Failures of machines and GPUs: rates, or a list (see
         :func:`~philly_analysis.simulator.engine.outages.outages_of`); None: no failures. Jobs that
@@ -107,7 +107,7 @@ def simulate(
     Raises
     ------
     UnknownNameError
-        There is no such policy, knob or speed.
+        A policy, knob or speed is unknown.
     SimulationError
         There are no jobs or no GPUs, a gang is larger than the cluster, or a replay has changes.
     TraceError

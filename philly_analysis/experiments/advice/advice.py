@@ -113,8 +113,8 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     Parameters
     ----------
     months
-        Months that are drawn for the intervals of the recommended levers; 0: intervals are those
-        of blocks of the log, also where waits are correlated for longer.
+        Months that are drawn for the intervals of the recommended levers; 0: blocks of the log give
+        the intervals, although waits may be correlated for longer than a block.
     executor
         Where replays run; results are equal on any.
 
@@ -194,7 +194,7 @@ def _start_up_s(trace: Trace) -> float | None:
 
 
 def _why_withheld(trace: Trace, baseline: Baseline | None, dominating_cause: str) -> str:
-    """Return why advice on scheduling is withheld, as sentences; empty if it is given."""
+    """Return why advice on scheduling is withheld, as sentences; empty with advice."""
     if reason := completeness.missing_jobs(trace):
         return f"Advice on scheduling is withheld: {reason}."
     if baseline is None:

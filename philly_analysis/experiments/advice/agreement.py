@@ -1,4 +1,4 @@
-"""Decide whether a replay is believed: compare its waits with recorded ones, by half of the log."""
+"""Decide whether a replay is believed: compare replayed and recorded waits by half of the log."""
 
 import tomllib
 from pathlib import Path

@@ -74,7 +74,7 @@ class Distance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The candidate nearest to the log, and whether it is near enough to be replayed.
+    """The candidate nearest to the log, and whether the candidate is near enough to be replayed.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
 
 
 def _only(scenario: Scenario, jobs: Jobs) -> Scenario:
-    """Return a scenario with some of its jobs."""
+    """Return a scenario with some of the jobs."""
     ids = {spec.job_id for spec in jobs}
     pools = (
         replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in ids))

@@ -1,4 +1,4 @@
-"""List the policies that a cluster may have, to be compared with its recorded waits."""
+"""List the policies that a cluster may have, for comparison with recorded waits."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Define a lever, what it assumes, and the change that it makes."""
+"""Define a lever: its assumptions, and the change of a scenario."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

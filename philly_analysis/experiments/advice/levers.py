@@ -1,4 +1,4 @@
-"""The table of levers: what each changes, what it assumes, and whether it needs a replay."""
+"""List the levers: changes, assumptions, and whether a replay is needed."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -79,7 +79,7 @@ def noun(advice: Advice, priced: Priced) -> str:
 
 
 def parts(advice: Advice, priced: Priced) -> list[str]:
-    """Return the gain of a lever as phrases: the measure, its parts, and the jobs it changes."""
+    """Return the gain of a lever as phrases: the measure, its parts, and the changed jobs."""
     gain = priced.gain
     single = not priced.moved and "+" not in priced.name  # others have no drawn months
     cost = gain.value_h.mean < 0

@@ -28,7 +28,7 @@ class FreedCapacity:
         self._servers = _FreedServers(cluster, request) if gang else None
 
     def add(self, allocation: Allocation, sign: int = 1) -> None:
-        """Release an allocation, or (sign -1) make it."""
+        """Release an allocation, or (sign -1) make the allocation."""
         if allocation.units == GPU_UNITS:
             self.free += sign * allocation.gpus
             if self._servers is not None:
@@ -79,7 +79,7 @@ class _FreedServers:
         return all(self._having[k] >= count for k, count in self._needed.items())
 
     def add(self, allocation: Allocation, sign: int, *, gpus: int | None = None) -> None:
-        """Release an allocation, or (sign -1) make it.
+        """Release an allocation, or (sign -1) make the allocation.
 
         Parameters
         ----------

@@ -80,7 +80,7 @@ class SharedGpus:
         return max(self._by_left, default=0)
 
     def add(self, gpu: Gpu, units: int) -> bool:
-        """Change a GPU's free units; return whether it was entirely free before or is now."""
+        """Change a GPU's free units; return whether the GPU was or is entirely free."""
         before = self.left.get(gpu, GPU_UNITS)
         after = before + units
         if not 0 <= after <= GPU_UNITS:

@@ -81,7 +81,7 @@ class Simulation:
     Each step has four parts, in this order: scheduled events (runs end, jobs are reviewed),
     failures and repairs, arrivals, and, if GPUs became free or a job changed, the policy's
     decision. Jobs of a policy that is not steady are evaluated again before each decision. Jobs
-    start and move by decisions only. They stop by a decision, by their own end, or when their GPUs
+    start and move by decisions only. Jobs stop by a decision, at their end, or when their GPUs
     fail.
 
     Parameters
@@ -155,7 +155,7 @@ class Simulation:
         self._woken = False
 
     def step(self) -> bool:
-        """Advance to the next decision and carry it out; return False when all jobs are done."""
+        """Advance to the next decision and apply the decision; return False after all jobs."""
         if not self.advance():
             return False
         self.apply(self.policy.decide(self.view))

@@ -175,7 +175,7 @@ class Execution:
         return allocation
 
     def _account(self, job: Job, allocation: Allocation, now_s: float, sign: int) -> None:
-        """Add a running job's allocation to its virtual cluster and machines, or subtract it."""
+        """Add or subtract a job's allocation in the use of its virtual cluster and machines."""
         if not allocation.guest:
             self.clocks.change_use(job.vc, allocation, sign, now_s)
             self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * allocation.size
@@ -253,7 +253,7 @@ class Execution:
             )
 
     def _start(self, job: Job, new: Allocation, now_s: float) -> None:
-        """Start a job on its new allocation, or continue it if it is running."""
+        """Start a waiting job, or continue a running job, on the new allocation."""
         self._account(job, new, now_s, 1)
         if job.running:
             job.allocation = new
@@ -265,7 +265,7 @@ class Execution:
         job.start(new, now_s, self._policy.restart_s if job.interrupted else 0.0)
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
-        """Compute a job's speed from now on, and schedule the end of its run."""
+        """Compute a job's speed from now on, and schedule the end of the run."""
         allocation = job.allocated
         near = self.view.jobs_near([allocation] if self._speed.neighbourly else ())
         near.pop(job, None)

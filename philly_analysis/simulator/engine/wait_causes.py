@@ -72,7 +72,7 @@ class WaitClocks:
         )  # fmt: skip
 
     def change_use(self, vc: str, allocation: Allocation, sign: int, now_s: float) -> None:
-        """Record that a virtual cluster gains an allocation, or (sign -1) loses it."""
+        """Record that a virtual cluster gains an allocation, or (sign -1) loses the allocation."""
         self._advance(now_s)
         self._changed_vcs.add(vc)
         if sign > 0:
@@ -100,7 +100,7 @@ class WaitClocks:
         self._open[job] = now_s, clock.read(now_s)
 
     def close(self, job: Job, now_s: float) -> None:
-        """Record that a job starts, before its GPUs are counted."""
+        """Record that a job starts, before the job's GPUs are counted."""
         if job not in self._open:
             return
         self._advance(now_s)

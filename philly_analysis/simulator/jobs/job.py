@@ -10,7 +10,7 @@ FOREVER = float("inf")
 """A time that is never reached."""
 
 _NOTHING_S = 1e-6
-"""Work so small that it is a rounding error."""
+"""Largest work that is a rounding error (s)."""
 
 
 class Job:
@@ -23,7 +23,7 @@ class Job:
     gpus, vc
         Gang size and virtual cluster.
     request, size
-        Request for GPUs, CPUs, memory and servers, and its GPU units.
+        Request for GPUs, CPUs, memory and servers, and the requested GPU units.
     runs, run
         The runs, and the index of the present one: each but the last fails and is retried.
     run_s, believed_run_s

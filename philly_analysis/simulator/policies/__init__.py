@@ -60,7 +60,7 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
     Raises
     ------
     UnknownNameError
-        There is no such policy.
+        The policy is unknown.
     """
     if name is None:
         return pd.DataFrame(
@@ -82,7 +82,7 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
 
 
 def policy_named(policy: str | Policy, knobs: Mapping[str, Any]) -> Policy:
-    """Return a policy with some of its knobs set.
+    """Return a policy with some knobs set.
 
     Parameters
     ----------

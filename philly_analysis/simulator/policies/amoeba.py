@@ -64,7 +64,7 @@ class Amoeba(Policy):
 
     @cached_property
     def _order(self) -> Policy:
-        if self.order == "srtf":  # remaining work is that on the requested GPUs
+        if self.order == "srtf":  # remaining work counts seconds on the requested GPUs
             return Sjf()
         return Las(thresholds_gpu_s=self.thresholds_gpu_s)
 

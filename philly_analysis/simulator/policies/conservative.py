@@ -164,7 +164,7 @@ class _Timetable:
             self.starts_s[job] = FOREVER
             return
         free, size, at, last = self._free, job.size, 0, 0
-        while at == 0 or at < last:  # some step up to the last one has too few free GPUs
+        while at == 0 or at < last:  # a step of the interval has too few free GPUs
             while free[at] < size:
                 at += 1
             starts_s = self._from_s[at]

@@ -30,10 +30,9 @@ class Gandiva(Policy):
     beside the single-GPU job with the least utilisation, if compute and memory of both fit. A GPU
     has at most one guest, which takes the GPU over when the holder leaves.
 
-    Not modelled: slices within a server and servers for gangs of one size (slices are of the whole
-    cluster, and a job may resume elsewhere), packing tried and undone by measured progress (the
-    recorded utilisation decides), packing of gangs, migration for locality, and growing and
-    shrinking.
+    Not modelled: slices within a server, servers for gangs of one size, packing of gangs, migration
+    for locality, and growing and shrinking. Slices are of the whole cluster, and a job may resume
+    elsewhere. The recorded utilisation decides on packing, not the measured progress.
     """
 
     name = "gandiva"
@@ -128,7 +127,7 @@ class Gandiva(Policy):
         places = sorted((host.util_frac, host.index, shares) for shares, host in hosts.items())
         for job in moving:
             for place in places:
-                if place[0] + job.util_frac > 1 + _ROUNDING:  # nor do those behind leave room
+                if place[0] + job.util_frac > 1 + _ROUNDING:  # nor do later hosts leave room
                     break
                 if _fit(job, hosts[place[2]]):
                     places.remove(place)

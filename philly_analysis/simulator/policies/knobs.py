@@ -65,7 +65,7 @@ def check(policy: Any) -> None:
     UnknownNameError
         A word is not among the allowed ones.
     SimulationError
-        A value has the wrong type, or is outside its bounds.
+        A value has the wrong type, or is outside the knob's bounds.
     """
     for option in fields(policy):
         value, meta = getattr(policy, option.name), _declared(option)
@@ -98,7 +98,7 @@ def check_at_most(policy: Any, knob: str, limit: str, *, half: bool = False) -> 
 
 
 def unit(knob: str) -> str:
-    """Return the unit of a knob, by its name."""
+    """Return the unit of a knob, by the suffix of the name."""
     return "GPU s" if knob.endswith("_gpu_s") else "s" if knob.endswith("_s") else ""
 
 
@@ -120,7 +120,7 @@ def parse(policy: Any, values: Mapping[str, Any], name: str) -> dict[str, Any]:
     Raises
     ------
     UnknownNameError
-        The policy has no such knob.
+        The policy has no knob of this name.
     """
     knobs = {f.name: f for f in fields(policy)}
     for word in values:
@@ -130,7 +130,7 @@ def parse(policy: Any, values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def format_value(default: Any) -> str:
-    """Format a knob's value so that :func:`parse` reads it back."""
+    """Format a knob's value so that :func:`parse` reads the value back."""
     return default if isinstance(default, str) else json.dumps(default)
 
 

@@ -42,7 +42,7 @@ class Policy:
     """Whether jobs may be guests on GPUs that other jobs hold."""
 
     fractional: ClassVar[bool] = False
-    """Whether a job may get a fraction of a GPU; if not, it gets the whole GPU."""
+    """Whether a job may get a fraction of a GPU; if not, the job gets the whole GPU."""
 
     replays: ClassVar[bool] = False
     """Whether the policy uses the recorded times and placements of attempts."""
@@ -138,7 +138,7 @@ class Policy:
 
 
 def is_steady(policy: Policy) -> bool:
-    """Return whether a policy's class, and not only a class that it extends, is steady."""
+    """Return whether a policy's class is steady, and not only a parent class."""
     for kind in type(policy).__mro__:
         defined = vars(kind)
         if "steady" in defined:

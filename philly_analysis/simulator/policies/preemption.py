@@ -157,7 +157,7 @@ def _may_change(view: View, victims: Victims, *, consolidate: bool) -> bool:
     came = not all(map(_RUNNING, changed))
     if not heads or not changed or came or view.freed or consolidate:
         return may_start(view, victims)
-    # jobs that fit have started: a change needs a running job behind the first waiting one
+    # jobs that fit have started: a change needs a running job behind the first waiting job
     after = max([view.key(job, view.now_s) for job in changed]) > min(heads).key
     return after and may_start(view, victims)
 
@@ -184,7 +184,7 @@ def _chosen_by_count(view: View, free_units: int) -> list[Job]:
     now_s, chosen = view.now_s, []
     running = sorted(Entry(view.key(job, now_s), job.index, job) for job in view.running)
     waiting = (jobs.entries() for jobs in view.queue.groups.values())
-    # the jobs of a group have one size: behind one that does not fit, none of the group fits
+    # the jobs of a group have one size: if one job does not fit, no job of the group fits
     for entry in merge(running, *waiting):
         if entry.job.size <= free_units:
             free_units -= entry.job.size

@@ -57,7 +57,7 @@ def running_rank(job: Job) -> Rank:
 def last_rank_first(view: View) -> Iterator[tuple[Rank, Job]]:
     """Yield the running jobs with their sort keys, the greatest first.
 
-    They are sorted already, except for jobs that were demoted at this moment.
+    Running jobs are sorted already, except for jobs that were demoted at this moment.
     """
     now_s = view.now_s
     for key, _, job in view.running.below((inf,)):

@@ -204,12 +204,12 @@ SPEEDS: dict[str, type[Speed]] = {
 
 
 def speed_named(name: str) -> Speed:
-    """Return a speed model with its published parameters.
+    """Return a speed model with published parameters.
 
     Raises
     ------
     UnknownNameError
-        There is no such model.
+        The model is unknown.
     """
     if name not in SPEEDS:
         raise UnknownNameError("speed", name, SPEEDS)

@@ -38,11 +38,11 @@ class Speed:
         return specs
 
     def on(self, topology: Topology) -> Self:
-        """Return the model for machines of a topology; each simulation calls it once."""
+        """Return the model for a topology of machines; each simulation calls this once."""
         return self
 
     def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
-        """Return the seconds of its recorded run that a job completes in one second.
+        """Return the seconds of the recorded run that a job completes in one second.
 
         Parameters
         ----------
