@@ -76,7 +76,7 @@ def compute(
     sources
         Sources of jobs by name; the first source is the reference.
     executor
-        Runs the months; None: this process. Results are equal.
+        Executor that runs the months; None: this process. Results are equal.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table
-        Of :func:`compute`.
+        Table of :func:`compute`.
 
     Returns
     -------

@@ -87,7 +87,7 @@ def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame
     Parameters
     ----------
     found
-        Of :func:`contrasts`.
+        Table of :func:`contrasts`.
 
     Returns
     -------

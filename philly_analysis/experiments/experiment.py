@@ -144,9 +144,9 @@ class Experiment:
         jobs, source
             The source of jobs, and the name of the source.
         sweep
-            None: the default.
+            Sweep to simulate; None: the default.
         executor
-            Runs the seeds; None: this process. Results are equal.
+            Executor that runs the seeds; None: this process. Results are equal.
 
         Returns
         -------
@@ -192,7 +192,7 @@ def trials(
     of_seed
         Returns the rows of a seed: key and measures.
     executor
-        None: this process.
+        Executor that runs the seeds; None: this process.
     """
     rows = map_ordered(executor or InlineExecutor(), of_seed, seeds, ahead=len(seeds))
     return pd.DataFrame(list(chain.from_iterable(rows)), columns=[*ARM, *measures])
@@ -244,7 +244,7 @@ def system_rows(
     Parameters
     ----------
     settings
-        By name, a tuple with the field ``speed``, the speed of jobs.
+        Settings by name: tuples with the field ``speed``, the speed of jobs.
     policies
         Returns the policy and speed of each arm, given the fields of a setting.
     compared

@@ -59,7 +59,7 @@ def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, .
     Parameters
     ----------
     seed
-        Of the properties that systems need and jobs lack: models, GPU use, sensitivity.
+        Seed of the properties that systems need and jobs lack: models, GPU use, sensitivity.
     """
     sharing_policy, sharing = antman.SETTINGS[USUAL]
     elastic = amoeba.SETTINGS[USUAL]

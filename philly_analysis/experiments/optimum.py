@@ -27,8 +27,8 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
     options = [_options(job, servers[0]) for job in jobs]
     picks = [
         (j, s, *option)
-        for j, those in enumerate(options)
-        for s, option in product(range(len(servers)), those)
+        for j, job_options in enumerate(options)
+        for s, option in product(range(len(servers)), job_options)
     ]
     job, server, cpus, mem_gb, speed = map(np.array, zip(*picks, strict=True))
     columns = np.arange(len(picks))

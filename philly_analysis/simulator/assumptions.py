@@ -42,7 +42,7 @@ def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...
 
 
 def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str, ...]:
-    """Return sentences on the constraints of jobs that are obeyed, and on those that are unknown.
+    """Return sentences on the obeyed and the unknown constraints of jobs.
 
     Parameters
     ----------

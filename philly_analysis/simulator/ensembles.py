@@ -50,7 +50,7 @@ def simulate_ensemble(
     simulate_month
         Simulates a month's workload; takes the folder and the seed by name, returns the trace.
     executor
-        Executor that simulates the months. The traces are the same on any.
+        Executor that simulates the months. The traces are the same on any executor.
 
     Returns
     -------

@@ -116,7 +116,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         Months that are drawn for the intervals of the recommended levers; 0: blocks of the log give
         the intervals, although waits may be correlated for longer than a block.
     executor
-        Where replays run; results are equal on any.
+        Executor of the replays; results are equal on any executor.
 
     Raises
     ------

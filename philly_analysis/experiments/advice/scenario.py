@@ -39,7 +39,7 @@ from philly_analysis.workload import (
 Jobs = Sequence[JobSpec]
 
 _EARLIEST = 0.01
-"""Share of the jobs that may be submitted before the period: those that survived from earlier."""
+"""Share of the jobs that may be submitted before the period, because they survived from earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:
-    """Return the recorded limits; else those that the scheduler named, at their greatest use."""
+    """Return the recorded limits; else the limits in recorded reasons, at the greatest use."""
     if "limits" in trace.tables:
         return recorded_limits(trace)
     rows = _rows(
@@ -298,12 +298,10 @@ def _known(trace: Trace, specs: Jobs) -> Known:
 
 
 def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple[str, ...]]:
-    """Return the runs that failed, not by a user error, on servers where many runs fail so.
+    """Return failed runs on servers with many failures, and these servers, the worst first.
 
-    With them these servers, the one with the most failures first.
-
-    A server has many if a one-sided binomial test against the rate of all servers has p < 0.05
-    after Bonferroni's correction.
+    User errors do not count as failures. A server has many failures if a one-sided binomial test
+    against the rate of all servers has p < 0.05 after Bonferroni's correction.
     """
     from scipy.stats import binomtest
 

@@ -92,7 +92,7 @@ class Cluster:
     out_of_service
         Per machine, a bit per failed GPU.
     free_cpus, free_mem_gb
-        Per machine; infinite if the machine's size is unknown.
+        Free CPUs and memory per machine; infinite if the machine's size is unknown.
     host_capacities, changed_hosts
         Cache of :mod:`philly_analysis.simulator.cluster.capacity`, and the machines whose CPUs or
         memory changed since the cache was refreshed.

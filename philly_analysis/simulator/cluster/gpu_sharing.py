@@ -52,7 +52,7 @@ class SharedGpus:
     left
         Free units by GPU.
     free_units
-        Free units of all these GPUs together.
+        Sum of the free units in `left`.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ def pack_units(cluster: Cluster, size: int, *, among: int = -1) -> Allocation | 
     Parameters
     ----------
     size
-        In GPU units: ``Job.size``.
+        Size of the job in GPU units: ``Job.size``.
     among
         A bit per machine that may be used.
     """
@@ -158,9 +158,9 @@ def first_fit(cluster: Cluster, gpus: int) -> Allocation | None:
 def pack_within(
     cluster: Cluster, gpus: int, level: int, *, servers: int = UNLIMITED
 ) -> Allocation | None:
-    """Place a gang inside one rack (or pod, …), on as few servers as any of them allows.
+    """Place a gang inside one rack (or pod, …), on as few servers as any rack allows.
 
-    Of racks with the same number of servers the emptiest is chosen, then the first.
+    If racks need equal numbers of servers, the emptiest rack is chosen, then the first.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class EventQueue:
         self._review_at_s.pop(job, None)
 
     def due(self, now_s: float) -> Iterator[Event]:
-        """Yield the valid events up to now, those scheduled during the iteration included.
+        """Yield the valid events up to now, also events scheduled during the iteration.
 
         An event is checked when its turn comes, because the event before may have made it obsolete.
         """

@@ -100,7 +100,7 @@ def _pool_runs(spec: JobSpec, limit_s: float) -> tuple[AttemptSpec, ...]:
 
 
 def _joined(specs: Sequence[JobSpec], pool: Schedule, cluster: Schedule) -> Schedule:
-    """Return both schedules as one: attempts in the pool precede those in the cluster."""
+    """Return both schedules as one: attempts in the pool precede attempts in the cluster."""
     in_pool = pool.attempts.group_by("job_id").agg(in_pool=pl.len().cast(pl.Int32))
     ends = pl.concat([pool.jobs.join(cluster.jobs, on="job_id", how="anti"), cluster.jobs])
     jobs = (

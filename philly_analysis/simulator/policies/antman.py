@@ -131,8 +131,8 @@ class AntMan(Policy):
 class _GuestCapacity:
     """The utilisation and memory left for a guest on each GPU, kept between decisions.
 
-    Only changed machines are evaluated again, and a job that was refused considers only those that
-    changed since.
+    Only changed machines are evaluated again. A refused job considers only machines that changed
+    since the refusal.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class Easy(Policy):
         return estimated_end_s(job, self.estimate, now_s)
 
     def decide(self, view: View) -> Decision:
-        """Start jobs in turn, then those behind that do not delay the first waiting one."""
+        """Start jobs in turn, then later jobs that do not delay the first waiting job."""
         if view.cluster.full or not view.queue.groups:
             return {}
         plan = view.plan()

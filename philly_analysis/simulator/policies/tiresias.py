@@ -33,7 +33,7 @@ class Las(Policy):
     restart is no service: otherwise a wide gang whose restart exceeds the threshold would be
     demoted and preempted before any progress, repeatedly. Each queue is served from its
     front; jobs that do not fit are skipped. New and demoted jobs join at the end. A job that
-    starts moves before all waiting jobs, behind those already running. So in a queue
+    starts moves before all waiting jobs, behind the jobs already running. So in a queue
 
     - running jobs precede waiting ones, in the order in which they began to run there;
     - a preempted job precedes jobs that have waited longer; jobs preempted at once are in the order

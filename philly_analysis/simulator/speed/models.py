@@ -185,7 +185,7 @@ class Parallelism(Speed):
         return done
 
     def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
-        """Return the speed on the allocated GPUs, relative to those requested."""
+        """Return the speed on the allocated GPUs, relative to the requested GPUs."""
         scaling = SCALING.get(job.spec.job_type or "")
         if scaling is None:
             return float((allocation.gpus / job.gpus) ** self.alpha)

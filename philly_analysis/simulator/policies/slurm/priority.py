@@ -24,7 +24,7 @@ class FairTree:
     Parameters
     ----------
     shares
-        Shares of accounts and users; equal ones for those not named.
+        Shares of accounts and users; all others have equal shares.
     owners
         Accounts and users of the jobs.
     """

@@ -59,9 +59,9 @@ class Reservation(NamedTuple):
     accounts, users
         Accounts and users whose jobs may use the servers.
     known_at
-        When the scheduler got to know of the reservation; None: before the log.
+        Time at which the scheduler learned of the reservation; None: before the log.
     out
-        Whether the servers are out of service, until nobody knows when.
+        Whether the servers are out of service, with an unknown end.
     """
 
     start_at: datetime

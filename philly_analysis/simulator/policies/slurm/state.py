@@ -19,21 +19,21 @@ class State:
     preempts
         Whether jobs preempt others.
     limits
-        What running jobs hold of each limit.
+        Use of each limit by running jobs.
     change_at_s
-        When a reservation next begins or ends.
+        Time at which a reservation next begins or ends.
     schedule_at_s
-        When the main scheduler may run next.
+        Time at which the main scheduler may run next.
     scheduled
         Whether nothing has changed since the main scheduler ran.
     backfill_at_s
-        When the next backfill cycle is due.
+        Time at which the next backfill cycle is due.
     backfilled
-        Whether nothing has changed since the last cycle.
+        Whether nothing has changed since the previous backfill cycle.
     completing
-        What ended jobs still hold, by the time until when, and the job's number.
+        Allocations that ended jobs still hold, by the end of the hold and the job's number.
     computed_s
-        When priorities were last computed.
+        Time at which priorities were computed.
     """
 
     def __init__(self, policy: Options, site: Site, view: View) -> None:
