@@ -230,7 +230,7 @@ def plan_runs(
     warmup
         Share of the time of submissions that is not measured, from the first submission on.
     changes
-        Changes of the jobs of all workloads. These changes replace the changes of each workload.
+        Changes of the jobs of all workloads, in place of the changes that a workload has.
     options
         Options of all runs, without the cluster.
 

@@ -245,6 +245,6 @@ SYNERGY = Experiment(
     plot=_plot,
     usual=USUAL,
 )
-"""The table's arm optimum is the integer program. Its throughput is of 16 jobs at once, relative to
+"""The table's arm optimum is the integer program. Throughputs are of 16 jobs at once, relative to
 proportional shares. makespan_h, gpu_pct and cpu_pct (allocated until the last job ends) are of 100
 jobs at once."""

@@ -27,8 +27,8 @@ _EPS_S = 1e-6
 class Conservative(Policy):
     """First come, first served, with backfilling and a reservation for every waiting job.
 
-    A job that begins to wait reserves the earliest interval in which its gang fits for the
-    estimated run time, beside the running jobs and all earlier reservations. A job therefore passes
+    A job that begins to wait reserves the earliest interval for its gang and estimated run
+    time, beside the running jobs and all earlier reservations. A job therefore passes
     other jobs only without delaying any. When a run does not end as estimated, all reservations
     are made again, in the order in which jobs began to wait.
 

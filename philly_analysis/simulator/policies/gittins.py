@@ -30,13 +30,13 @@ _SERVICE = Bounds(1e-3, 1e15)
 class Gittins(Policy):
     """Two-dimensional Gittins index in Tiresias' queues of GPU-seconds, with preemption.
 
-    A job with service a (GPU-seconds) has as index the maximum over d of P(S - a <= d | S > a) /
-    E(min(S - a, d) | S > a): the probability that the job ends within d more GPU-seconds, over the
-    expected service in that time. The distribution of the service S is taken from the workload's
-    jobs, which no scheduler knows in advance, or is given. The distribution is a set of equally
-    likely values. A job's service counts as the greatest value that the job has reached. Beyond
-    the largest value the index is 0. Ties go to the job submitted first. Without thresholds the
-    index alone decides.
+    A job's index at service a (GPU-seconds) is the maximum over d of a ratio: P(S - a <= d | S > a)
+    / E(min(S - a, d) | S > a). The ratio is the probability that the job ends within d more
+    GPU-seconds, over the expected service until then. The distribution of the service S is taken
+    from the workload's jobs, which no scheduler knows in advance, or is given. The distribution is
+    a set of equally likely values. A job's service counts as the greatest value that the job has
+    reached. Beyond the largest value the index is 0. Ties go to the job submitted first. Without
+    thresholds the index alone decides.
     """
 
     name = "gittins"

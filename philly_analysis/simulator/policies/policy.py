@@ -17,9 +17,9 @@ class Policy:
     """A scheduling policy. A policy never changes the view, logs, or advances time.
 
     Besides :meth:`decide` a policy defines properties of single jobs (group, level, priority key,
-    next review). The engine sorts jobs and asks for decisions by these properties. For a class that
-    defines a property without :attr:`steady`, the engine evaluates the properties of all jobs again
-    before each decision, so that keys may depend on time.
+    next review). The engine sorts jobs and asks for decisions by these properties. If a class
+    defines a property without :attr:`steady`, the engine evaluates all jobs again before each
+    decision, so that keys may depend on time.
     """
 
     name: ClassVar[str]
