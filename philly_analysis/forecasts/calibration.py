@@ -18,7 +18,7 @@ from philly_analysis.distributions import Floats
 from philly_analysis.forecasts.points import EDGES, POINTS, ranks
 
 WINDOW = 50
-"""Recent forecasts of a gang class that recalibrate it (measured: docs/measured/forecasts.csv)."""
+"""Recent forecasts that recalibrate a gang class (chosen on two recorded logs)."""
 PRIOR = 10.0
 """Outcomes that all gang classes, and the uniform distribution, count as (chosen)."""
 STEP = 0.01
