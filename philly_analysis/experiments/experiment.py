@@ -48,7 +48,7 @@ def changed_settings(experiment: str, usual: Any) -> dict[str, Any]:
 
 
 CAVEATS = {name: tuple(sentences) for name, sentences in read_table("caveats.toml").items()}
-"""By experiment, sentences: what is modelled, assumed and not modelled."""
+"""Sentences on the modelled, the assumed and the omitted, by experiment."""
 
 PUBLISHED = {
     name: tuple(Comparison(measured=None, **row) for row in rows)

@@ -1,4 +1,4 @@
-"""Guidelines of the study: what each would have gained on the same cluster and jobs."""
+"""Guidelines of the study: the gain of each guideline on the same cluster and jobs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

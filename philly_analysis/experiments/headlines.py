@@ -26,7 +26,7 @@ class Headline:
     Attributes
     ----------
     phrase
-        Who gains what against whom.
+        The gain as a phrase: system, measure, and arm for comparison.
     arm, against
         Arms to simulate: with the mechanism, and without.
     measure, more

@@ -61,7 +61,7 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
 def _options(job: Profile, server: Machine) -> list[tuple[int, float, float]]:
     """Return amounts of CPUs and memory with throughputs no lower than of a fair share.
 
-    An amount is left out if another one needs no more CPUs and memory and is as fast.
+    An amount is left out if another amount has no more CPUs and memory and is as fast.
     """
     share = (server.cpus or 0) / server.gpus, (server.mem_gb or 0) / server.gpus
     fair = job.throughput(*share)

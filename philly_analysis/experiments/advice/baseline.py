@@ -81,7 +81,7 @@ class Baseline:
     scenario
         The jobs and machines under the candidate's policy.
     distance
-        Distance of the policy's waits from the recorded ones; the mean of both halves of the jobs.
+        Distance of the policy's waits from the recorded waits; the mean of both halves of the jobs.
     halves
         Agreement with the recorded waits in each half of the jobs.
     tried

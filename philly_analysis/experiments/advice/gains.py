@@ -131,9 +131,9 @@ def predicted(mean: float, drawn: Sequence[float]) -> Monthly:
 
 
 def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
-    """Return a gain with the intervals of drawn months where these are wider.
+    """Return a gain with the intervals of drawn months where drawn months vary more.
 
-    Days are drawn singly, so that drawn months lack what lasts for longer.
+    Days are drawn singly, so that drawn months lack effects that last for longer than a day.
     """
     waits = [month.wait_h.mean for month in drawn if month.wait_h is not None]
     return gain._replace(

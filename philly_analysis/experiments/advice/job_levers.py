@@ -1,4 +1,4 @@
-"""Levers that change jobs: end idle ones, retry less, save checkpoints, repair servers, share."""
+"""Levers that change jobs: end idle jobs, retry less, save checkpoints, repair servers, share."""
 
 from dataclasses import replace
 

@@ -116,7 +116,7 @@ class Lever:
     title
         What to do, as an imperative, under assumptions.
     assumes
-        A sentence on what is assumed.
+        A sentence on the assumptions.
     moves
         Name of the assumption that the lever's sensitivity is shown for; empty: none.
     changes

@@ -38,7 +38,7 @@ class Priced:
     Attributes
     ----------
     moved
-        The assumption that differs from the given ones, as text; empty: none.
+        The assumption that differs from the user's assumptions, as text; empty: none.
     """
 
     name: str

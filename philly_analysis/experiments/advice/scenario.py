@@ -1,4 +1,4 @@
-"""Scenarios to replay: jobs, machines, a policy, and what is recorded of each job."""
+"""Scenarios to replay: jobs, machines, a policy, and the recorded facts of each job."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -50,7 +50,7 @@ def run_first(prerun: Prerun, specs: Sequence[JobSpec], machines: Sequence[Machi
         Jobs whose failing runs have reasons
         (see :func:`~philly_analysis.simulator.jobs.run_failures.with_reasons`).
     machines
-        All machines. The pre-run has the last ones.
+        All machines. The pre-run has the machines at the end.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from philly_analysis.simulator.jobs.job import Job
 
 _BLOCK = 512
-"""Entries per block, at most twice as many: what an insertion moves."""
+"""Entries per block, and half the most entries that an insertion moves."""
 
 
 class Entry(NamedTuple):

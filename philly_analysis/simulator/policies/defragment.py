@@ -93,7 +93,7 @@ def _cleared(
             and may_move(other)
         ]
         movable.sort(key=lambda mover: mover[:2])
-        # the smallest job that is large enough, else the largest ones together
+        # the smallest job that is large enough, else the largest jobs together
         enough = next((mover for mover in movable if mover[0] >= missing), None)
         for gpus, _, other, held in [enough] if enough and missing > 0 else reversed(movable):
             if missing > 0:

@@ -22,8 +22,8 @@ class Gandiva(Policy):
     """Time slicing: at the end of each slice the waiting jobs replace those that ran longest.
 
     A job starts immediately on idle GPUs. At multiples of ``quantum_s`` the GPUs go to the waiting
-    jobs, in the order in which they began to wait, then to the running ones, in the order in which
-    they started; a job that does not fit is skipped, and a running job without GPUs is suspended.
+    jobs, in the order in which they began to wait, then to the running jobs, in the order in which
+    they started. A job that does not fit is skipped; a running job without GPUs is suspended.
     Each slice is a separate attempt, so the default slice is ten of the paper's minutes.
 
     Then single-GPU jobs are packed. Jobs without a GPU, least utilisation first, continue as guests

@@ -45,7 +45,7 @@ def knob(
     default
         Default of the knob. All values have the type of the default.
     meaning
-        A phrase on what the knob does. The unit is the suffix of the knob's name.
+        A phrase on the effect of the knob. The unit is the suffix of the knob's name.
     within
         Bounds of the knob's numbers.
     among
@@ -63,7 +63,7 @@ def check(policy: Any) -> None:
     Raises
     ------
     UnknownNameError
-        A word is not among the allowed ones.
+        A word is not allowed.
     SimulationError
         A value has the wrong type, or is outside the knob's bounds.
     """
@@ -172,7 +172,7 @@ STALL = Bounds(0, 86_400)
 """Seconds of a restart."""
 
 PERIOD = Bounds(10, 1e6)
-"""Seconds of a period: shorter ones would dominate the simulation's run time."""
+"""Seconds of a period: shorter periods would dominate the simulation's run time."""
 
 ROUND = PERIOD._replace(or_else=(0,))
 """Seconds of a period, or 0 for none."""

@@ -58,7 +58,7 @@ class Philly(Policy):
     The policy is YARN with gangs: later systems that compare with Philly's capacity scheduler
     (YARN-CS in AntMan) mean this one.
 
-    Not modelled: data locality, the start-up time of the application master, and what decides how
+    Not modelled: data locality, the start-up time of the application master, and the rules for how
     far a user's job may be relaxed.
     """
 

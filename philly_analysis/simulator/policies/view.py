@@ -29,7 +29,7 @@ class View:
     key
         The policy's priority key of waiting jobs.
     cluster
-        The machines and what is free.
+        The machines, with their free GPUs.
     queue
         Waiting jobs.
     running

@@ -1,4 +1,4 @@
-"""Plan the starts of waiting jobs by their time limits, and start what delays none of them."""
+"""Plan the starts of waiting jobs by time limits, and start jobs that delay no planned start."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor

@@ -1,4 +1,4 @@
-"""Count what running jobs hold against the limits of accounts, users, QOS and partitions."""
+"""Count the use of running jobs against limits of accounts, users, QOS and partitions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Keep what a Slurm controller remembers: use of shares and limits, and computed priorities."""
+"""Keep the state of a Slurm controller: use of shares and limits, and computed priorities."""
 
 from collections.abc import Iterator
 
