@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from philly_analysis.simulator.jobs.job import Job
 
 _BLOCK = 512
-"""Entries per block, and half the most entries that an insertion moves."""
+"""Entries per block; larger blocks than twice this are split: an insertion moves few entries."""
 
 
 class Entry(NamedTuple):

@@ -88,7 +88,8 @@ class Slurm(Options):
     def _next_run_s(self, now_s: float) -> float:
         """Return when the main scheduler runs next: once a second at most, and once a delay.
 
-        Half a period after whole ones: logs have whole seconds, which runs do not wait for.
+        Runs lie half a period after multiples of the period, because logs have whole seconds, which
+        runs do not wait for.
         """
         period_s = max(self.batch_sched_delay, 1.0)
         return (floor(now_s / period_s + 0.5) + 0.5) * period_s
