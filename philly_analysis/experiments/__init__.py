@@ -30,4 +30,4 @@ EXPERIMENTS: dict[str, Experiment] = {
 """Experiments on one source of jobs at a time, by name."""
 
 ACROSS = {"conclusions": conclusions}
-"""Experiments that compare sources of jobs, by name; each has a page of its own."""
+"""Experiments that compare sources of jobs, by name; each experiment has a separate page."""

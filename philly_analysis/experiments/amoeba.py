@@ -1,4 +1,4 @@
-"""Amoeba: the contributions of growing and of shrinking to its gain in completion time."""
+"""Amoeba: the contributions of growing and of shrinking to the gain in completion time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
 _USUAL = Setting(Amoeba(thresholds_gpu_s=(3.2 * 3600,), round_s=300.0))
 BY_ARRIVAL = "Tiresias: earliest submission first"
-"""Setting in which Tiresias serves a queue by submission, which its paper leaves open."""
+"""Setting in which Tiresias serves a queue by submission; Tiresias' paper leaves the order open."""
 
 SETTINGS: dict[str, Setting] = {USUAL: _USUAL, **changed_settings("amoeba", _USUAL)}
 """Settings by name: the usual one, and one for each changed assumption."""
@@ -127,7 +127,7 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
 
 
 def _plot(result: Result) -> Figure:
-    """Draw the change of JCT by arm over load, and its sensitivity."""
+    """Draw the change of JCT by arm over load, and the sensitivity of the change."""
     fig, axes = canvas(2, width=10, height=4.4)
     over_load(axes[0], result.table, "mean_jct_h", SHOWN["mean_jct_h"])
     mark_published(axes[0], -PUBLISHED["amoeba"][0].published, "published: as much as")

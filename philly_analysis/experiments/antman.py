@@ -47,7 +47,7 @@ def beta_quantiles(mean: float, concentration: float = 3.0) -> tuple[float, ...]
 
 
 class Setting(NamedTuple):
-    """What is assumed of AntMan and its jobs."""
+    """Assumptions about AntMan and the jobs."""
 
     policy: AntMan = AntMan()
     speed: Sharing = Sharing(util_quantiles=beta_quantiles(0.5))
@@ -112,7 +112,7 @@ def _compared(_: str) -> tuple[str, ...]:
 def in_use_pct(schedule: Schedule, specs: Sequence[JobSpec], gpus: int) -> tuple[float, float]:
     """Return the shares of a cluster's GPU compute and memory that jobs use, in percent.
 
-    They are means over the time from the submission of the first fifth of the jobs to the last.
+    The shares are means from the submission after the first fifth of jobs to the last submission.
     """
     begin_s, end_s = specs[len(specs) // 5].submit_s, specs[-1].submit_s
     traits = pl.DataFrame(
@@ -170,17 +170,19 @@ def _summarize(table: pd.DataFrame, sweep: Sweep) -> Summary:
         ("mean_jct", "mean_jct_h", "mean JCT"),
     ):
         total, backfill = (usual(measure, arm, BLOCKED) for arm in (SHARED, BACKFILL))
-        own = usual(measure, SHARED, IDLE)
+        sharing = usual(measure, SHARED, IDLE)
         facts += [
-            Fact(f"sharing_{short}_pct", own.effect, f"change of {word} by sharing alone"),
+            Fact(f"sharing_{short}_pct", sharing.effect, f"change of {word} by sharing alone"),
             Fact(f"whole_{short}_pct", total.effect, f"change of {word}, AntMan over blocked"),
             Fact(f"backfill_{short}_pct", backfill.effect, f"change of {word} by backfill alone"),
         ]
     rows = table[(table["setting"] == USUAL) & (table["load"] == sweep.at)]
     fairness = rows.groupby("arm", sort=False)["fairness"].mean()
     if (fairness < 1).any():  # several virtual clusters
-        each = "; ".join(f"{arm} {value:.2f}" for arm, value in fairness.items())
-        sentences.append(f"Fairness among virtual clusters (1: equal slowdowns): {each}.")
+        fairness_by_arm = "; ".join(f"{arm} {value:.2f}" for arm, value in fairness.items())
+        sentences.append(
+            f"Fairness among virtual clusters (1: equal slowdowns): {fairness_by_arm}."
+        )
     return Summary(facts, sentences)
 
 

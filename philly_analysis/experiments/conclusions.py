@@ -74,15 +74,15 @@ def compute(
     Parameters
     ----------
     sources
-        By name; the first is the reference.
+        Sources of jobs by name; the first source is the reference.
     executor
-        Runs the months; None: this process. Results are equal.
+        Executor that runs the months; None: this process. Results are equal.
 
     Returns
     -------
     Result
         Table: setting (source of jobs), load, arm, seed, jobs, mean_jct_h, compute_pct and
-        memory_pct (of AntMan's arms). :func:`verdicts` summarises it.
+        memory_pct (of AntMan's arms). :func:`verdicts` summarises the table.
     """
     parts = [
         trials(partial(_of_seed, name, jobs, sweep.load), sweep.seeds, MEASURES, executor)
@@ -93,7 +93,7 @@ def compute(
 
 def _of_seed(name: str, jobs: JobSource, load: float, seed: int) -> list[Row]:
     month = jobs.month(GPUS, load, seed)
-    return [(name, load, arm, seed, *found) for arm, found in outcomes(month, seed).items()]
+    return [(name, load, arm, seed, *measures) for arm, measures in outcomes(month, seed).items()]
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table
-        Of :func:`compute`.
+        Table of :func:`compute`.
 
     Returns
     -------
@@ -114,18 +114,22 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     reference, *_ = dict.fromkeys(table["setting"])
     rows = []
     for name, headline in HEADLINES.items():
-        logs = {setting: _logs(own, headline) for setting, own in table.groupby("setting")}
+        logs = {
+            setting: _logs(trial_rows, headline) for setting, trial_rows in table.groupby("setting")
+        }
         for setting in dict.fromkeys(table["setting"]):
-            own = logs[setting]
-            mean = paired(own, np.zeros(own.size))
+            log_gains = logs[setting]
+            mean = paired(log_gains, np.zeros(log_gains.size))
             verdict = BASELINE
             if setting != reference:
-                verdict = _verdict(mean.low, mean.high, *_difference(own, logs[reference]))
+                verdict = _verdict(mean.low, mean.high, *_difference(log_gains, logs[reference]))
             rows.append(
                 (
-                    *(name, headline.phrase, setting, own.size),
-                    *np.exp([mean.effect, mean.low, mean.high, *np.quantile(own, [0.05, 0.95])]),
-                    *(int((own > 0).sum()), verdict),
+                    *(name, headline.phrase, setting, log_gains.size),
+                    *np.exp(
+                        [mean.effect, mean.low, mean.high, *np.quantile(log_gains, [0.05, 0.95])]
+                    ),
+                    *(int((log_gains > 0).sum()), verdict),
                     *(headline.printed, headline.words, headline.source),
                 )
             )
@@ -134,9 +138,9 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _logs(own: pd.DataFrame, headline: Headline) -> Floats:
+def _logs(trial_rows: pd.DataFrame, headline: Headline) -> Floats:
     """Return the logarithm of a headline's gain for each month."""
-    wide = own.pivot_table(index="seed", columns="arm", values=headline.measure)
+    wide = trial_rows.pivot_table(index="seed", columns="arm", values=headline.measure)
     ratio = wide[headline.arm] / wide[headline.against]
     return np.asarray(np.log((ratio if headline.more else 1 / ratio).to_numpy(float)))
 
@@ -152,7 +156,7 @@ def _difference(logs: Floats, reference: Floats) -> tuple[float, float]:
 
 
 def _verdict(low: float, high: float, less: float, more: float) -> str:
-    """Return the verdict from the intervals of a gain and of its difference to the reference."""
+    """Return the verdict from the intervals of a gain and of the difference to the reference."""
     if high < 0:
         return TURNS
     if not low > 0:
@@ -164,12 +168,12 @@ def _verdict(low: float, high: float, less: float, more: float) -> str:
 
 def result_of(table: pd.DataFrame) -> Result:
     """Return a table of months with its facts and sentences."""
-    found = _with_words(verdicts(table))
-    others = found[found["verdict"] != BASELINE]
-    low, high = int(found["months"].min()), int(found["months"].max())
+    verdict_rows = _with_words(verdicts(table))
+    others = verdict_rows[verdict_rows["verdict"] != BASELINE]
+    low, high = int(verdict_rows["months"].min()), int(verdict_rows["months"].max())
     counted = others["verdict"].value_counts(sort=False)
     counts = (
-        f"{count(found['headline'].nunique(), 'headline')} on the jobs of "
+        f"{count(verdict_rows['headline'].nunique(), 'headline')} on the jobs of "
         f"{count(others['jobs_of'].nunique(), 'cluster')}, {count(len(others), 'case')}: "
         + ", ".join(
             f"{counted[v]} {one if counted[v] == 1 else several}"
@@ -189,9 +193,9 @@ def result_of(table: pd.DataFrame) -> Result:
                 row["gain"],
                 f"{row['headline']} on the jobs of {row['jobs']}: {row['verdict']}",
             )
-            for row in found.to_dict("records")
+            for row in verdict_rows.to_dict("records")
         ),
-        sentences=(counts, *found.groupby("headline", sort=False).apply(_sentence)),
+        sentences=(counts, *verdict_rows.groupby("headline", sort=False).apply(_sentence)),
         caveats=CAVEATS["conclusions"],
         synthetic=True,
         question=QUESTION,
@@ -202,28 +206,32 @@ def _slug(text: str) -> str:
     return re.sub(r"[\W_]+", "_", text.lower()).strip("_")
 
 
-def _with_words(found: pd.DataFrame) -> pd.DataFrame:
-    """Add texts: jobs (their source), times (the gain, with its interval), printed_words."""
-    figures = found[["gain", "low", "high"]].map(lambda g: f"{g:.2f}" if g < 10 else f"{g:.0f}")
+def _with_words(verdict_rows: pd.DataFrame) -> pd.DataFrame:
+    """Add texts: jobs (source of the jobs), times (gain with interval), printed_words."""
+    figures = verdict_rows[["gain", "low", "high"]].map(
+        lambda g: f"{g:.2f}" if g < 10 else f"{g:.0f}"
+    )
     interval = " (" + figures["low"] + " to " + figures["high"] + ")"
-    printed = "Printed: " + found["words"] + ", " + found["source"]
-    return found.assign(
-        jobs=found["jobs_of"].replace(REFERENCE, "the generator"),
+    printed = "Printed: " + verdict_rows["words"] + ", " + verdict_rows["source"]
+    return verdict_rows.assign(
+        jobs=verdict_rows["jobs_of"].replace(REFERENCE, "the generator"),
         gained=figures["gain"],
-        times=figures["gain"] + " times" + interval.where(found["low"].notna(), ""),
-        printed_words=printed.where(found["source"] != "", found["words"].str.capitalize()),
+        times=figures["gain"] + " times" + interval.where(verdict_rows["low"].notna(), ""),
+        printed_words=printed.where(
+            verdict_rows["source"] != "", verdict_rows["words"].str.capitalize()
+        ),
     )
 
 
 def _sentence(rows: pd.DataFrame) -> str:
     """Return the verdicts on a headline by source of jobs."""
     base, others = rows.iloc[0], rows.iloc[1:]
-    each = "".join(
+    verdicts_text = "".join(
         f"{verdict} on {', '.join(of['jobs'] + ' (' + of['gained'] + ')')}; "
         for verdict, of in others.groupby("verdict", sort=False)
     )
     return (
-        f"{rows.name}: {each}{base['gained']} times on {base['jobs']}'s jobs. "
+        f"{rows.name}: {verdicts_text}{base['gained']} times on {base['jobs']}'s jobs. "
         f"{base['printed_words']}."
     )
 
@@ -244,16 +252,16 @@ def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(result: Result) -> Figure:
-    """Draw each headline for each source of jobs, its verdict and the printed gain."""
-    found = _with_words(verdicts(result.table))
-    headlines = found["headline"].nunique()
-    height = 0.21 * (len(found) + 1.4 * headlines) + 0.9
+    """Draw each headline for each source of jobs, with the verdict and the printed gain."""
+    verdict_rows = _with_words(verdicts(result.table))
+    headlines = verdict_rows["headline"].nunique()
+    height = 0.21 * (len(verdict_rows) + 1.4 * headlines) + 0.9
     fig, [ax] = canvas(width=11.5, height=height)
-    # text on both sides of the panel replaces its labels
+    # text on both sides of the panel replaces the panel's labels
     fig.set_layout_engine("none")
     ax.set_position((0.152, 0.75 / height, 0.565, 1 - 0.8 / height))
     at = 0.0
-    for headline, rows in found.groupby("headline", sort=False):
+    for headline, rows in verdict_rows.groupby("headline", sort=False):
         first = rows.iloc[0]
         _text(ax, _LEFT, at, str(headline), weight="bold", ha="right")
         _text(ax, 0.005, at, str(first["says"]), color=SOFT)
@@ -268,8 +276,8 @@ def plot(result: Result) -> Figure:
         at += len(rows) + 1.4
     ax.axvline(1, color=INK, lw=0.9)
     ax.set(xscale="log", ylim=(at - 0.7, -0.7), yticks=[])
-    low = float(found["p5"].min())
-    high = float(np.nanmax(found[["p95", "high", "printed"]].to_numpy(float)))
+    low = float(verdict_rows["p5"].min())
+    high = float(np.nanmax(verdict_rows[["p95", "high", "printed"]].to_numpy(float)))
     ax.set_xlim(min(low, 0.9) / 1.1, high * 1.1)
     ticks = [tick for tick in _TICKS if min(low, 0.9) <= tick <= high * 1.1]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -49,8 +49,8 @@ def effects(table: pd.DataFrame, measure: str, arm: str, against: str) -> pd.Dat
     if {arm, against} <= set(wide.columns):
         for (setting, load), pair in wide.dropna().groupby(level=[0, 1], sort=False):
             if (pair > 0).all(axis=None):
-                found = paired(pair[arm], pair[against], relative=True)
-                rows.append((setting, load, found.effect, found.low, found.high, found.pairs))
+                change = paired(pair[arm], pair[against], relative=True)
+                rows.append((setting, load, change.effect, change.low, change.high, change.pairs))
     return pd.DataFrame(rows, columns=["setting", "load", *_EFFECT])
 
 
@@ -69,15 +69,15 @@ def contrasts(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns measure, arm, against, and those of :func:`effects`.
+        Columns measure, arm, against, and the columns of :func:`effects`.
     """
     key = ["measure", "arm", "against"]
-    found = [
+    tables = [
         effects(table, measure, arm, against).assign(measure=measure, arm=arm, against=against)
         for measure, pairs in shown.items()
         for arm, against, _ in pairs
     ]
-    together = pd.concat(found, ignore_index=True)
+    together = pd.concat(tables, ignore_index=True)
     return together[[*key, *together.columns.drop(key)]]
 
 
@@ -87,12 +87,12 @@ def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame
     Parameters
     ----------
     found
-        Of :func:`contrasts`.
+        Table of :func:`contrasts`.
 
     Returns
     -------
     dict of str to pandas.DataFrame
-        A row per contrast: its name, and a column per load.
+        A row per contrast: the name of the contrast, and a column per load.
     """
     tables = {}
     usual = found[found["setting"] == setting]

@@ -22,7 +22,7 @@ from philly_analysis.results import Comparison, Fact, Result, count
 from philly_analysis.workload import JobSpec, stretch_to_load
 
 Row = tuple[object, ...]
-"""One trial: its key :data:`ARM`, and its measures."""
+"""One trial: the key :data:`ARM`, and the measures."""
 
 Arms = Mapping[str, tuple[Any, ...]]
 """By name, arguments of the function that simulates jobs and returns measures."""
@@ -48,7 +48,7 @@ def changed_settings(experiment: str, usual: Any) -> dict[str, Any]:
 
 
 CAVEATS = {name: tuple(sentences) for name, sentences in read_table("caveats.toml").items()}
-"""By experiment, sentences: what is modelled, assumed and not modelled."""
+"""Sentences on the modelled, the assumed and the omitted, by experiment."""
 
 PUBLISHED = {
     name: tuple(Comparison(measured=None, **row) for row in rows)
@@ -96,21 +96,21 @@ class Experiment:
     Attributes
     ----------
     question
-        Its question, as the page's heading.
+        Question of the experiment, as the page's heading.
     sweep
         What is varied by default.
     measures
-        Columns of its table of trials, after the key.
+        Columns of the table of trials, after the key.
     rows
-        Yields the trials of a seed, from a source of jobs, its name, a sweep and the seed.
+        Yields the trials of a seed, given a source of jobs, the source's name, a sweep and a seed.
     summarize
         Returns the summary of a table of trials.
     increments
-        What its mechanisms add; the first one is the headline.
+        What the system's mechanisms add; the first increment is the headline.
     choices
         Settings that change a choice which the system's publication leaves open.
     shown
-        By measure, the arms that its page contrasts.
+        Arms that the experiment's page contrasts, by measure.
     plot
         Draws the contrasts and their sensitivity.
     usual
@@ -142,11 +142,11 @@ class Experiment:
         Parameters
         ----------
         jobs, source
-            The source of jobs and its name.
+            The source of jobs, and the name of the source.
         sweep
-            None: the default.
+            Sweep to simulate; None: the default.
         executor
-            Runs the seeds; None: this process. Results are equal.
+            Executor that runs the seeds; None: this process. Results are equal.
 
         Returns
         -------
@@ -192,7 +192,7 @@ def trials(
     of_seed
         Returns the rows of a seed: key and measures.
     executor
-        None: this process.
+        Executor that runs the seeds; None: this process.
     """
     rows = map_ordered(executor or InlineExecutor(), of_seed, seeds, ahead=len(seeds))
     return pd.DataFrame(list(chain.from_iterable(rows)), columns=[*ARM, *measures])
@@ -225,8 +225,8 @@ def trial_rows(
         prepared = prepare(drawn, setting)
         for load in sweep.loads if setting == USUAL else (sweep.at,):
             specs = stretch_to_load(prepared, load, gpus)
-            for arm, given in arms(setting).items():
-                yield (setting, load, arm, seed, *outcome(specs, *given))
+            for arm, arguments in arms(setting).items():
+                yield (setting, load, arm, seed, *outcome(specs, *arguments))
 
 
 def system_rows(
@@ -244,7 +244,7 @@ def system_rows(
     Parameters
     ----------
     settings
-        By name, a tuple with the field ``speed``, the speed of jobs.
+        Settings by name: tuples with the field ``speed``, the speed of jobs.
     policies
         Returns the policy and speed of each arm, given the fields of a setting.
     compared

@@ -1,4 +1,4 @@
-"""Guidelines of the study: what each would have gained on the same cluster and jobs."""
+"""Guidelines of the study: the gain of each guideline on the same cluster and jobs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -238,14 +238,14 @@ def _plot(result: Result) -> Figure:
 def _by_assumption(
     at: Callable[..., Paired], settings: Sequence[str]
 ) -> Iterator[tuple[str, Paired, str]]:
-    """Yield each guideline's effect on gangs, in the usual setting and in those about it."""
+    """Yield each guideline's effect on gangs, in the usual setting and the guideline's own."""
     by_arm: dict[str, list[str]] = {}
     for setting in settings:
         by_arm.setdefault(guideline_of(setting), []).append(setting)
-    for arm, own in by_arm.items():
-        for setting in (USUAL, *own):
-            found = at("gang_jct_h", arm, BASELINE, setting=setting)
-            yield f"{arm}: {setting}", found, CYCLE[0] if setting == USUAL else INK
+    for arm, arm_settings in by_arm.items():
+        for setting in (USUAL, *arm_settings):
+            change = at("gang_jct_h", arm, BASELINE, setting=setting)
+            yield f"{arm}: {setting}", change, CYCLE[0] if setting == USUAL else INK
 
 
 GUIDELINES = Experiment(

@@ -14,7 +14,7 @@ from philly_analysis.workload import JobSpec, fleet
 
 GPUS = 128
 SERVERS = "16x8:24:500"
-"""16 servers of 8 GPUs, 24 CPUs and 500 GB: those of Synergy's paper."""
+"""16 servers of 8 GPUs, 24 CPUs and 500 GB, as in Synergy's paper."""
 
 _BLOCKED, _SHARING = "AntMan, queue that blocks", "AntMan, sharing"
 
@@ -26,11 +26,11 @@ class Headline:
     Attributes
     ----------
     phrase
-        Who gains what against whom.
+        The gain as a phrase: system, measure, and arm for comparison.
     arm, against
-        Arms to simulate, with and without it.
+        Arms to simulate: with the mechanism, and without.
     measure, more
-        The measure, and whether more of it is better.
+        The measure, and whether more of the measure is better.
     printed
         The paper's gain as a factor; None: not printed.
     words, source
@@ -59,7 +59,7 @@ def outcomes(month: Sequence[JobSpec], seed: int) -> Mapping[str, tuple[float, .
     Parameters
     ----------
     seed
-        Of the properties that systems need and jobs lack: models, GPU use, sensitivity.
+        Seed of the properties that systems need and jobs lack: models, GPU use, sensitivity.
     """
     sharing_policy, sharing = antman.SETTINGS[USUAL]
     elastic = amoeba.SETTINGS[USUAL]

@@ -1,4 +1,4 @@
-"""Credit each mechanism of a system with its gain over the strongest arm that lacks it."""
+"""Credit each mechanism with the gain over the strongest arm that lacks the mechanism."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Increment:
     arm
         Arm that has the mechanism.
     rivals
-        Arms that lack it.
+        Arms that lack the mechanism.
     more
         Whether more of the measure is better.
     published_pct
@@ -69,18 +69,18 @@ class Increment:
     def by_load(self, table: pd.DataFrame, setting: str) -> list[AtLoad]:
         """Return the change against the strongest rival at each load, in order.
 
-        The strongest rival is the one that leaves the smallest gain. It is chosen by the draws
-        that the gain is estimated from, so that the gain is rather too small than too large.
+        The strongest rival leaves the smallest gain. The draws that estimate the gain also choose
+        the rival, so that the gain is rather too small than too large.
         """
-        found = [
+        changes = [
             AtLoad(float(row[2]), rival, Paired(*row[3:]))
             for rival in self.rivals
             for row in effects(table, self.measure, self.arm, rival).itertuples()
             if row.setting == setting
         ]
         best = 1 if self.more else -1
-        found.sort(key=lambda at: (at.load, best * at.change.effect))
-        return [next(rivals) for _, rivals in groupby(found, attrgetter("load"))]
+        changes.sort(key=lambda at: (at.load, best * at.change.effect))
+        return [next(rivals) for _, rivals in groupby(changes, attrgetter("load"))]
 
 
 def sentences(
@@ -108,8 +108,8 @@ def sentences(
                 f"significant: {change_text(row.change)} {over}."
             )
     if others := [row for row in changes if row not in here]:
-        each = "; ".join(f"{change_text(row.change)} at {row.load:g}" for row in others)
-        yield f"At other loads: {each}."
+        other_changes = "; ".join(f"{change_text(row.change)} at {row.load:g}" for row in others)
+        yield f"At other loads: {other_changes}."
 
 
 def _capital(phrase: str) -> str:
@@ -117,7 +117,7 @@ def _capital(phrase: str) -> str:
 
 
 def facts(increments: Sequence[Increment], table: pd.DataFrame, setting: str) -> Iterator[Fact]:
-    """Yield every increment at every load, with its interval."""
+    """Yield every increment at every load, with interval."""
     for one in increments:
         for row in one.by_load(table, setting):
             load = f"{row.load:g}".replace(".", "_")
@@ -155,7 +155,7 @@ def choice_table(
     choices: Sequence[str],
     at: float,
 ) -> pd.DataFrame:
-    """Return how much each free choice of a policy moves its completion time, as text.
+    """Return how much each free choice of a policy moves the completion time, as text.
 
     Parameters
     ----------
@@ -165,9 +165,9 @@ def choice_table(
     Returns
     -------
     pandas.DataFrame
-        A row per choice: what is chosen, the arm (one that has a mechanism, else one that lacks
-        it), the change of its measure against the usual setting, paired by draw with 95 % interval,
-        and the largest on a single draw.
+        A row per choice: the choice, the arm (with a mechanism if possible, else without), the
+        change of the measure against the usual setting (paired by draw, with 95 % interval), and
+        the largest change on a single draw.
     """
     candidates = [
         *((one, one.arm) for one in increments),
@@ -176,8 +176,8 @@ def choice_table(
     here = table[np.isclose(table["load"], at)]
     rows = []
     for choice in choices:
-        own = here[here["setting"] == choice]
-        arms = set(own["arm"])
+        trial_rows = here[here["setting"] == choice]
+        arms = set(trial_rows["arm"])
         moved_arms = ((one, arm) for one, arm in candidates if arm in arms)
         one, arm = next(moved_arms, (increments[0], ""))
         wide = (

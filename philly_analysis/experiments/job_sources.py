@@ -19,15 +19,15 @@ class JobSource(Protocol):
         """Return a number of jobs for a cluster of so many GPUs."""
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Return the jobs of a month that offers such a cluster a load."""
+        """Return the jobs of a month that offers a cluster of so many GPUs a load."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelJobs:
     """Jobs drawn from a workload model.
 
-    Jobs are drawn at the rate at which they offer the cluster a load of 1, so that rescaling them
-    to another load changes their daily cycle little.
+    Jobs are drawn at the rate that offers the cluster a load of 1. Rescaling the jobs to another
+    load therefore changes their daily cycle little.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ModelJobs:
         return list(self.sample(jobs=jobs, gpus=gpus, seed=seed, offered=1.0).specs())
 
     def month(self, gpus: int, load: float, seed: int) -> Sequence[JobSpec]:
-        """Draw a month at the rate at which it offers so many GPUs a load."""
+        """Draw a month at the rate of submissions that offers so many GPUs a load."""
         return list(self.sample(days=PERIOD_D, gpus=gpus, seed=seed, offered=load).specs())
 
 
@@ -120,4 +120,4 @@ def quotas_by_use(specs: Sequence[JobSpec], gpus: int) -> dict[str, int]:
     """
     gpu_s, largest = use_by_vc(specs)
     total = sum(gpu_s.values())
-    return {vc: max(round(gpus * own / total), largest[vc]) for vc, own in gpu_s.items()}
+    return {vc: max(round(gpus * vc_gpu_s / total), largest[vc]) for vc, vc_gpu_s in gpu_s.items()}

@@ -15,9 +15,9 @@ from philly_analysis.workload import Machine
 def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> float:
     """Return the maximum total throughput of one-GPU jobs, none below its fair share.
 
-    Synergy's optimum: each job gets a server, whole CPUs and one of the amounts of memory at which
-    it was measured. No job is slower than with a proportional share, and the sum of throughputs
-    (1 each at a proportional share) is largest. The integer program is solved exactly.
+    In Synergy's optimum each job gets a server, whole CPUs and one of the amounts of memory at
+    which the job was measured. No job is slower than with a proportional share. The sum of
+    throughputs (1 each at a proportional share) is largest. The integer program is solved exactly.
 
     Raises
     ------
@@ -27,8 +27,8 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
     options = [_options(job, servers[0]) for job in jobs]
     picks = [
         (j, s, *option)
-        for j, those in enumerate(options)
-        for s, option in product(range(len(servers)), those)
+        for j, job_options in enumerate(options)
+        for s, option in product(range(len(servers)), job_options)
     ]
     job, server, cpus, mem_gb, speed = map(np.array, zip(*picks, strict=True))
     columns = np.arange(len(picks))
@@ -59,9 +59,9 @@ def best_throughput(jobs: Sequence[Profile], servers: Sequence[Machine]) -> floa
 
 
 def _options(job: Profile, server: Machine) -> list[tuple[int, float, float]]:
-    """Return amounts of CPUs and memory with their throughput, at least that of a fair share.
+    """Return amounts of CPUs and memory with throughputs no lower than of a fair share.
 
-    An amount is left out if another one needs no more CPUs and memory and is as fast.
+    An amount is left out if another amount has no more CPUs and memory and is as fast.
     """
     share = (server.cpus or 0) / server.gpus, (server.mem_gb or 0) / server.gpus
     fair = job.throughput(*share)

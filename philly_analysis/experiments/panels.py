@@ -74,9 +74,9 @@ def sensitivity(
     Parameters
     ----------
     pair
-        The arm, and the one that it is compared with.
+        The arm, and the arm for comparison.
     load
-        None: that of all other settings; without any the panel stays empty.
+        Load to draw; None: the load of all other settings. Without a load the panel stays empty.
     """
     load = other_load(table, (usual,)) if load is None else load
     if load is None:

@@ -56,7 +56,7 @@ class Jobs:
     name
         Name of the workload in tables.
     ensemble
-        Ensemble to draw from; None: the jobs are those of `trace`.
+        Ensemble to draw from; None: the jobs come from `trace`.
     trace
         Folder of a trace.
     changes
@@ -64,7 +64,7 @@ class Jobs:
     redraw
         Draws the trace's jobs at an offered load; None: the jobs are recorded.
     months
-        Workloads by seed, if the jobs are those of a list of months.
+        Workloads by seed, if a list of months has the jobs.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One what-if of a sweep, with all its inputs.
+    """One what-if of a sweep, with all inputs.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Run:
     options
         What the what-if assumes.
     warmup
-        Share of the time of submissions that is not measured, at its start.
+        Share of the time of submissions that is not measured, from the first submission on.
     """
 
     jobs: Jobs
@@ -221,23 +221,23 @@ def plan_runs(
     cluster
         Target cluster of all workloads. Models are drawn for it.
     knobs
-        Values by knob. A knob applies to all policies that have it, or to one as ``policy.knob``.
-        Each value of a list is simulated; a tuple is one value.
+        Values by knob. ``knob`` applies to all policies with the knob, ``policy.knob`` to one
+        policy. Each value of a list is simulated; a tuple is one value.
     seeds
-        Seeds of the draws from models; by default 0. An ensemble has its own.
+        Seeds of the draws from models; by default 0. An ensemble has seeds already.
     jobs, days
         Number of jobs drawn from a model, and length in days; without both 2,000 jobs.
     warmup
-        Share of the time of submissions that is not measured, at its start.
+        Share of the time of submissions that is not measured, from the first submission on.
     changes
-        Changes of the jobs of all workloads, in place of those of the workloads themselves.
+        Changes of the jobs of all workloads, in place of the changes that a workload has.
     options
         Options of all runs, without the cluster.
 
     Raises
     ------
     UnknownNameError
-        There is no such model, policy or knob.
+        A model, policy or knob is unknown.
     SimulationError
         There is nothing to run, a knob does not accept a value, or a recorded trace or an
         ensemble is given seeds.
@@ -291,7 +291,7 @@ def _recorded(jobs: Jobs) -> Path:
 def _arms(
     policies: Sequence[str | Policy], knobs: Mapping[str, object]
 ) -> list[tuple[str | Policy, tuple[tuple[str, Any], ...]]]:
-    """Return each policy with each combination of the values of its knobs."""
+    """Return each policy with each combination of the values of the policy's knobs."""
     of_policy = {
         policy: set(list_policies(policy)["knob"])
         if isinstance(policy, str)
@@ -386,12 +386,12 @@ def _jobs(
 
 
 def outcome_of(run: Run) -> dict[str, Any]:
-    """Simulate one run and return its measures, and the completion times of its jobs.
+    """Simulate one run and return its measures, and the completion times of the jobs.
 
     Raises
     ------
     InputError
-        One of its files is not visible to this process.
+        A file of the run is not visible to this process.
     """
     if isinstance(run.options.outages, Path):
         require_visible([run.options.outages])

@@ -9,10 +9,10 @@ from philly_analysis.study import DEMAND_BUCKETS, FAILED, PASS, table_7
 from philly_analysis.workload import AttemptSpec, JobSpec
 
 STUDY_JOBS = 96_260
-"""Jobs of the study (its Table 6)."""
+"""Jobs in the study's Table 6."""
 
 STUDY_UNSUCCESSFUL = 16_568
-"""Jobs of the study that ended unsuccessful (its Table 6)."""
+"""Jobs that ended unsuccessful in the study's Table 6."""
 
 
 def with_study_failures(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[JobSpec]:
@@ -20,7 +20,7 @@ def with_study_failures(specs: Sequence[JobSpec], rng: np.random.Generator) -> l
 
     The share of jobs that fail, the mix of reasons by gang size and the number of trials are the
     study's. Run times to failure are log-normal with the study's median and 90th percentile. The
-    share of failed jobs that pass in the end is one minus that of unsuccessful jobs among them.
+    share of failed jobs that pass in the end is one minus the share that end unsuccessful.
     """
     rows = table_7()
     failed = sum(r.jobs for r in rows)

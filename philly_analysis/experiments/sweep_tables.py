@@ -24,7 +24,7 @@ from philly_analysis.results import (
 from philly_analysis.workload import SCALARS, is_share
 
 MEASURES = tuple(name for name, _, _ in SCALARS)
-"""Measures of each run: those of a comparison of traces."""
+"""Measures of each run, as in a comparison of traces."""
 
 HEADLINES = ("mean_jct_s", "mean_wait_s", "mean_slowdown", "p99_slowdown")
 """Measures whose comparisons are facts, unless others are named."""
@@ -66,15 +66,15 @@ def comparison(
     Returns
     -------
     pandas.DataFrame
-        One row per workload, load, policy and measure: mean with its 95 % interval mean_low to
-        mean_high; difference to the baseline (against) in the unit of the measure with its 95 %
-        interval low to high; change_pct with its 95 % interval low_pct to high_pct, from the mean
-        logarithm of ratios. Fewer than 3 seeds have no interval; values of zero have no ratio.
+        One row per workload, load, policy and measure, all intervals 95 %: mean with interval
+        mean_low to mean_high; difference to the baseline (against), in the unit of the measure,
+        with interval low to high; change_pct, from the mean logarithm of ratios, with interval
+        low_pct to high_pct. Fewer than 3 seeds have no interval; values of zero have no ratio.
 
     Raises
     ------
     UnknownNameError
-        There is no such policy or measure.
+        A policy or measure is unknown.
     """
     arms = list(dict.fromkeys(runs["arm"]))
     base = arms[0] if baseline is None else baseline
@@ -87,7 +87,9 @@ def comparison(
     for (setting, load), here in runs.assign(load=runs["load"].fillna(0.0)).groupby(
         ["setting", "load"], sort=False
     ):
-        by_arm = {arm: own.set_index("seed") for arm, own in here.groupby("arm", sort=False)}
+        by_arm = {
+            arm: arm_rows.set_index("seed") for arm, arm_rows in here.groupby("arm", sort=False)
+        }
         for measure, arm in product(measures, by_arm):
             values = by_arm[arm][measure].dropna().astype(float)
             if len(values):
@@ -102,7 +104,7 @@ def comparison(
 
 
 def _change(values: pd.Series, base: pd.Series) -> tuple[float, ...]:
-    """Return the paired difference and percent change, each with its interval."""
+    """Return the paired difference and percent change, each with interval."""
     seeds = values.index.intersection(base.index)
     after, before = values[seeds], base[seeds]
     difference = paired(after, before)
@@ -149,7 +151,7 @@ def seeds_needed(
     -------
     pandas.DataFrame
         One row per workload, load and policy: seeds (so far), needed (null: fewer than 3 seeds, or
-        values of zero). The deviation between seeds is that of the seeds so far.
+        values of zero). The deviation between seeds is estimated from the seeds so far.
     """
     arms = list(dict.fromkeys(runs["arm"]))
     base = baseline or arms[0]
@@ -188,12 +190,12 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     numbers = table.assign(load=table["load"].fillna(0.0)).astype(dict.fromkeys(_SHOWN, float))
     means = numbers.groupby(ARM[:-1], sort=False)[[*_SHOWN]].mean().reset_index()
     keys = list(means[ARM[:-1]].itertuples(index=False, name=None))
-    found = [change_of.get(key) for key in keys]
+    changes = [change_of.get(key) for key in keys]
     against = [
         (0.0 if arm == base else inf) if change is None else change.effect
-        for (*_, arm), change in zip(keys, found, strict=True)
+        for (*_, arm), change in zip(keys, changes, strict=True)
     ]
-    ranked = means.assign(change=pd.Series(found, dtype=object), against=against)
+    ranked = means.assign(change=pd.Series(changes, dtype=object), against=against)
     ranked = ranked.sort_values(["setting", "load", "against"], kind="stable")
     ranked["rank"] = ranked.groupby(["setting", "load"]).cumcount() + 1
     return ranked[["setting", "load", "rank", "arm", "change", *_SHOWN]].reset_index(drop=True)
@@ -204,19 +206,19 @@ def policy_table(table: pd.DataFrame) -> pd.DataFrame:
     base, *_ = table["arm"]
     rows = []
     for row in ranking(table).to_dict("records"):
-        first, *rest = (
+        first, *other_values = (
             NOT_KNOWN if row[name] != row[name] else quantity(name, row[name]) for name in _SHOWN
         )
         change = "" if row["change"] is None else change_text(row["change"])
         key = (row["setting"], row["load"] or NOT_KNOWN, row["rank"], row["arm"])
-        rows.append((*key, first, change, *rest))
+        rows.append((*key, first, change, *other_values))
     heading, *headings = _SHOWN.values()
     names = ["workload", "load", "rank", "policy", heading, f"against {base}", *headings]
     return pd.DataFrame(rows, columns=names)
 
 
 def job_table(times: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per job, with its completion time (s) by policy.
+    """Return one row per job, with the job's completion time (s) by policy.
 
     Parameters
     ----------

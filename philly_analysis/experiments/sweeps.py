@@ -53,7 +53,7 @@ _FOR_WIDTH_PCT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SweepResult(Result):
-    """Comparison of policies, with the runs that it rests on.
+    """Comparison of policies, with the compared runs.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class SweepResult(Result):
         Raises
         ------
         UnknownNameError
-            There is no such policy or measure.
+            A policy or measure is unknown.
         """
         first = self.runs["arm"] == baseline
         ordered = pd.concat([self.runs[first], self.runs[~first]], ignore_index=True)
@@ -111,7 +111,7 @@ class SweepResult(Result):
         Raises
         ------
         UnknownNameError
-            There is no such measure.
+            A measure is unknown.
         """
         if measure not in MEASURES:
             raise UnknownNameError("measure", measure, MEASURES)
@@ -169,8 +169,8 @@ def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepR
     """
     base, *others = dict.fromkeys(runs["arm"])
     seeds = int(runs["seed"].nunique())
-    each = count(seeds, "seed")
-    few = f"With {each} there is no interval: give {FEWEST_PAIRS} or more."
+    seed_count = count(seeds, "seed")
+    few = f"With {seed_count} there is no interval: give {FEWEST_PAIRS} or more."
     compared = comparison(runs)
     return SweepResult(
         name="sweep",
@@ -183,7 +183,7 @@ def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepR
         sentences=(
             *(sentence for rows in by_workload(runs) for sentence in _sentences(rows)),
             f"{count(len(runs), 'run')}: {count(runs['setting'].nunique(), 'workload')}, "
-            f"{count(len(others) + 1, 'policy', 'policies')}, {each}."
+            f"{count(len(others) + 1, 'policy', 'policies')}, {seed_count}."
             + (f" Policies are compared with {base}, on the same jobs." if others else ""),
             _more_seeds(runs),
         ),
@@ -208,7 +208,7 @@ def _more_seeds(runs: pd.DataFrame) -> str:
 
 
 def _sentences(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield the best policy of a workload at its highest load, and whether the next is worse."""
+    """Yield a workload's best policy at the highest load, and whether the next policy is worse."""
     base, *others = dict.fromkeys(rows["arm"])
     if not others:
         return

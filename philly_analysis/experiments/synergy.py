@@ -73,7 +73,7 @@ class SynergySweep(Sweep):
     window
         Positions of the measured jobs among the jobs drawn.
     jobs_per_h
-        Rate of the artifact's check, on the source of jobs that it uses; 0: no check.
+        Rate of the artifact's check, on the artifact's source of jobs; 0: no check.
     """
 
     window: tuple[int, int] = (4000, 5000)
@@ -119,11 +119,11 @@ def _summarize(table: pd.DataFrame, sweep: SynergySweep) -> Summary:
     facts = [
         Fact(
             f"tune_jct_at_{load:g}_pct".replace(".", "_"),
-            found.effect,
+            jct_change.effect,
             f"change of mean JCT by tune at a load of {load:g}",
         )
-        for load, found in tuned.items()
-        if found.pairs
+        for load, jct_change in tuned.items()
+        if jct_change.pairs
     ]
     sentences = []
     static = table[table["setting"] == STATIC].pivot_table(
@@ -160,14 +160,14 @@ def _comparisons(table: pd.DataFrame) -> Iterator[Comparison]:
     yield ratio
     checked = table[(table["setting"] == RATE) & (table["arm"] == TUNE)]
     for published, measure in zip(of_artifact, ("mean_jct_h", "p99_jct_h"), strict=True):
-        found = paired(checked[measure], np.zeros(len(checked)))
-        if found.pairs:
-            draws = f"(draws here: {found.low:.0f} to {found.high:.0f}, 95 % of their mean)"
-            yield replace(published, what=f"{published.what} {draws}", measured=found.effect)
+        mean = paired(checked[measure], np.zeros(len(checked)))
+        if mean.pairs:
+            draws = f"(draws here: {mean.low:.0f} to {mean.high:.0f}, 95 % of their mean)"
+            yield replace(published, what=f"{published.what} {draws}", measured=mean.effect)
 
 
 def _plot(result: Result) -> Figure:
-    """Draw the change of JCT over load, its sensitivity, CPUs per GPU, and the models' profiles."""
+    """Draw the change of JCT over load, sensitivity, CPUs per GPU, and the models' profiles."""
     table = result.table
     fig, axes = canvas(3, 2, width=11, height=8.2)
     over_load(axes[0], table, "mean_jct_h", SHOWN["mean_jct_h"], USUAL)
@@ -203,14 +203,14 @@ def _plot(result: Result) -> Figure:
 
 def _by_ratio(ax: Axes, table: pd.DataFrame, load: float) -> None:
     """Draw the gain over the CPUs of a server per GPU."""
-    found = {
+    changes = {
         setting.cpus / 8: effect(table, "mean_jct_h", TUNE, PROPORTIONAL, setting=name, load=load)
         for name, setting in SETTINGS.items()
         if setting == SETTINGS[USUAL]._replace(cpus=setting.cpus)
     }
-    ratios = sorted(found)
-    ax.plot(ratios, [found[r].effect for r in ratios], color=CYCLE[0], marker="o", ms=3)
-    lows, highs = ([getattr(found[r], end) for r in ratios] for end in ("low", "high"))
+    ratios = sorted(changes)
+    ax.plot(ratios, [changes[r].effect for r in ratios], color=CYCLE[0], marker="o", ms=3)
+    lows, highs = ([getattr(changes[r], end) for r in ratios] for end in ("low", "high"))
     ax.fill_between(ratios, lows, highs, color=CYCLE[0], alpha=0.15, lw=0)
     ax.axhline(0, color=MUTED, lw=0.8)
     ax.set(xlabel="CPUs per GPU", ylabel="tune against proportional, %", xticks=ratios)
@@ -218,7 +218,7 @@ def _by_ratio(ax: Axes, table: pd.DataFrame, load: float) -> None:
 
 
 def _profiles(ax: Axes) -> None:
-    """Draw each model's throughput by CPUs per GPU, with the memory that it needs."""
+    """Draw each model's throughput by CPUs per GPU, with the memory that the model needs."""
     grid = np.linspace(1, 12, 45)
     styles = {"image": "-", "language": "--", "speech": ":"}
     for i, profile in enumerate(PROFILES.values()):
@@ -245,6 +245,6 @@ SYNERGY = Experiment(
     plot=_plot,
     usual=USUAL,
 )
-"""Table: arm optimum is the integer program; throughput of 16 jobs at once, relative to
-proportional shares; of 100 jobs at once makespan_h, gpu_pct and cpu_pct (allocated until the last
-one ends)."""
+"""The table's arm optimum is the integer program. Throughputs are of 16 jobs at once, relative to
+proportional shares. makespan_h, gpu_pct and cpu_pct (allocated until the last job ends) are of 100
+jobs at once."""

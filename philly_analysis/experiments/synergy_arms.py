@@ -1,4 +1,4 @@
-"""Simulate Synergy's allocations of CPUs and memory, and the baselines of its paper."""
+"""Simulate Synergy's allocations of CPUs and memory, and the baselines of Synergy's paper."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -10,7 +10,7 @@ from philly_analysis.workload import JobSpec, Workload, spread_partitions
 
 
 def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...]:
-    """Return sentences on what jobs that request a fraction of a GPU get: it, slices, or all.
+    """Return sentences on jobs that request a fraction of a GPU: they get it, slices, or all.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...
 
 
 def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str, ...]:
-    """Return sentences on the constraints of jobs that are obeyed, and on those that are unknown.
+    """Return sentences on the obeyed and the unknown constraints of jobs.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def drawn_notes(recorded: Sequence[JobSpec], completed: Sequence[JobSpec]) -> tu
             for before, after in zip(recorded, completed, strict=True)
         )
         if drawn:
-            known = sum(getattr(spec, field) is not None for spec in recorded)
+            recorded_jobs = sum(getattr(spec, field) is not None for spec in recorded)
             notes.append(
-                f"{label}: as recorded for {known:,} of {len(recorded):,} jobs, drawn for "
+                f"{label}: as recorded for {recorded_jobs:,} of {len(recorded):,} jobs, drawn for "
                 f"{drawn:,}."
             )
     return tuple(notes)

@@ -32,7 +32,7 @@ class Months(Result):
 
 
 BAND = (0.05, 0.95)
-"""Quantiles of single months that contain nine of ten."""
+"""Quantiles that contain nine of ten single months."""
 
 Simulated = Callable[..., Path]
 """Function that simulates a workload and returns the folder of its trace."""
@@ -50,7 +50,7 @@ def simulate_ensemble(
     simulate_month
         Simulates a month's workload; takes the folder and the seed by name, returns the trace.
     executor
-        Executor that simulates the months. The traces are the same on any.
+        Executor that simulates the months. The traces are the same on any executor.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def _measures_of_seed(
 
 
 def _describe(row: Mapping[Hashable, Any]) -> str:
-    """Return a phrase on the mean of a time, its interval and the band of months."""
+    """Return a phrase on a mean time, the interval of the mean, and the band of months."""
     text = f"{duration(row['mean'])} on average over {row['months']:.0f} months"
     if row["low"] == row["low"]:
         text += f" (95 % interval {duration(row['low'])} to {duration(row['high'])})"

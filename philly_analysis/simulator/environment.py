@@ -57,8 +57,9 @@ class SchedulingEnv(gymnasium.Env[npt.NDArray[np.float32], np.int64]):
     Observations are numbers from 0 to 1: for each waiting job in the window its share of the GPUs
     and, on a logarithmic scale, its wait and its remaining run time; then the share of free GPUs
     and, logarithmic, the number of waiting jobs. The reward is minus the hours that jobs spent
-    waiting or running meanwhile: its sum over an episode is minus the sum of completion times. An
-    episode ends with its last job; an agent that may never start a job needs a ``TimeLimit``.
+    waiting or running meanwhile. The sum of rewards over an episode is minus the sum of completion
+    times. An episode ends with its last job; an agent that may never start a job needs a
+    ``TimeLimit``.
 
     Parameters
     ----------

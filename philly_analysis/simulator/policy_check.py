@@ -47,12 +47,12 @@ class _Observed:
 
 
 def check_policy(policy: str | Policy | type[Policy]) -> Result:
-    """Check a policy on small workloads, before its results are believed.
+    """Check a policy on small workloads, before the policy's results are believed.
 
     Parameters
     ----------
     policy
-        A policy, its class, or its name.
+        A policy, the class of a policy, or the name of a policy.
 
     Returns
     -------
@@ -67,23 +67,27 @@ def check_policy(policy: str | Policy | type[Policy]) -> Result:
     Raises
     ------
     UnknownNameError
-        There is no such policy.
+        No policy has this name.
     """
     chosen = policy() if isinstance(policy, type) else policy_named(policy, {})
     problems: Problems = {}
     for jobs, large in ((_mixed(), None), (_small(), "gang"), (_short(), "long")):
         first, second = (_observe(chosen, jobs) for _ in range(2))
-        found = dict(first.problems)
+        jobs_problems = dict(first.problems)
         if first.attempts != second.attempts:
-            found["repetition"] = "two runs on the same jobs have different schedules"
+            jobs_problems["repetition"] = "two runs on the same jobs have different schedules"
         last_s = jobs[-1].submit_s
-        if large and not found.get("allocation") and first.starts_s.get(large, inf) >= last_s:
+        if (
+            large
+            and not jobs_problems.get("allocation")
+            and first.starts_s.get(large, inf) >= last_s
+        ):
             spec = next(s for s in jobs if s.job_id == large)
-            found["starvation"] = (
+            jobs_problems["starvation"] = (
                 f"a job of {count(spec.gpus, 'GPU')} for {spec.run_s / 3600:.1f} h waits until no "
                 f"{'smaller' if large == 'gang' else 'shorter'} jobs arrive"
             )
-        problems = found | problems
+        problems = jobs_problems | problems
     names = ("keys", "idle GPUs", "starvation", "allocation", "repetition")
     rows = [(name, name not in problems, problems.get(name, "")) for name in names]
     failed = [f"{name}: {detail}." for name, passed, detail in rows if not passed]
@@ -125,7 +129,7 @@ def _first_starts(rows: Sequence[tuple[Any, ...]]) -> dict[str, float]:
 
 
 def _drifted(simulation: Simulation) -> str:
-    """Return a phrase on a job whose place in the order is no longer that of its key."""
+    """Return a phrase on a job whose place in the order no longer follows the job's key."""
     view, policy, now_s = simulation.view, simulation.policy, simulation.view.now_s
     if not simulation.stale():
         return ""

@@ -1,4 +1,4 @@
-"""Prepare a workload's jobs for a simulation: apply its changes, and draw unknown fields."""
+"""Prepare a workload's jobs for a simulation: apply changes, and draw unknown fields."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def prepare_jobs(
     seed: int,
     rng: np.random.Generator,
 ) -> PreparedJobs:
-    """Return the jobs of a workload with its changes, and with the fields that the run needs.
+    """Return a workload's jobs with changes, and with the fields that the run needs.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def simulate(
     """Simulate a workload under a policy, and write the outcome as a trace.
 
     The trace's table ``known_causes`` has the causes of each wait. The file ``outages.parquet``
-    beside its tables lists failures, if anything failed.
+    beside the tables lists failures, if anything failed.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def simulate(
         :func:`~philly_analysis.simulator.policies.policy_named`).
     speed
         Speed of jobs: a key of :data:`~philly_analysis.simulator.speed.models.SPEEDS`, or a model
-        with its parameters; that of the policy's publication when None.
+        with parameters; None: the speed in the policy's publication.
     outages
         Failures of machines and GPUs: rates, or a list (see
         :func:`~philly_analysis.simulator.engine.outages.outages_of`); None: no failures. Jobs that
@@ -107,7 +107,7 @@ def simulate(
     Raises
     ------
     UnknownNameError
-        There is no such policy, knob or speed.
+        A policy, knob or speed is unknown.
     SimulationError
         There are no jobs or no GPUs, a gang is larger than the cluster, or a replay has changes.
     TraceError
@@ -128,7 +128,7 @@ def simulate(
     capacity = sum(m.gpus for m in servers)
     rng = np.random.default_rng(seed)
     jobs = prepare_jobs(workload, policy, speed, with_use=bool(samples), seed=seed, rng=rng)
-    # estimating quotas reads the whole log, so it is done only if they are used
+    # estimating quotas reads the whole log, so only used quotas are estimated
     need_quotas = policy.quotas or len(workload.virtual_clusters)
     quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
     origin_at = workload.origin_at
@@ -236,7 +236,7 @@ class _Engine:
 
 
 def _policy(policy: str | Policy, knobs: Mapping[str, Any] | None) -> Policy:
-    """Return the policy with its knobs."""
+    """Return the policy with knobs set."""
     if isinstance(policy, str):
         return policy_named(policy, knobs or {})
     if not isinstance(policy, Policy):

@@ -1,4 +1,4 @@
-"""Advise a cluster: replay its own jobs, and price what could be changed."""
+"""Advise a cluster: replay the recorded jobs, and price possible changes."""
 
 from philly_analysis.experiments.advice.advice import Advice, advise
 from philly_analysis.experiments.advice.baseline import CANDIDATES, fit_baseline

@@ -33,7 +33,7 @@ _SHORTEST_S = 86_400.0
 
 
 def disputed_levers(baseline: Baseline, known: Known, assumed: Assumptions) -> dict[str, str]:
-    """Return the scheduling levers that a near tie of the policy lacks, with its name."""
+    """Return the scheduling levers that a near tie lacks, with the name of the near tie."""
     return {
         lever.name: rival
         for rival, scenario in baseline.rivals.items()
@@ -49,7 +49,7 @@ class Advice:
     Attributes
     ----------
     baseline
-        Its own scheduling; None: too few jobs with known waits.
+        The cluster's scheduling as fitted; None: too few jobs with known waits.
     scenario
         The jobs and machines as they are.
     gpu_h, wait_h
@@ -98,7 +98,7 @@ class Advice:
     @property
     def mean_wait_s(self) -> float | None:
         """Mean wait (s) of a job in the replay; None: not replayed."""
-        gains = [each.gain for each in self.levers if not each.gain.by_gang.empty]
+        gains = [lever.gain for lever in self.levers if not lever.gain.by_gang.empty]
         return gains[0].mean_wait_s("before") if gains else None
 
     @property
@@ -113,20 +113,20 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     Parameters
     ----------
     months
-        Months that are drawn for the intervals of the recommended levers; 0: intervals are those
-        of blocks of the log, also where waits are correlated for longer.
+        Months that are drawn for the intervals of the recommended levers; 0: blocks of the log give
+        the intervals, although waits may be correlated for longer than a block.
     executor
-        Where replays run; results are equal on any.
+        Executor of the replays; results are equal on any executor.
 
     Raises
     ------
     InputError
-        The trace has no machines with GPUs, or no jobs that these can run; or its jobs were
-        submitted within a day; or there are one or two months, or fewer than none.
+        The trace has no machines with GPUs, or no jobs that the machines can run, or all jobs were
+        submitted within a day; or `months` is negative, or one or two.
     """
     if months < 0 or 0 < months < FEWEST_PAIRS:
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
-    scenario, known = recorded_scenario(trace)
+    scenario, log_facts = recorded_scenario(trace)
     if not scenario.pools:
         raise InputError(
             "The trace has no jobs with known run times on known machines, so that there is "
@@ -150,28 +150,28 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     )
     causes, method = waiting(trace, (end_s - begin_s) / _SHORTEST_S)
     bound = binding(trace, causes)
-    known = replace(known, binding=binding_names(scenario.limits, bound))
+    log_facts = replace(log_facts, binding=binding_names(scenario.limits, bound))
     withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None
     disputed: dict[str, str] = {}
     if baseline is not None and replayed is not None:
         scenario = baseline.scenario
-        disputed = disputed_levers(baseline, known, assumed)
-    pricing = Pricing(scenario, known, assumed, replayed, executor, trace)
+        disputed = disputed_levers(baseline, log_facts, assumed)
+    pricing = Pricing(scenario, log_facts, assumed, replayed, executor, trace)
     priced = pricing.levers(LEVERS)
-    objections = {each.name: pricing.objection(each) for each in priced}
+    objections = {lever.name: pricing.objection(lever) for lever in priced}
     objections |= {
         name: f"the log also fits {rival}, which does not have this lever"
         for name, rival in disputed.items()
     }
-    best = pricing.with_cards([each for each in priced if not objections.get(each.name)], months)
+    best = pricing.with_cards([lever for lever in priced if not objections.get(lever.name)], months)
     month = MONTH_D * 86_400 / (end_s - begin_s)
     return Advice(
         baseline=baseline,
         scenario=scenario,
         gpu_h=pricing.ran_h,
         wait_h=None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        levers=[next((b for b in best if b.name == each.name), each) for each in priced],
+        levers=[next((b for b in best if b.name == lever.name), lever) for lever in priced],
         best=best,
         disputed=disputed,
         objections=objections,
@@ -179,7 +179,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         combined=pricing.together(best),
         moved=pricing.moved(best),
         withheld=withheld,
-        worst_servers=known.worst_servers,
+        worst_servers=log_facts.worst_servers,
         limits=bound,
         value=assumed.value,
     )
@@ -194,7 +194,7 @@ def _start_up_s(trace: Trace) -> float | None:
 
 
 def _why_withheld(trace: Trace, baseline: Baseline | None, dominating_cause: str) -> str:
-    """Return why advice on scheduling is withheld, as sentences; empty if it is given."""
+    """Return why advice on scheduling is withheld, as sentences; empty with advice."""
     if reason := completeness.missing_jobs(trace):
         return f"Advice on scheduling is withheld: {reason}."
     if baseline is None:

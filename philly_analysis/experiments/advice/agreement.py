@@ -1,4 +1,4 @@
-"""Decide whether a replay is believed: compare its waits with recorded ones, by half of the log."""
+"""Decide whether a replay is believed: compare replayed and recorded waits by half of the log."""
 
 import tomllib
 from pathlib import Path
@@ -11,7 +11,7 @@ from philly_analysis.distributions import Floats
 from philly_analysis.results import duration, number, whole_percent
 
 THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("utf-8"))
-"""Largest distance of the distributions, with the simulated clusters that it comes from."""
+"""Largest distance of the distributions, with the simulated clusters that define the limit."""
 
 MOST_APART = 0.25
 """Largest difference of the mean waits, as a share of the recorded one (convention)."""

@@ -74,21 +74,22 @@ class Distance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The candidate nearest to the log, and whether it is near enough to be replayed.
+    """The candidate nearest to the log, and whether the candidate is near enough to be replayed.
 
     Attributes
     ----------
     scenario
-        The jobs and machines under its policy.
+        The jobs and machines under the candidate's policy.
     distance
-        Distance of the policy's waits from the recorded ones; the mean of both halves of the jobs.
+        Distance of the policy's waits from the recorded waits; the mean of both halves of the jobs.
     halves
         Agreement with the recorded waits in each half of the jobs.
     tried
-        A row per candidate: policy, its distance on the first half and on the second, their mean
-        with its parts, and whether it is a near tie of the best.
+        A row per candidate: policy, distances on the first and the second half, the mean distance
+        with its parts, and whether the candidate is a near tie of the best.
     rivals
-        Scenarios of the other near ties, by policy. With recorded quotas, of those that use them.
+        Scenarios of the other near ties, by policy. With recorded quotas, only near ties that use
+        quotas are included.
     compared, jobs
         Jobs on which policies were compared, and jobs with a known wait.
     queue
@@ -132,7 +133,7 @@ class Baseline:
         return (
             conclusion,
             *([part] if self.compared < self.jobs else []),
-            *(f"{half} half of the log: {found}." for half, found in halves),
+            *(f"{half} half of the log: {half_agreement}." for half, half_agreement in halves),
             CONDITION,
         )
 
@@ -150,16 +151,16 @@ def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: flo
     recorded_s, replayed_s
         Seconds that each job waited, shape (n,).
     floor_s
-        Waits up to which all count as equal: those of start-up.
+        Seconds of start-up: shorter waits count as equal to this wait.
     """
     recorded, replayed = (np.maximum(w, floor_s) for w in (recorded_s, replayed_s))
     gangs = gang_class(np.array([spec.gpus for spec in jobs]))
     apart, weights = [], []
     for gang in np.unique(gangs):
-        own = gangs == gang
-        a, b = (np.quantile(w[own], _QUANTILES) for w in (recorded, replayed))
+        members = gangs == gang
+        a, b = (np.quantile(w[members], _QUANTILES) for w in (recorded, replayed))
         apart.append(float(np.mean(np.abs(a - b) / np.maximum(a, b))))
-        weights.append(own.sum())
+        weights.append(members.sum())
     constant = [float(np.ptp(w)) == 0 for w in (recorded, replayed)]
     correlation = float(all(constant))
     if not any(constant):
@@ -171,7 +172,7 @@ def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: flo
 
 
 def _queue(jobs: Jobs, wait_s: Floats) -> Floats:
-    """Return the mean GPUs waited for, in intervals from the first submission to the last."""
+    """Return the mean GPUs waited for, in intervals between the first and last submission."""
     submit_s = np.array([spec.submit_s for spec in jobs])
     gpus = np.array([spec.gpus for spec in jobs], float)
     edges = np.linspace(submit_s.min(), max(submit_s.max(), submit_s.min() + 1), _INTERVALS + 1)
@@ -181,16 +182,16 @@ def _queue(jobs: Jobs, wait_s: Floats) -> Floats:
 def near_ties(distances: Floats, deleted: Floats) -> list[int]:
     """Return the candidates within one standard error of the nearest, in their order.
 
-    The standard error is that of the difference from the nearest, by the jackknife over blocks
-    (Künsch, Annals of Statistics 17, 1989); the rule is that of Breiman et al., Classification and
-    Regression Trees, 1984, section 3.4.3.
+    The jackknife over blocks gives the standard error of the difference from the nearest candidate
+    (Künsch, Annals of Statistics 17, 1989). Breiman et al. (Classification and Regression Trees,
+    1984, section 3.4.3) give the rule of one standard error.
 
     Parameters
     ----------
     distances
-        Of each candidate on each part of the jobs, shape (candidates, parts).
+        Distance of each candidate on each part of the jobs, shape (candidates, parts).
     deleted
-        The same without one block of the part, shape (candidates, parts, blocks).
+        Distance without one block of the part, shape (candidates, parts, blocks).
     """
     mean = distances.mean(axis=1)
     best = int(mean.argmin())
@@ -215,12 +216,12 @@ def fit_baseline(
     Parameters
     ----------
     recorded_s
-        Seconds from submission to first start of each job of which they are known.
+        Seconds from submission to first start of each job with a known start.
     start_up_s
         Longest wait that counts as start-up; None: not known.
     quotas
-        Whether the log has the quotas of its virtual clusters: of near ties, only policies that
-        use them are then considered.
+        Whether the log has the quotas of its virtual clusters. With quotas, only near ties that use
+        quotas are considered.
     cache
         Trace in whose cache outcomes are stored.
 
@@ -256,7 +257,7 @@ def fit_baseline(
 
     halves = np.array_split(np.arange(len(jobs)), _HALVES)
     parts = [[on(place, half) for half in halves] for place in range(len(candidates))]
-    distances = np.array([[found.total for found in row] for row in parts])
+    distances = np.array([[distance.total for distance in row] for row in parts])
     deleted = np.array(
         [
             [
@@ -271,8 +272,10 @@ def fit_baseline(
     best, *rivals = [i for i in ties if quotas and candidates[i].policy.quotas] or ties
     tried = pd.DataFrame(
         [
-            (c.name, *own, own.mean(), *np.mean(found, axis=0), place in ties)
-            for place, (c, own, found) in enumerate(zip(candidates, distances, parts, strict=True))
+            (c.name, *totals, totals.mean(), *np.mean(distances_by_half, axis=0), place in ties)
+            for place, (c, totals, distances_by_half) in enumerate(
+                zip(candidates, distances, parts, strict=True)
+            )
         ],
         columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
     )
@@ -327,7 +330,7 @@ def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
 
 
 def _only(scenario: Scenario, jobs: Jobs) -> Scenario:
-    """Return a scenario with some of its jobs."""
+    """Return a scenario with some of the jobs."""
     ids = {spec.job_id for spec in jobs}
     pools = (
         replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in ids))

@@ -1,4 +1,4 @@
-"""List the policies that a cluster may have, to be compared with its recorded waits."""
+"""List the policies that a cluster may have, for comparison with recorded waits."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from philly_analysis.workload import Estimates
 
 
 class Candidate(NamedTuple):
-    """A policy that the cluster may have, with the estimates that it plans by.
+    """A policy that the cluster may have, with the estimates that the policy plans by.
 
     Attributes
     ----------
@@ -88,9 +88,9 @@ CANDIDATES = (
         "backfilling, priority by fair share", Easy(share_s=7 * 24 * _H), _LIMITS, shares=True
     ),
 )
-"""Of near ties the first is preferred, so that simpler policies come first.
+"""The first of several near ties is preferred, so that simpler policies come first.
 
-The priorities are a grid of Slurm's weights of size and fair share, relative to that of age.
+The priorities are a grid of Slurm's weights of size and fair share, relative to the weight of age.
 """
 
 

@@ -26,18 +26,18 @@ def frontier(result: Result) -> Figure:
     table = result.table
     if table.empty:
         return empty(canvas()[0], "no lever applies")
-    fig, [left, right] = canvas(
+    fig, [gain_axes, later_axes] = canvas(
         2, width=11.6, height=1.0 + 0.3 * len(table), gridspec_kw={"width_ratios": [5, 3]}
     )
     spans = table[["value_h", "value_h_low", "value_h_high"]].itertuples(index=False, name=None)
     gains = [Paired(mean, low, high, BLOCKS) for mean, low, high in spans]
     rows = zip(table["lever"], gains, strict=True)
-    forest(left, [(name, gain, effect_color(gain, more=True)) for name, gain in rows])
-    left.set_xlabel("GPU hours a month")
-    title(left, "gain, and where nine of ten months lie")
+    forest(gain_axes, [(name, gain, effect_color(gain, more=True)) for name, gain in rows])
+    gain_axes.set_xlabel("GPU hours a month")
+    title(gain_axes, "gain, and where nine of ten months lie")
     shown = table.iloc[::-1]
     hbars(
-        right,
+        later_axes,
         [""] * len(shown),
         shown["later_jobs"],
         [
@@ -48,8 +48,8 @@ def frontier(result: Result) -> Figure:
         space=1.6,
         height=0.6,
     )
-    amount_axis(right, "jobs that complete later or lose work", axis="x")
-    title(right, "who loses")
+    amount_axis(later_axes, "jobs that complete later or lose work", axis="x")
+    title(later_axes, "who loses")
     return fig
 
 

@@ -40,16 +40,16 @@ class Gain(NamedTuple):
     Attributes
     ----------
     gpu_h
-        GPU hours a month that are no longer allocated; those of added servers are negative.
+        GPU hours a month that are no longer allocated; hours of added servers are negative.
     wait_h
         Hours a month that jobs wait less; None: not replayed.
     value_h
         GPU hours by the chosen measure, which orders and tests levers: freed, of waiting saved, or
         both. An hour of waiting counts once for each GPU of the job.
     jobs, users
-        How many jobs, of how many users, run otherwise.
+        How many jobs, of how many users, run differently.
     later_jobs, later_users
-        How many complete later by over ten minutes, or lose their work.
+        How many jobs, of how many users, complete over ten minutes later or lose their work.
     by_gang
         A row per gang bucket: gang, jobs, and the mean, 90th percentile and longest wait before and
         after (mean_before_s, mean_after_s, p90_before_s, …); empty if not replayed.
@@ -84,12 +84,13 @@ def p_value(values: Floats, submit_s: Floats) -> float:
     """Return the p value of sums above 0 in blocks of the log.
 
     The one-sided signed-rank test of Wilcoxon (Biometrics Bulletin 1, 1945) needs no normal sums:
-    gains of waiting are skewed, since few busy periods have most of them. It is exact, with ties
-    too, and leaves blocks of 0 out. SciPy's is equal and a thousand times slower with ties.
+    gains of waiting are skewed, because few busy periods have most gains. The test is exact, with
+    ties too, and leaves blocks of 0 out. SciPy's test gives equal values, but is a thousand times
+    slower with ties.
     """
     sums = np.bincount(time_blocks(submit_s, BLOCKS), values, BLOCKS)
     sums = sums[sums != 0]
-    ranks = np.rint(2 * rankdata(np.abs(sums))).astype(int)  # those of ties are halves
+    ranks = np.rint(2 * rankdata(np.abs(sums))).astype(int)  # ranks of ties are halves
     ways = np.zeros(ranks.sum() + 1)
     ways[0] = 1
     for rank in ranks:  # number of choices of signs by the sum of positive ranks
@@ -101,8 +102,8 @@ def monthly(values: Floats, submit_s: Floats) -> Monthly:
     """Return the sum of jobs' values a month, with the prediction interval of another month.
 
     The log is divided into blocks of equal time, which are taken as independent (the block method
-    of Künsch, Annals of Statistics 17, 1989). A month has a variance of so many blocks; that of
-    the estimate is added (Hahn and Meeker, Statistical Intervals, 1991, section 4.7).
+    of Künsch, Annals of Statistics 17, 1989). A prediction has the variance of a month's blocks
+    plus the variance of the estimate (Hahn and Meeker, Statistical Intervals, 1991, section 4.7).
 
     Parameters
     ----------
@@ -130,20 +131,20 @@ def predicted(mean: float, drawn: Sequence[float]) -> Monthly:
 
 
 def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
-    """Return a gain with the intervals of drawn months where these are wider.
+    """Return a gain with the intervals of drawn months where drawn months vary more.
 
-    Days are drawn singly, so that drawn months lack what lasts for longer.
+    Days are drawn singly, so that drawn months lack effects that last for longer than a day.
     """
-    waits = [each.wait_h.mean for each in drawn if each.wait_h is not None]
+    waits = [month.wait_h.mean for month in drawn if month.wait_h is not None]
     return gain._replace(
-        gpu_h=_wider(gain.gpu_h, [each.gpu_h.mean for each in drawn]),
+        gpu_h=_wider(gain.gpu_h, [month.gpu_h.mean for month in drawn]),
         wait_h=gain.wait_h and _wider(gain.wait_h, waits),
-        value_h=_wider(gain.value_h, [each.value_h.mean for each in drawn]),
+        value_h=_wider(gain.value_h, [month.value_h.mean for month in drawn]),
     )
 
 
 def _wider(log: Monthly, drawn: Sequence[float]) -> Monthly:
-    return max(log, predicted(log.mean, drawn), key=lambda found: found.high - found.low)
+    return max(log, predicted(log.mean, drawn), key=lambda interval: interval.high - interval.low)
 
 
 def gain_of(

@@ -1,4 +1,4 @@
-"""Levers that change jobs: end idle ones, retry less, save checkpoints, repair servers, share."""
+"""Levers that change jobs: end idle jobs, retry less, save checkpoints, repair servers, share."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def no_retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
 
 
 def checkpoints(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
-    """Let retries continue from the last checkpoint of the run that failed, unless by its user."""
+    """Let retries continue from the failed run's last checkpoint, except after user errors."""
     every_s = assumed.checkpoint_h * _H
 
     def resumed(spec: JobSpec) -> JobSpec:
@@ -108,7 +108,7 @@ def _with(change: Change, **fields: object) -> Change:
 
 
 def scaled(spec: JobSpec, factor: float) -> JobSpec:
-    """Return a job with its run times multiplied."""
+    """Return a job whose run times are multiplied."""
     runs = tuple(replace(run, run_s=run.run_s * factor) for run in spec.attempts)
     return replace(spec, attempts=runs)
 

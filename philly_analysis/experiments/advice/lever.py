@@ -1,4 +1,4 @@
-"""Define a lever, what it assumes, and the change that it makes."""
+"""Define a lever: its assumptions, and the change of a scenario."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ class Assumptions:
     share_below_pct
         Mean utilisation below which a job of one server shares its GPUs with another.
     interference_pct
-        Share of its speed that a job loses beside another on its GPUs, or on more servers than
-        it needs.
+        Share of speed that a job loses beside another job on its GPUs, or on more servers than the
+        job needs.
     limit_factor
         Largest time limit that users request, in multiples of the run time.
     raise_factor
@@ -45,7 +45,7 @@ class Assumptions:
     Raises
     ------
     InputError
-        A number is out of its bounds, or the measure is unknown.
+        A number is out of bounds, or the measure is unknown.
     """
 
     idle_h: float = 4.0
@@ -72,7 +72,7 @@ class Assumptions:
                 raise InputError(f"{name} is {number:g}; give a number {least}{end}.")
 
     def moved(self, name: str, factor: float) -> "Assumptions | None":
-        """Return the assumptions with one multiplied; None: the bounds allow no such change."""
+        """Return the assumptions with one multiplied; None: the bounds forbid the change."""
         number = getattr(self, name)
         to = max(number * factor, _least(name))
         if isinstance(number, int):
@@ -97,7 +97,7 @@ class Change(NamedTuple):
     Attributes
     ----------
     losers
-        Jobs that the lever harms by itself, whatever they wait: such as those that would have
+        Jobs that the lever harms whatever the jobs wait, for example idle jobs that would have
         computed again.
     """
 
@@ -116,11 +116,12 @@ class Lever:
     title
         What to do, as an imperative, under assumptions.
     assumes
-        A sentence on what is assumed.
+        A sentence on the assumptions.
     moves
-        Name of the assumption that its sensitivity is shown for; empty: none.
+        Name of the assumption that the lever's sensitivity is shown for; empty: none.
     changes
-        What it changes: of levers that change the policy only one can be followed.
+        What the lever changes: jobs, policy, …. Only one lever that changes the policy can be
+        followed.
     """
 
     name: str
@@ -132,5 +133,5 @@ class Lever:
 
     @property
     def scheduling(self) -> bool:
-        """Whether its gain is known by a replay only."""
+        """Whether only a replay tells the lever's gain."""
         return self.changes != "jobs"

@@ -1,4 +1,4 @@
-"""The table of levers: what each changes, what it assumes, and whether it needs a replay."""
+"""List the levers: changes, assumptions, and whether a replay is needed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -263,9 +263,9 @@ def combined(
     levers: Sequence[Lever], scenario: Scenario, known: Known, assumed: Assumptions
 ) -> Change | None:
     """Apply levers, one after another; None: none of them applies."""
-    found = None
+    combination = None
     for lever in levers:
-        before = found or Change(scenario)
+        before = combination or Change(scenario)
         if (change := lever.apply(before.scenario, known, assumed)) is not None:
-            found = Change(change.scenario, before.losers | change.losers)
-    return found
+            combination = Change(change.scenario, before.losers | change.losers)
+    return combination

@@ -33,12 +33,12 @@ _BY_NAME = {lever.name: lever for lever in LEVERS}
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """A lever, or several together, with its gain.
+    """A lever, or several levers together, with the gain.
 
     Attributes
     ----------
     moved
-        The assumption that differs from the given ones, as text; empty: none.
+        The assumption that differs from the user's assumptions, as text; empty: none.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Pricing:
-    """Prices levers on a scenario; waits need its replay.
+    """Prices levers on a scenario; waits need the scenario's replay.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Pricing:
 
     def with_cards(self, priced: Sequence[Priced], months: int) -> list[Priced]:
         """Return the levers with cards, with intervals over drawn months if waits are replayed."""
-        best = [each for each in priced if not self.objection(each)][:CARDS]
+        best = [lever for lever in priced if not self.objection(lever)][:CARDS]
         return self.over_months(best, months) if months and self.replayed is not None else best
 
     def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
@@ -99,36 +99,36 @@ class Pricing:
         scenarios: dict[str, Scenario] = {}
         drawn: list[tuple[str, list[tuple[str, Change]]]] = []
         for seed in range(months):
-            month, known = drawn_month(self.scenario, self.known, seed)
+            month, month_facts = drawn_month(self.scenario, self.known, seed)
             before = f"{self._text('')} in month {seed}"
             scenarios[before] = month
             changes = []
-            for each in best:
+            for lever in best:
                 change = None
                 try:
-                    change = _BY_NAME[each.name].apply(month, known, self.assumed)
+                    change = _BY_NAME[lever.name].apply(month, month_facts, self.assumed)
                 except PhillyError as error:
-                    self.failed[each.title] = str(error)
+                    self.failed[lever.title] = str(error)
                 change = change or Change(month)
-                text = f"{self._text(each.name)} in month {seed}"
+                text = f"{self._text(lever.name)} in month {seed}"
                 scenarios[text] = change.scenario
                 changes.append((text, change))
             drawn.append((before, changes))
         outcomes = attempt_all(scenarios, self.executor, self.cache)
         replays = dict(zip(scenarios, outcomes, strict=True))
         priced = []
-        for nth, each in enumerate(best):
+        for nth, lever in enumerate(best):
             gains = list[Gain]()
             for before, changes in drawn:
                 after, change = changes[nth]
                 was, then = replays[before], replays[after]
                 for replay in (was, then):
                     if isinstance(replay, PhillyError):
-                        self.failed[each.title] = str(replay)
+                        self.failed[lever.title] = str(replay)
                 if isinstance(was, pl.DataFrame) and isinstance(then, pl.DataFrame):
                     gains.append(gain_of(scenarios[before], change, (was, then), self.assumed))
-            if each.title not in self.failed:
-                priced.append(replace(each, gain=over_drawn(each.gain, gains)))
+            if lever.title not in self.failed:
+                priced.append(replace(lever, gain=over_drawn(lever.gain, gains)))
         return priced
 
     def together(self, best: Sequence[Priced]) -> list[Priced]:
@@ -186,8 +186,8 @@ class Pricing:
 
     def _text(self, levers: str, assumed: Assumptions | None = None) -> str:
         """Return what determines the scenario after levers, for one trace; none: before."""
-        given = replace(assumed or self.assumed, value="total")  # changes no scenario
-        return f"{self.scenario.rules} {levers} {given if levers else ''}"
+        assumptions = replace(assumed or self.assumed, value="total")  # changes no scenario
+        return f"{self.scenario.rules} {levers} {assumptions if levers else ''}"
 
 
 def _named(levers: Sequence[Lever]) -> str:

@@ -12,9 +12,9 @@ _DAY_S = 86_400.0
 
 
 def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, Known]:
-    """Return a month whose days are drawn from those of the log, with replacement.
+    """Return a month whose days are drawn from the log's days, with replacement.
 
-    Jobs of a day stay together, at their times of day; each copy has an identifier of its own
+    Jobs of a day stay together, at their times of day; each copy has its own identifier
     (Künsch, Annals of Statistics 17, 1989). The month is as long as the log, at most 30 days.
     """
     begin_s, end_s = period_of(scenario.jobs)

@@ -1,4 +1,4 @@
-"""Scenarios to replay: jobs, machines, a policy, and what is recorded of each job."""
+"""Scenarios to replay: jobs, machines, a policy, and the recorded facts of each job."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from philly_analysis.workload import (
 Jobs = Sequence[JobSpec]
 
 _EARLIEST = 0.01
-"""Share of the jobs that may be submitted before the period: those that survived from earlier."""
+"""Share of the jobs that may be submitted before the period, because they survived from earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Known:
     Attributes
     ----------
     idle
-        Of each job that was idle for an hour or more: seconds of service until its first reading
-        at 0 %, seconds of the idle period, and whether it computed again, a row per period.
+        Idle periods of each job that was idle for an hour or more. A period has the seconds of
+        service until the first reading at 0 %, its length (s), and whether the job computed again.
     spread
         Jobs that ran on more servers than they need.
     broken
         Runs of each job that failed on a server with significantly many failures.
     worst_servers
-        These servers, the one with the most failures first.
+        Servers with significantly many failures, the server with the most first.
     binding
         Names of the limits that keep jobs waiting.
     """
@@ -101,7 +101,7 @@ class Scenario:
 
     @property
     def rules(self) -> str:
-        """Its policy with the knobs, its estimates and its limits, as text."""
+        """The scenario's policy with knobs, estimates and limits, as text."""
         return f"{self.policy} {self.estimates} {self.limits if self.policy.limits else ''}"
 
     @property
@@ -110,7 +110,7 @@ class Scenario:
         return sum(pool.gpus for pool in self.pools)
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
-        """Return it with each job changed."""
+        """Return the scenario with each job changed."""
         changed = (replace(pool, jobs=tuple(map(change, pool.jobs))) for pool in self.pools)
         return replace(self, pools=tuple(changed))
 
@@ -120,12 +120,12 @@ class Scenario:
         return max(self.pools, key=lambda p: sum(s.gpu_s for s in p.jobs) / p.gpus)
 
     def server_types(self) -> list[Machine]:
-        """Return the types of servers of its most loaded pool, the most frequent first."""
+        """Return the types of servers of the most loaded pool, the most frequent first."""
         shapes = Counter(replace(m, machine_id="", rack=None) for m in self._busiest.machines)
         return sorted(shapes, key=lambda m: (shapes[m], m.gpus), reverse=True)
 
     def with_servers(self, servers: int, nth: int = 0) -> Self:
-        """Return it with more servers of the nth type of its most loaded pool."""
+        """Return the scenario with more servers of the nth type of the most loaded pool."""
         busiest, shape = self._busiest, self.server_types()[nth]
         more = [replace(shape, machine_id=f"added {i + 1}") for i in range(servers)]
         larger = replace(busiest, machines=(*busiest.machines, *more))
@@ -153,7 +153,7 @@ def outcome(scenario: Scenario) -> pl.DataFrame:
     -------
     polars.DataFrame
         One row per job: job_id, first_wait_s (submission to first start) and wait_s (all waits:
-        its completion time beyond its run time).
+        completion time minus run time).
     """
     schedule = scenario.replay()
     first = schedule.attempts.filter(pl.col("attempt") == 1).select("job_id", "start_s")
@@ -198,10 +198,10 @@ def attempt_all(
     Parameters
     ----------
     scenarios
-        By a text that determines each for its trace.
+        Scenarios by a text that determines the scenario for a trace.
     cache
-        The trace in whose cache each outcome is stored when it is known, so that interrupted
-        advice continues; None: nowhere.
+        Trace in whose cache each outcome is stored as soon as known, so that interrupted advice
+        continues; None: nowhere.
     """
     names = {text: f"replay-{text_digest(text)}" for text in scenarios}
     replays: dict[str, pl.DataFrame | PhillyError] = {}
@@ -218,13 +218,13 @@ def attempt_all(
 
 
 def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
-    """Return a trace's jobs and machines, and what it records of the jobs.
+    """Return a trace's jobs and machines, and the records of the jobs.
 
-    Jobs that no pool of its machines can run are excluded.
+    Jobs that no pool of the machines can run are excluded.
     """
     workload = Workload.from_trace(trace)
     specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
-    known = _known(trace, specs)
+    log_facts = _known(trace, specs)
     specs = [replace(spec, attempts=runs_of(spec)) for spec in specs]
     servers: list[Machine] = [m for m in workload.servers() if m.gpus]
     capacity = sum(m.gpus for m in servers)
@@ -235,11 +235,11 @@ def recorded_scenario(trace: Trace) -> tuple[Scenario, Known]:
     )
     chosen = tuple(p for p in fitting if p.jobs and p.gpus)
     limits = _limits(trace) if len(chosen) == 1 else ()  # a limit counts the jobs of all pools
-    return Scenario(chosen, quotas=quotas, limits=limits), known
+    return Scenario(chosen, quotas=quotas, limits=limits), log_facts
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:
-    """Return the recorded limits; else those that the scheduler named, at their greatest use."""
+    """Return the recorded limits; else the limits in recorded reasons, at the greatest use."""
     if "limits" in trace.tables:
         return recorded_limits(trace)
     rows = _rows(
@@ -298,12 +298,10 @@ def _known(trace: Trace, specs: Jobs) -> Known:
 
 
 def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple[str, ...]]:
-    """Return the runs that failed, not by a user error, on servers where many runs fail so.
+    """Return failed runs on servers with many failures, and these servers, the worst first.
 
-    With them these servers, the one with the most failures first.
-
-    A server has many if a one-sided binomial test against the rate of all servers has p < 0.05
-    after Bonferroni's correction.
+    User errors do not count as failures. A server has many failures if a one-sided binomial test
+    against the rate of all servers has p < 0.05 after Bonferroni's correction.
     """
     from scipy.stats import binomtest
 
@@ -322,9 +320,9 @@ def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple
         where, runs = placed.get(spec.job_id, []), runs_of(spec)
         if len(where) != len(runs):
             continue
-        for nth, (servers, each) in enumerate(zip(where, runs, strict=True)):
-            ended = each.end_reason == "node_failure" or (
-                each.failure is not None and not is_user_error(each)
+        for nth, (servers, attempt) in enumerate(zip(where, runs, strict=True)):
+            ended = attempt.end_reason == "node_failure" or (
+                attempt.failure is not None and not is_user_error(attempt)
             )
             tried.update(servers)
             for server in servers if ended else ():

@@ -31,7 +31,7 @@ RAISED = 1.5
 
 
 def settings(advice: Advice, priced: Priced, assumed: Assumptions) -> pd.DataFrame:
-    """Return what to type in Slurm for a lever: where, type, page of documentation, its link."""
+    """Return what to type in Slurm for a lever: where, type, page of documentation, link."""
     now = advice.scenario
     gpus, *others = [machine.gpus for machine in now.server_types()]
     longest_s = max(spec.time_limit_s or spec.run_s for spec in now.jobs)

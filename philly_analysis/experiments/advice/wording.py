@@ -41,8 +41,8 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
     """
     rows = []
     waited = 100 / advice.wait_h if advice.wait_h else float("nan")
-    for each in priced:
-        gain, wait = each.gain, each.gain.wait_h or Monthly(*[float("nan")] * 3)
+    for lever in priced:
+        gain, wait = lever.gain, lever.gain.wait_h or Monthly(*[float("nan")] * 3)
         beaten = any(
             o.gain.value_h.mean >= gain.value_h.mean
             and o.gain.later_jobs <= gain.later_jobs
@@ -51,10 +51,10 @@ def table_of(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
         )
         rows.append(
             (
-                *(each.title, *gain.gpu_h, 100 * gain.gpu_h.mean / advice.gpu_h),
+                *(lever.title, *gain.gpu_h, 100 * gain.gpu_h.mean / advice.gpu_h),
                 *(*wait, wait.mean * waited),
                 *(*gain.value_h, gain.jobs, gain.users, gain.later_jobs, gain.later_users),
-                *(not beaten, each.moved),
+                *(not beaten, lever.moved),
             )
         )
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -65,7 +65,7 @@ _NOUNS = {
     "freed": "GPU hours a month freed",
     "waiting": "GPU hours a month waited less",
 }
-"""Noun of a gain, by its measure."""
+"""Noun of a gain, by the measure of the gain."""
 
 
 def noun(advice: Advice, priced: Priced) -> str:
@@ -79,7 +79,7 @@ def noun(advice: Advice, priced: Priced) -> str:
 
 
 def parts(advice: Advice, priced: Priced) -> list[str]:
-    """Return the gain of a lever as phrases: the measure, its parts, and the jobs it changes."""
+    """Return the gain of a lever as phrases: the measure, its parts, and the changed jobs."""
     gain = priced.gain
     single = not priced.moved and "+" not in priced.name  # others have no drawn months
     cost = gain.value_h.mean < 0
@@ -146,13 +146,13 @@ def brief(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
     """Return levers as rows of text: lever, assumption, gain, GPU hours, who loses."""
     rows = [
         (
-            each.title,
-            each.moved,
-            _rounded(each.gain.value_h.mean),
-            _rounded(each.gain.gpu_h.mean),
-            f"{each.gain.later_jobs:,} of {each.gain.later_users:,}",
+            lever.title,
+            lever.moved,
+            _rounded(lever.gain.value_h.mean),
+            _rounded(lever.gain.gpu_h.mean),
+            f"{lever.gain.later_jobs:,} of {lever.gain.later_users:,}",
         )
-        for each in priced
+        for lever in priced
     ]
     measure = _NOUNS[advice.value]
     heads = ["lever", "assumption", measure, "GPU hours freed", "later: jobs, users"]
@@ -162,15 +162,15 @@ def brief(advice: Advice, priced: Sequence[Priced]) -> pd.DataFrame:
 
 def without_card(advice: Advice) -> pd.DataFrame:
     """Return levers without a card, as rows of text: lever, gain, why."""
-    cards = {each.name for each in advice.best}
+    cards = {lever.name for lever in advice.best}
     rows = [
         (
-            each.title,
-            _spread(each.gain.value_h),
-            advice.objections.get(each.name) or "three other levers gain more",
+            lever.title,
+            _spread(lever.gain.value_h),
+            advice.objections.get(lever.name) or "three other levers gain more",
         )
-        for each in advice.levers
-        if each.name not in cards and each.title not in advice.failed
+        for lever in advice.levers
+        if lever.name not in cards and lever.title not in advice.failed
     ]
     rows += [
         (title, NOT_KNOWN, f"could not be priced: {why}") for title, why in advice.failed.items()
@@ -207,8 +207,8 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
         facts.append(Fact(f"best_{nth}_value_h", priced.gain.value_h.mean, VALUES[advice.value]))
     fitted = advice.baseline.sentence if advice.baseline is not None else ""
     withheld = " Advice on scheduling is withheld." if advice.withheld else ""
-    sentences = [headline(advice, each) for each in best] or [recommendation(advice) + withheld]
-    sentences += [f"Together: {headline(advice, each)}" for each in advice.combined[-1:]]
+    sentences = [headline(advice, lever) for lever in best] or [recommendation(advice) + withheld]
+    sentences += [f"Together: {headline(advice, lever)}" for lever in advice.combined[-1:]]
     if not advice.limits.empty:
         sentences.append(" ".join(limits_sentences(advice.limits)))
     verdict = None

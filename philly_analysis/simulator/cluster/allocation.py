@@ -55,10 +55,10 @@ def set_bits(mask: int) -> tuple[int, ...]:
 
 def lowest_bits(mask: int, count: int) -> int:
     """Return the lowest `count` set bits of a mask."""
-    rest = mask
+    higher_bits = mask
     for _ in range(count):
-        rest &= rest - 1
-    return mask ^ rest
+        higher_bits &= higher_bits - 1
+    return mask ^ higher_bits
 
 
 class Cluster:
@@ -71,7 +71,7 @@ class Cluster:
     Parameters
     ----------
     dedicated
-        Whether a gang takes all GPUs of its servers, so that no other job runs there.
+        Whether a gang takes all GPUs of its servers, so that no other job runs on the servers.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Cluster:
     by_free
         Per number of free GPUs, a bit per machine.
     index_of
-        Index of each machine by its identifier.
+        Index of each machine by identifier.
     dedicated_servers
         A bit per machine that is dedicated to a gang.
     shared
@@ -92,10 +92,10 @@ class Cluster:
     out_of_service
         Per machine, a bit per failed GPU.
     free_cpus, free_mem_gb
-        Per machine; infinite if the machine's size is unknown.
+        Free CPUs and memory per machine; infinite if the machine's size is unknown.
     host_capacities, changed_hosts
         Cache of :mod:`philly_analysis.simulator.cluster.capacity`, and the machines whose CPUs or
-        memory changed since it was last refreshed.
+        memory changed since the cache was refreshed.
     hosts_known
         Whether the CPUs and the memory of every machine are known.
     largest_server

@@ -22,11 +22,11 @@ _REQUESTS = 256
 _ROUNDING = 1e-6
 
 FULL_SHARE = (inf, inf)
-"""CPUs and memory per GPU of a job that takes its proportional share of the server."""
+"""CPUs and memory per GPU that stand for a proportional share of the server."""
 
 
 def allocate(cluster: Cluster, request: Request) -> Allocation | None:
-    """Find GPUs for a job (``Job.request``), with the CPUs, memory and servers that it requests.
+    """Find GPUs for a request (``Job.request``), with the requested CPUs, memory and servers.
 
     A gang without requested servers is packed on as few servers as possible now.
     """
@@ -46,9 +46,9 @@ def has_room(cluster: Cluster, request: Request) -> bool:
 
 
 def fit(cluster: Cluster, request: Request) -> Allocation | None:
-    """Place a job on the fullest server that has its CPUs and memory, or a gang on several.
+    """Place a job on the fullest server with its CPUs and memory, or a gang on several servers.
 
-    A gang with requested servers is placed on exactly these.
+    A gang with requested servers is placed on exactly the requested servers.
     """
     size, cpus, mem_gb, servers = request
     if (cpus, mem_gb) == FULL_SHARE:
@@ -69,12 +69,12 @@ def fit(cluster: Cluster, request: Request) -> Allocation | None:
 def _spread(cluster: Cluster, gpus: int, capacity: "HostCapacity") -> Allocation | None:
     """Place a gang on several servers, the emptiest first."""
     shares: list[tuple[int, int]] = []
-    left = gpus
+    unplaced_gpus = gpus
     for free, machine in emptiest(cluster, capacity.having[1]):
-        count = min(left, free, capacity.gpus[machine])
+        count = min(unplaced_gpus, free, capacity.gpus[machine])
         shares.append((machine, lowest_bits(cluster.free_gpus[machine], count)))
-        left -= count
-        if not left:
+        unplaced_gpus -= count
+        if not unplaced_gpus:
             return Allocation(tuple(shares), gpus)
     return None
 
@@ -114,7 +114,8 @@ class HostCapacity:
     Attributes
     ----------
     gpus
-        Per machine, the GPUs for which it has CPUs and memory, whether or not they are free.
+        Per machine, the GPUs that the CPUs and memory suffice for, whether or not the GPUs are
+        free.
     having
         Per number of GPUs, a bit per machine with CPUs and memory for as many.
     stale
@@ -168,7 +169,7 @@ class ServerRoom(NamedTuple):
         return cls(free, cluster.free_cpus[machine], cluster.free_mem_gb[machine])
 
     def usable(self, cluster: Cluster, machine: int, request: Request) -> int:
-        """Return the free GPUs that a gang can use: those with its CPUs and memory."""
+        """Return how many free GPUs with CPUs and memory a gang can use on the server."""
         whole_server = cluster.dedicated and request.size > GPU_UNITS
         if whole_server and self.gpus < cluster.machines[machine].gpus:
             return 0

@@ -11,7 +11,7 @@ from philly_analysis.simulator.cluster.request import Request
 class FreedCapacity:
     """The room that a request would have if some jobs stopped; the cluster is unchanged.
 
-    A request without servers needs GPUs anywhere, another one the servers that it names.
+    A request without servers needs GPUs anywhere; a request with servers needs those servers.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class FreedCapacity:
         self._servers = _FreedServers(cluster, request) if gang else None
 
     def add(self, allocation: Allocation, sign: int = 1) -> None:
-        """Release an allocation, or (sign -1) make it."""
+        """Release an allocation, or (sign -1) make the allocation."""
         if allocation.units == GPU_UNITS:
             self.free += sign * allocation.gpus
             if self._servers is not None:
@@ -54,7 +54,9 @@ class FreedCapacity:
         size = self._request.size
         if size >= GPU_UNITS:
             return self.free * GPU_UNITS >= size
-        return self.free > 0 or any(size <= left < GPU_UNITS for left in self._left.values())
+        return self.free > 0 or any(
+            size <= free_units < GPU_UNITS for free_units in self._left.values()
+        )
 
 
 class _FreedServers:
@@ -63,7 +65,7 @@ class _FreedServers:
     def __init__(self, cluster: Cluster, request: Request) -> None:
         self._cluster, self._request = cluster, request
         self._room: dict[int, ServerRoom] = {}
-        # of the n parts of at least k GPUs, each needs a server of its own
+        # each of the n parts of at least k GPUs needs a server to itself
         parts = Counter(request.servers)
         sizes = sorted(parts, reverse=True)
         self._needed = {k: sum(parts[size] for size in sizes if size >= k) for k in sizes}
@@ -77,12 +79,12 @@ class _FreedServers:
         return all(self._having[k] >= count for k, count in self._needed.items())
 
     def add(self, allocation: Allocation, sign: int, *, gpus: int | None = None) -> None:
-        """Release an allocation, or (sign -1) make it.
+        """Release an allocation, or (sign -1) make the allocation.
 
         Parameters
         ----------
         gpus
-            GPUs that thereby become free; None: those of the allocation.
+            GPUs that thereby become free; None: the GPUs of the allocation.
         """
         cluster, request = self._cluster, self._request
         whole_servers = cluster.dedicated and allocation.gpus > 1

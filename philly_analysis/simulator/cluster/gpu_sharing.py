@@ -21,12 +21,12 @@ Gpu = tuple[int, int]
 
 
 def as_allocated(spec: JobSpec, slices: int | None) -> JobSpec:
-    """Return a job with the fraction of a GPU that it is allocated; a gang gets whole GPUs.
+    """Return a job with the allocated fraction of a GPU; a gang gets whole GPUs.
 
-    On sliced GPUs this is the smallest profile that covers the request. Profiles combine as on
-    NVIDIA's GPUs, with one exception: next to 2g and 3g instances the seventh slice has no memory
-    left, but is allocated here. The position of instances within a GPU is not modelled, nor that a
-    GPU must be empty before its layout changes.
+    On sliced GPUs the fraction is the smallest profile that covers the request. Profiles combine as
+    on NVIDIA's GPUs, with one exception: next to 2g and 3g instances the seventh slice has no
+    memory left, but is allocated here. Not modelled: the position of instances within a GPU, and
+    that a GPU must be empty before its layout changes.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SharedGpus:
     left
         Free units by GPU.
     free_units
-        Free units of all these GPUs together.
+        Sum of the free units in `left`.
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class SharedGpus:
         among
             A bit per machine that may be used.
         """
-        for left in sorted(left for left in self._by_left if left >= size):
-            if there := [gpu for gpu in self._by_left[left] if among >> gpu[0] & 1]:
+        for free_units in sorted(free_units for free_units in self._by_left if free_units >= size):
+            if there := [gpu for gpu in self._by_left[free_units] if among >> gpu[0] & 1]:
                 return min(there)
         return None
 
@@ -80,7 +80,7 @@ class SharedGpus:
         return max(self._by_left, default=0)
 
     def add(self, gpu: Gpu, units: int) -> bool:
-        """Change a GPU's free units; return whether it was entirely free before or is now."""
+        """Change a GPU's free units; return whether the GPU was or is entirely free."""
         before = self.left.get(gpu, GPU_UNITS)
         after = before + units
         if not 0 <= after <= GPU_UNITS:
@@ -100,16 +100,16 @@ class SharedGpus:
     def roll_back(self) -> None:
         """Undo all changes since :meth:`begin_trial`."""
         before, self._before_trial = self._before_trial, None
-        for gpu, left in (before or {}).items():
-            self._set_left(gpu, left)
+        for gpu, free_units in (before or {}).items():
+            self._set_left(gpu, free_units)
 
-    def _set_left(self, gpu: Gpu, left: int) -> None:
+    def _set_left(self, gpu: Gpu, free_units: int) -> None:
         if (before := self.left.pop(gpu, None)) is not None:
             self.free_units -= before
             del self._by_left[before][gpu]
             if not self._by_left[before]:
                 del self._by_left[before]
-        if left < GPU_UNITS:
-            self.free_units += left
-            self.left[gpu] = left
-            self._by_left.setdefault(left, {})[gpu] = None
+        if free_units < GPU_UNITS:
+            self.free_units += free_units
+            self.left[gpu] = free_units
+            self._by_left.setdefault(free_units, {})[gpu] = None

@@ -18,7 +18,7 @@ def pack_units(cluster: Cluster, size: int, *, among: int = -1) -> Allocation | 
     Parameters
     ----------
     size
-        In GPU units: ``Job.size``.
+        Size of the job in GPU units: ``Job.size``.
     among
         A bit per machine that may be used.
     """
@@ -55,7 +55,7 @@ def pack(
 
 
 def best_fit(cluster: Cluster, gpus: int, among: int) -> Allocation | None:
-    """Place a gang on the fullest server, of those in `among`, with enough free GPUs."""
+    """Place a gang on the fullest server in `among` with enough free GPUs."""
     by_free = cluster.by_free
     for free in range(gpus, len(by_free)):
         if machines := by_free[free] & among:
@@ -76,22 +76,22 @@ def emptiest(cluster: Cluster, among: int) -> Iterator[tuple[int, int]]:
 def _spread(cluster: Cluster, gpus: int, servers: int, among: int) -> Allocation | None:
     """Place a gang on several servers: the emptiest first, the last by best fit."""
     shares: list[tuple[int, int]] = []
-    left = gpus
+    unplaced_gpus = gpus
     for free, machine in emptiest(cluster, among):
         if len(shares) == servers:
             return None
-        if left <= free and (last := best_fit(cluster, left, among)):
+        if unplaced_gpus <= free and (last := best_fit(cluster, unplaced_gpus, among)):
             return Allocation((*shares, *last.shares), gpus)
         shares.append((machine, cluster.free_gpus[machine]))
         among &= ~(1 << machine)
-        left -= free
+        unplaced_gpus -= free
     return None
 
 
 def pack_on_servers(
     cluster: Cluster, servers: Sequence[int], having: Sequence[int] | None = None
 ) -> Allocation | None:
-    """Place a gang on exactly the servers that it requests, each part on the fullest with room.
+    """Place a gang on exactly the requested servers, each part on the fullest with room.
 
     Parameters
     ----------
@@ -124,42 +124,43 @@ def pack_whole_servers(cluster: Cluster, gpus: int) -> Allocation | None:
     if servers == 1 or gpus > cluster.free:
         return pack(cluster, gpus, servers=servers)
     shares: list[tuple[int, int]] = []
-    left = gpus
+    unplaced_gpus = gpus
     for free, machine in emptiest(cluster, cluster.usable_servers(gpus)):
         if len(shares) == servers:
             return None
-        if left <= free:
-            shares.append((machine, lowest_bits(cluster.free_gpus[machine], left)))
+        if unplaced_gpus <= free:
+            shares.append((machine, lowest_bits(cluster.free_gpus[machine], unplaced_gpus)))
             return Allocation(tuple(shares), gpus)
         if free == cluster.machines[machine].gpus:
             shares.append((machine, cluster.free_gpus[machine]))
-            left -= free
+            unplaced_gpus -= free
     return None
 
 
 def first_fit(cluster: Cluster, gpus: int) -> Allocation | None:
     """Place a gang on the first servers, by index, that suffice: empty ones and one for the rest.
 
-    YARN and Tiresias' simulator place gangs like this, where :func:`pack` takes the fullest.
+    YARN and Tiresias' simulator place gangs on the first servers; :func:`pack` takes the fullest.
     """
-    whole, rest = divmod(gpus, cluster.largest_server)
+    whole, remainder = divmod(gpus, cluster.largest_server)
     servers = [(mask.bit_count(), machine, mask) for machine, mask in enumerate(cluster.free_gpus)]
     chosen = [server for server in servers if server[0] == cluster.largest_server][:whole]
-    if rest:
-        chosen += [server for server in servers if server[0] >= rest and server not in chosen][:1]
-    if len(chosen) < whole + bool(rest):
+    if remainder:
+        fitting = [s for s in servers if s[0] >= remainder and s not in chosen]
+        chosen += fitting[:1]
+    if len(chosen) < whole + bool(remainder):
         return None
     shares = [(machine, mask) for _, machine, mask in chosen[:whole]]
-    shares += [(machine, lowest_bits(mask, rest)) for _, machine, mask in chosen[whole:]]
+    shares += [(machine, lowest_bits(mask, remainder)) for _, machine, mask in chosen[whole:]]
     return Allocation(tuple(shares), gpus)
 
 
 def pack_within(
     cluster: Cluster, gpus: int, level: int, *, servers: int = UNLIMITED
 ) -> Allocation | None:
-    """Place a gang inside one rack (or pod, …), on as few servers as any of them allows.
+    """Place a gang inside one rack (or pod, …), on as few servers as any rack allows.
 
-    Of racks with the same number of servers the emptiest is chosen, then the first.
+    If racks need equal numbers of servers, the emptiest rack is chosen, then the first.
 
     Parameters
     ----------
@@ -200,18 +201,18 @@ def partial_gang(
 ) -> Allocation | None:
     """Return free GPUs for a gang that does not fit: of the emptiest servers, up to a limit."""
     shares: list[tuple[int, int]] = []
-    left = gpus
+    unplaced_gpus = gpus
     for free, machine in emptiest(cluster, among & cluster.usable_servers(gpus)):
-        if not left or len(shares) == servers:
+        if not unplaced_gpus or len(shares) == servers:
             break
-        count = min(left, free)
+        count = min(unplaced_gpus, free)
         shares.append((machine, lowest_bits(cluster.free_gpus[machine], count)))
-        left -= count
-    return Allocation(tuple(shares), gpus - left, partial=True) if shares else None
+        unplaced_gpus -= count
+    return Allocation(tuple(shares), gpus - unplaced_gpus, partial=True) if shares else None
 
 
 def resize(cluster: Cluster, old: Allocation, gpus: int) -> Allocation | None:
-    """Grow or shrink an allocation; as many of its GPUs as possible are kept.
+    """Grow or shrink an allocation, and keep as many GPUs as possible.
 
     Parameters
     ----------
@@ -219,22 +220,22 @@ def resize(cluster: Cluster, old: Allocation, gpus: int) -> Allocation | None:
         A cluster in which the GPUs of `old` are allocated.
     """
     if gpus <= old.gpus:
-        shares, left = [], gpus
+        shares, unplaced_gpus = [], gpus
         for machine, mask in sorted(old.shares, key=lambda s: (-s[1].bit_count(), s[0])):
-            if left:
-                retained = lowest_bits(mask, min(left, mask.bit_count()))
+            if unplaced_gpus:
+                retained = lowest_bits(mask, min(unplaced_gpus, mask.bit_count()))
                 shares.append((machine, retained))
-                left -= retained.bit_count()
+                unplaced_gpus -= retained.bit_count()
         return Allocation(tuple(shares), gpus)
-    masks, left = dict(old.shares), gpus - old.gpus
+    masks, unplaced_gpus = dict(old.shares), gpus - old.gpus
     for machine, mask in old.shares:  # first on the same servers
         free = cluster.free_gpus[machine]
-        more = lowest_bits(free, min(left, free.bit_count()))
+        more = lowest_bits(free, min(unplaced_gpus, free.bit_count()))
         masks[machine] = mask | more
-        left -= more.bit_count()
-    if left:
-        rest = pack(cluster, left, among=~sum(1 << machine for machine in masks))
-        if rest is None:
+        unplaced_gpus -= more.bit_count()
+    if unplaced_gpus:
+        other_servers = pack(cluster, unplaced_gpus, among=~sum(1 << machine for machine in masks))
+        if other_servers is None:
             return None
-        masks.update(rest.shares)
+        masks.update(other_servers.shares)
     return Allocation(tuple(masks.items()), gpus)

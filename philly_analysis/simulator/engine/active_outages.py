@@ -83,7 +83,7 @@ class ActiveOutages:
         return reduce(or_, self._active.get(machine, {}).values(), 0)
 
     def _locate(self, outage: Outage) -> tuple[int, int]:
-        """Return the index of an outage's machine, and a bit per GPU of it."""
+        """Return the index of an outage's machine, and a bit per failed GPU of the machine."""
         machine = self._cluster.index_of.get(outage.machine_id)
         gpus = self._cluster.machines[machine].gpus if machine is not None else 0
         if machine is None or not (outage.gpu is None or 0 <= outage.gpu < gpus):

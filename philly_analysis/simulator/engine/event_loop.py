@@ -36,7 +36,7 @@ def run(
     policy: Policy,
     **options: Unpack[Options],
 ) -> Schedule:
-    """Simulate jobs on machines; parameters and errors are those of :class:`Simulation`.
+    """Simulate jobs on machines; :class:`Simulation` documents parameters and errors.
 
     Returns
     -------
@@ -81,7 +81,7 @@ class Simulation:
     Each step has four parts, in this order: scheduled events (runs end, jobs are reviewed),
     failures and repairs, arrivals, and, if GPUs became free or a job changed, the policy's
     decision. Jobs of a policy that is not steady are evaluated again before each decision. Jobs
-    start and move by decisions only. They stop by a decision, by their own end, or when their GPUs
+    start and move by decisions only. Jobs stop by a decision, at their end, or when their GPUs
     fail.
 
     Parameters
@@ -97,14 +97,14 @@ class Simulation:
     quotas
         GPUs to which each virtual cluster is entitled, for policies that use quotas.
     checkpoint_s
-        Seconds of a job's recorded run between its checkpoints; 0: it loses no work, infinite: a
-        run interrupted by preemption or failure starts from the beginning. Migrated and resized
-        jobs lose nothing, because they save a checkpoint first.
+        Seconds of a job's recorded run between checkpoints. 0: a job loses no work. Infinite: a run
+        interrupted by preemption or failure starts from the beginning. Migrated and resized jobs
+        lose nothing, because they save a checkpoint first.
     outages
-        Failures in the order of their start, possibly without end. The jobs hit are stopped, lose
-        their work since the last checkpoint, and wait again.
+        Failures in the order of their start, possibly without end. Jobs that a failure hits are
+        stopped, lose their work since the last checkpoint, and wait again.
     dedicated
-        Whether gangs have their servers to themselves.
+        Whether gangs share no servers with other jobs.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Simulation:
         self._woken = False
 
     def step(self) -> bool:
-        """Advance to the next decision and carry it out; return False when all jobs are done."""
+        """Advance to the next decision and apply the decision; return False after all jobs."""
         if not self.advance():
             return False
         self.apply(self.policy.decide(self.view))
@@ -193,7 +193,7 @@ class Simulation:
                         self._check_capacity(now_s)
             while self._arrived < len(specs) and specs[self._arrived].submit_s <= now_s:
                 self._events += 1
-                # created on arrival and released at its end: a million never coexist
+                # a job exists from arrival to end: a million jobs never coexist
                 execution.enqueue(Job(specs[self._arrived], self._arrived), now_s)
                 self._arrived += 1
             if self._wake_at_s <= now_s:
@@ -241,9 +241,9 @@ class Simulation:
         )
 
     def _is_time(self, now_s: float) -> bool:
-        """Whether the policy decides now; if it decides in rounds, schedule the next one.
+        """Return whether the policy decides now; schedule the next round of a policy with rounds.
 
-        Rounds without a change since the last are skipped.
+        Rounds without a change since the previous round are skipped.
         """
         round_s = self.policy.round_s
         if round_s and now_s != self._round_at_s:

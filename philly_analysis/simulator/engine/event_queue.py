@@ -8,7 +8,7 @@ from philly_analysis.simulator.jobs.job import FOREVER, Job
 
 
 class Event(NamedTuple):
-    """The end of a run, or a review: its time, sequence number, and version of its job."""
+    """The end of a run, or a review: time, sequence number, and version of the job."""
 
     at_s: float
     nth: int
@@ -21,9 +21,9 @@ class EventQueue:
     """A heap of events, earliest first; of simultaneous events the first scheduled.
 
     Events change often: a slowed job ends later, a started job needs no review. An obsolete event
-    remains in the heap and is skipped when it is due (lazy deletion). An end is valid for the
-    `version` of the job for which it was scheduled, which each change of speed and each stop
-    increments; a review is valid if it is the job's last one.
+    remains in the heap and is skipped when the event is due (lazy deletion). An end is valid while
+    the job has the `version` of the event. Each change of speed and each stop increments the
+    version. Only a job's latest review is valid.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class EventQueue:
             self._push(job, at_s, ends=True)
 
     def schedule_review(self, job: Job, now_s: float, at_s: float) -> None:
-        """Schedule a job's review instead of any earlier one; none if it is not in the future."""
+        """Replace a job's review; without a time in the future the job has no review."""
         if not now_s < at_s < FOREVER:
             self.cancel_review(job)
         elif self._review_at_s.get(job) != at_s:
@@ -54,9 +54,9 @@ class EventQueue:
         self._review_at_s.pop(job, None)
 
     def due(self, now_s: float) -> Iterator[Event]:
-        """Yield the valid events up to now, those scheduled during the iteration included.
+        """Yield the valid events up to now, also events scheduled during the iteration.
 
-        Validity is checked as an event comes up: the one before may have changed it.
+        An event is checked when its turn comes, because the event before may have made it obsolete.
         """
         heap = self._heap
         while heap and heap[0].at_s <= now_s:

@@ -83,7 +83,7 @@ class Execution:
         return bool(now_in != group or (group is not None and policy.key(job, now_s) != key))
 
     def _sort(self, job: Job, now_s: float) -> None:
-        """Sort a job by its present priority key, and schedule its next review."""
+        """Sort a job by the present priority key, and schedule the job's next review."""
         view, policy = self.view, self._policy
         level = policy.level(job, now_s)
         if level != job.level:
@@ -96,7 +96,7 @@ class Execution:
         self.event_queue.schedule_review(job, now_s, policy.review_s(job, now_s))
 
     def end(self, job: Job, now_s: float) -> bool:
-        """End a job's present run; return whether it was the last."""
+        """End a job's present run; return whether the run was the job's last."""
         cut = job.over_limit(now_s)
         reason = "time_limit" if cut else job.runs[job.run].end_reason or "completed"
         allocation = self._stop(job, now_s, reason)
@@ -118,7 +118,7 @@ class Execution:
                 self._sort(job, now_s)
 
     def change_capacity(self, change: CapacityChange, now_s: float) -> None:
-        """Take failed GPUs out of service, after their jobs are stopped; or return GPUs to it."""
+        """Take failed GPUs out of service, after stopping their jobs; or return GPUs to service."""
         machine, view = change.machine, self.view
         hit = self._stop_jobs(change, now_s) if change.failed else []
         self._cluster.change_capacity(machine, change.gpus, failed=change.failed)
@@ -138,12 +138,12 @@ class Execution:
         for job in filter(hit, list(view.holding)):
             self._clear(job, None, now_s)
             self.review(job, now_s)
-        left = []
+        allocations = []
         for job in filter(hit, list(view.residents[machine])):
-            left.append(self._stop(job, now_s, "node_failure"))
+            allocations.append(self._stop(job, now_s, "node_failure"))
             job.interrupted = True
             self.enqueue(job, now_s)
-        return left
+        return allocations
 
     def _stop(self, job: Job, now_s: float, reason: str) -> Allocation:
         """End a job's attempt, and release its GPUs."""
@@ -175,7 +175,7 @@ class Execution:
         return allocation
 
     def _account(self, job: Job, allocation: Allocation, now_s: float, sign: int) -> None:
-        """Add a running job's allocation to its virtual cluster and machines, or subtract it."""
+        """Add or subtract a job's allocation in the use of its virtual cluster and machines."""
         if not allocation.guest:
             self.clocks.change_use(job.vc, allocation, sign, now_s)
             self.view.used[job.vc] = self.view.used.get(job.vc, 0) + sign * allocation.size
@@ -211,7 +211,7 @@ class Execution:
                 self._set_speed(job, now_s, anew=True)
 
     def _clear(self, job: Job, new: Allocation | None, now_s: float) -> Allocation | None:
-        """Release a job's present allocation, before it is given a new one, or none."""
+        """Release a job's present allocation, before the job gets a new allocation or none."""
         if not job.running:
             if job.allocation is not None:
                 self.recorder.end_hold(job, now_s)
@@ -227,7 +227,7 @@ class Execution:
         if new is not None:
             reason = "migrated" if new.gpus == old.gpus else "resized"
         self._stop(job, now_s, reason)
-        # a job that only becomes guest or holder continues where it is
+        # a job that only becomes guest or holder continues on its GPUs
         job.interrupted = new is None or new.shares != old.shares
         if new is None:
             self.enqueue(job, now_s)
@@ -253,7 +253,7 @@ class Execution:
             )
 
     def _start(self, job: Job, new: Allocation, now_s: float) -> None:
-        """Start a job on its new allocation, or continue it if it is running."""
+        """Start a waiting job, or continue a running job, on the new allocation."""
         self._account(job, new, now_s, 1)
         if job.running:
             job.allocation = new
@@ -265,7 +265,7 @@ class Execution:
         job.start(new, now_s, self._policy.restart_s if job.interrupted else 0.0)
 
     def _set_speed(self, job: Job, now_s: float, *, anew: bool = False) -> None:
-        """Compute a job's speed from now on, and schedule the end of its run."""
+        """Compute a job's speed from now on, and schedule the end of the run."""
         allocation = job.allocated
         near = self.view.jobs_near([allocation] if self._speed.neighbourly else ())
         near.pop(job, None)

@@ -16,7 +16,7 @@ from philly_analysis.workload import Machine
 
 
 class Outage(NamedTuple):
-    """An outage of a machine, or of one of its GPUs; times are those of ``JobSpec.submit_s``.
+    """An outage of a machine or GPU; times are on the clock of ``JobSpec.submit_s``.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Failures:
     machine_s, gpu_s
         Mean time of a machine, and of a single GPU, from a repair to the next failure (s).
     machine_repair_s, gpu_repair_s
-        Mean time of its repair (s).
+        Mean time to repair a machine, and a single GPU (s).
 
     Raises
     ------
@@ -71,8 +71,8 @@ class Failures:
     def drawn(self, machines: Sequence[Machine], rng: np.random.Generator) -> Iterator[Outage]:
         """Yield outages in the order of their start, without end.
 
-        Failures occur at the total rate of all parts, and each hits a part of its kind with equal
-        probability; one that hits a failed part is skipped.
+        Failures occur at the total rate of all parts. A failure hits each machine, or each GPU,
+        with equal probability. A failure that hits a failed part is skipped.
         """
         wholes: list[tuple[int, int | None]] = [(m, None) for m in range(len(machines))]
         gpus = [(m, gpu) for m, machine in enumerate(machines) for gpu in range(machine.gpus)]
@@ -102,12 +102,12 @@ def outages_of(
     ----------
     source
         Rates, as :class:`Failures` or as a text such as ``machine:2.6e6:14400,gpu:3e7:86400``
-        (part, mean seconds to failure, mean seconds to repair); or the outages themselves, or a
-        file of them: CSV or Parquet with columns machine_id, gpu (null, or no such column: the
+        (part, mean seconds to failure, mean seconds to repair); or the outages themselves; or a CSV
+        or Parquet file of outages with columns machine_id, gpu (null or without the column: the
         whole machine), started_at and ended_at (UTC; null: permanent). A what-if with outages
-        writes such a file.
+        writes this file.
     origin_at
-        Time 0; None if there are no jobs, hence no outages.
+        Date of time 0; None: without jobs there are no outages.
     """
     if origin_at is None:
         return ()

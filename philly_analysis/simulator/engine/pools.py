@@ -53,7 +53,7 @@ def assign_to_pools(
     tuple
         Pools with jobs, sorted by name; and the jobs without an eligible pool that is large
         enough and has the requested servers. If all machines are one pool, gangs that are too large
-        for all of it stay in it.
+        for the pool stay in the pool.
     """
     if one or not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
@@ -120,10 +120,10 @@ def _separated(of_machine: dict[str, str], machines: Sequence[Machine]) -> dict[
 
 
 def divide_quotas(quotas: Mapping[str, int], pools: Sequence[Pool]) -> list[dict[str, int]]:
-    """Divide quotas among pools by the GPU-seconds that each virtual cluster requests in them.
+    """Divide quotas among pools by the GPU-seconds that each virtual cluster requests there.
 
     In each pool a quota is at least the virtual cluster's largest gang there. A virtual cluster
-    with all its jobs in one pool keeps its quota.
+    with all jobs in one pool keeps its quota.
     """
     uses = [use_by_vc(pool.jobs) for pool in pools]
     parts = [dict(quotas) for _ in pools]
@@ -140,9 +140,9 @@ def pool_notes(pools: Sequence[Pool], excluded: Sequence[JobSpec]) -> tuple[str,
     """Return sentences on the pools, and on the jobs excluded from all of them."""
     notes = []
     if len(pools) > 1:
-        each = "; ".join(f"{p.name}: {count(len(p.jobs), 'job')}, {p.gpus:,} GPUs" for p in pools)
+        sizes = "; ".join(f"{p.name}: {count(len(p.jobs), 'job')}, {p.gpus:,} GPUs" for p in pools)
         notes += [
-            f"The {len(pools)} pools of machines have separate queues: {each}.",
+            f"The {len(pools)} pools of machines have separate queues: {sizes}.",
             "A job that several pools may serve was assigned to the least loaded one. The quota of "
             "a virtual cluster with jobs in several pools was divided by their GPU time.",
         ]

@@ -50,7 +50,7 @@ def run_first(prerun: Prerun, specs: Sequence[JobSpec], machines: Sequence[Machi
         Jobs whose failing runs have reasons
         (see :func:`~philly_analysis.simulator.jobs.run_failures.with_reasons`).
     machines
-        All machines. The pre-run has the last ones.
+        All machines. The pre-run has the machines at the end.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def run_first(prerun: Prerun, specs: Sequence[JobSpec], machines: Sequence[Machi
 
 
 def _pool_runs(spec: JobSpec, limit_s: float) -> tuple[AttemptSpec, ...]:
-    """Return a gang's runs in the pool: its early user errors, then a trial run."""
+    """Return a gang's runs in the pool: early user errors, then a trial run."""
     runs = runs_of(spec)
     early = tuple(takewhile(lambda run: is_user_error(run) and run.run_s <= limit_s, runs))
     if len(early) == len(runs):
@@ -100,7 +100,7 @@ def _pool_runs(spec: JobSpec, limit_s: float) -> tuple[AttemptSpec, ...]:
 
 
 def _joined(specs: Sequence[JobSpec], pool: Schedule, cluster: Schedule) -> Schedule:
-    """Return both schedules as one: attempts in the pool precede those in the cluster."""
+    """Return both schedules as one: attempts in the pool precede attempts in the cluster."""
     in_pool = pool.attempts.group_by("job_id").agg(in_pool=pl.len().cast(pl.Int32))
     ends = pl.concat([pool.jobs.join(cluster.jobs, on="job_id", how="anti"), cluster.jobs])
     jobs = (

@@ -38,7 +38,7 @@ class RowBuffer:
         Parameters
         ----------
         labels
-            By column, the strings to which its numbers are indices.
+            Strings of a column, by column; the column's numbers are indices of these strings.
         order
             Row numbers in the order wanted.
         """

@@ -34,8 +34,8 @@ class Schedule:
     Attributes
     ----------
     jobs
-        One row per job: job_id, vc, gpus, submit_s, run_s (its own run time), end_s (null: it had
-        not ended when the simulation stopped).
+        One row per job: job_id, vc, gpus, submit_s, run_s (run time without waits), end_s (null:
+        the job had not ended when the simulation stopped).
     attempts
         One row per attempt: job_id, attempt, start_s, end_s, gpus, end_reason, guest (whether on
         GPUs that other jobs may hold), work_s (work done and kept, seconds at full speed), lost_s
@@ -46,7 +46,7 @@ class Schedule:
         One row per interval of constant speed of an attempt: job_id, attempt, start_s, end_s,
         gpus, speed (0 during a restart), cpus, mem_gb (allocated in all; 0 if not allocated).
     holds
-        One row per GPU reserved, idle, for an incomplete gang: job_id, attempt (to which it led),
+        One row per GPU reserved, idle, for an incomplete gang: job_id, attempt (the gang's next),
         machine_id, gpu, start_s, end_s.
     waits
         One row per wait: see :meth:`philly_analysis.simulator.engine.wait_causes.WaitClocks.frame`.
@@ -117,7 +117,7 @@ class ScheduleRecorder:
         self._held: list[Allocation] = []
 
     def end_attempt(self, job: Job, now_s: float, reason: str, lost_s: float) -> None:
-        """Record the end of a job's present attempt, and the work that it loses."""
+        """Record the end of a job's present attempt, and the work that the attempt loses."""
         self.end_interval(job, now_s)
         work_s, allocation = max(job.work_s(now_s) - lost_s, 0.0), job.allocated
         self._attempts.add(
@@ -162,9 +162,9 @@ class ScheduleRecorder:
         Parameters
         ----------
         specs
-            The jobs in that order.
+            The jobs in the order of submission.
         done
-            A byte per job, 1 if it has ended.
+            A byte per job: 1 if the job has ended, else 0.
         """
         jobs = job_rows(specs)
         ids = jobs["job_id"]

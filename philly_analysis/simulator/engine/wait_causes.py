@@ -13,8 +13,8 @@ from philly_analysis.simulator.jobs.job import Job
 
 CAUSES = ("fair_share", "fragmentation", "other")
 """Causes of a wait. Fair share: the job would exceed its virtual cluster's quota. Fragmentation:
-within quota, the job does not fit on the fewest servers that could hold it. Other: neither; it
-waits behind other jobs, backs off, or GPUs are reserved for other jobs."""
+within quota, the job does not fit on the fewest servers that could hold it. Other: the job waits
+behind other jobs or backs off, or GPUs are reserved for other jobs."""
 
 UNLIMITED = 1 << 60
 """Quota of a virtual cluster without one."""
@@ -41,14 +41,15 @@ class WaitClocks:
     """Clocks of the causes of waits.
 
     All jobs of one size and virtual cluster wait for the same cause at the same time. One clock
-    per such pair is therefore enough, and a wait is the difference of two readings. A clock is
-    updated only if the use of its virtual cluster, or the room for its size, changes.
+    per size and virtual cluster is therefore enough. A wait is the difference of two readings of a
+    clock. A clock is updated only if the use of its virtual cluster, or the room for its size,
+    changes.
 
     Parameters
     ----------
     quotas, used
-        GPUs to which each virtual cluster is entitled, and GPU units allocated to it: the caller
-        changes these after each :meth:`change_use`.
+        GPUs to which each virtual cluster is entitled, and GPU units allocated to each. The caller
+        changes `used` after each :meth:`change_use`.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class WaitClocks:
         )  # fmt: skip
 
     def change_use(self, vc: str, allocation: Allocation, sign: int, now_s: float) -> None:
-        """Record that a virtual cluster gains an allocation, or (sign -1) loses it."""
+        """Record that a virtual cluster gains an allocation, or (sign -1) loses the allocation."""
         self._advance(now_s)
         self._changed_vcs.add(vc)
         if sign > 0:
@@ -99,7 +100,7 @@ class WaitClocks:
         self._open[job] = now_s, clock.read(now_s)
 
     def close(self, job: Job, now_s: float) -> None:
-        """Record that a job starts, before its GPUs are counted."""
+        """Record that a job starts, before the job's GPUs are counted."""
         if job not in self._open:
             return
         self._advance(now_s)
@@ -125,9 +126,9 @@ class WaitClocks:
     def frame(self, ids: pl.Series) -> pl.DataFrame:
         """Return one row per wait longer than zero.
 
-        Columns: job_id, attempt (to which it led), since_s, until_s, seconds by cause (see
-        :data:`CAUSES`; their sum is the wait), and cause: ``other`` if it is more than half of
-        the wait, else the longer of the two.
+        Columns: job_id, attempt (that ended the wait), since_s, until_s, seconds by cause (see
+        :data:`CAUSES`; the seconds add up to the wait), and cause. The cause is ``other`` if more
+        than half of the wait is ``other``, else the longer of fair share and fragmentation.
 
         Parameters
         ----------

@@ -10,11 +10,11 @@ FOREVER = float("inf")
 """A time that is never reached."""
 
 _NOTHING_S = 1e-6
-"""Work so small that it is a rounding error."""
+"""Largest work that is a rounding error (s)."""
 
 
 class Job:
-    """A job in the simulation. Only the engine changes it.
+    """A job in the simulation. Only the engine changes a job.
 
     Attributes
     ----------
@@ -23,15 +23,15 @@ class Job:
     gpus, vc
         Gang size and virtual cluster.
     request, size
-        Request for GPUs, CPUs, memory and servers, and its GPU units.
+        Request for GPUs, CPUs, memory and servers, and the requested GPU units.
     runs, run
         The runs, and the index of the present one: each but the last fails and is retried.
     run_s, believed_run_s
-        Run time of all runs (s), and its estimate, which policies use.
+        Run time of all runs (s), and the estimate of the run time, which policies use.
     allocation
-        What is allocated to it, or None.
+        Allocation of the job, or None.
     running
-        False while it waits, even if it holds part of its gang.
+        False while the job waits, even if the job holds part of its gang.
     queued_s
         When the present wait began.
     started_s
@@ -39,17 +39,17 @@ class Job:
     started
         Number of attempts begun.
     nth_start
-        Number of its last start among all starts of the simulation.
+        Number of the job's latest start among all starts of the simulation.
     segment_s
         Start of the present interval of constant speed.
     util_frac, gpu_mem_frac
-        Share of a GPU's compute and memory that it uses; 1 if unknown.
+        Shares of a GPU's compute and memory that the job uses; 1 if unknown.
     speed
-        Seconds of its recorded run completed per second.
+        Seconds of the recorded run that the job completes per second.
     progress_from_s
-        When it makes progress at its present speed: after its restart.
+        When the job begins to make progress at the present speed: after the restart.
     interrupted
-        Whether the scheduler or an outage ended its last attempt.
+        Whether the scheduler or an outage ended the latest attempt.
     limit_s
         Time limit of an attempt (s): as recorded, but at least the longest recorded run.
     level, level_s
@@ -97,29 +97,29 @@ class Job:
         return f"Job({self.spec.job_id}, {self.gpus} GPUs)"
 
     def left_s(self, now_s: float) -> float:
-        """Return the remaining time of its present run at speed 1 (s)."""
+        """Return the remaining time of the present run at speed 1 (s)."""
         if not self.running or now_s <= self.progress_from_s:
             return self._left_s
         return max(0.0, self._left_s - (now_s - self.progress_from_s) * self.speed)
 
     def work_s(self, now_s: float) -> float:
-        """Return the work done in its present attempt (s at speed 1)."""
+        """Return the work done in the present attempt (s at speed 1)."""
         return self._began_left_s - self.left_s(now_s)
 
     def believed_left_s(self, now_s: float) -> float:
-        """Return the estimated remaining time of its present run at speed 1 (s)."""
+        """Return the estimated remaining time of the present run at speed 1 (s)."""
         return max(0.0, self.left_s(now_s) + self._error_s)
 
     def remaining_s(self, now_s: float) -> float:
         """Return the estimated remaining time at speed 1, retries included (s).
 
-        A run that exceeds its estimate reduces the estimate of those after it: the value falls
-        steadily while the job runs, as the order of running jobs requires.
+        A run that exceeds its estimate reduces the estimate of later runs. The value therefore
+        falls steadily while the job runs, as the order of running jobs requires.
         """
         return max(0.0, self.left_s(now_s) + self._error_s + self._later_s)
 
     def until_end_s(self, now_s: float) -> float:
-        """Return the estimated time until its end at the present speed, or (waiting) at speed 1.
+        """Return the estimated time until the job ends at its present speed (waiting: speed 1).
 
         Retries are counted at speed 1.
         """
@@ -128,40 +128,40 @@ class Job:
         return max(0.0, self._left_s + self._error_s + self._later_s)
 
     def attained_gpu_s(self, now_s: float) -> float:
-        """Return the GPU-seconds allocated to it so far; fractions of GPUs count as such."""
+        """Return the GPU-seconds allocated to the job so far; half a GPU counts as half."""
         if not self.running or self.allocation is None:
             return self._attained_gpu_s
         return self._attained_gpu_s + (now_s - self.started_s) * (self.allocation.size / GPU_UNITS)
 
     def served_gpu_s(self, now_s: float) -> float:
-        """Return the attained GPU-seconds without those spent restarting."""
+        """Return the attained GPU-seconds without the time of restarts."""
         if not self.running or self.allocation is None or now_s <= self._restarted_s:
             return self._served_gpu_s
         return self._served_gpu_s + (now_s - self._restarted_s) * (self.allocation.size / GPU_UNITS)
 
     def counted_gpu_s(self, now_s: float) -> float:
-        """Return the service (GPU-seconds) since it was last promoted to a better level."""
+        """Return the service (GPU-seconds) since the latest promotion to a better level."""
         return self.served_gpu_s(now_s) - self._forgiven_gpu_s
 
     def service_reached_s(self, more_gpu_s: float, now_s: float) -> float:
-        """Return when it will have received so much more service on its present allocation."""
+        """Return when the job will have received so much more service on its allocation."""
         return max(now_s, self._restarted_s) + more_gpu_s / (self.allocated.size / GPU_UNITS)
 
     def set_level(self, level: int, now_s: float) -> None:
-        """Change its level; at a better one its service so far no longer counts."""
+        """Change the job's level; at a better level the service so far no longer counts."""
         if level < self.level:
             self._forgiven_gpu_s = self.served_gpu_s(now_s)
         self.level, self.level_s = level, now_s
 
     @property
     def allocated(self) -> Allocation:
-        """Its allocation; an error if there is none."""
+        """The job's allocation; an error if there is none."""
         if self.allocation is None:
             raise SimulationError(f"{self} has no allocation.")
         return self.allocation
 
     def start(self, allocation: Allocation, now_s: float, stall_s: float) -> None:
-        """Start an attempt; it makes no progress in the first `stall_s` seconds."""
+        """Start an attempt that makes no progress in the first `stall_s` seconds."""
         self.allocation, self.running, self.interrupted = allocation, True, False
         self.started_s = self.segment_s = now_s
         self._began_left_s = self._left_s
@@ -169,23 +169,23 @@ class Job:
         self.started += 1
 
     def change_speed(self, now_s: float, speed: float) -> None:
-        """Change its speed; its end must be scheduled anew."""
+        """Change the job's speed; the caller schedules the job's end anew."""
         self._left_s = self.left_s(now_s)
         self.progress_from_s = max(self.progress_from_s, now_s)
         self.speed = speed
         self.version += 1
 
     def lose(self, now_s: float, lost_s: float) -> None:
-        """Add lost work to its present run; its end must be scheduled anew."""
+        """Add lost work to the present run; the caller schedules the job's end anew."""
         self.change_speed(now_s, self.speed)
         self._left_s += lost_s
 
     def end_s(self) -> float:
-        """Return when its present run ends, or reaches its time limit, at its present speed."""
+        """Return when the present run ends, or reaches the time limit, at the present speed."""
         return self._end_s(self._left_s)
 
     def believed_end_s(self) -> float:
-        """Return the estimated end of its present run at its present speed; it may be past."""
+        """Return the estimated end of the present run at the present speed; may be past."""
         return self._end_s(self._left_s + self._error_s)
 
     def _end_s(self, left_s: float) -> float:
@@ -193,11 +193,11 @@ class Job:
         return min(done_s, self.started_s + self.limit_s)
 
     def over_limit(self, now_s: float) -> bool:
-        """Whether its time limit ends its run now, before its own end."""
+        """Whether the time limit ends the present run now, before the run would end."""
         return now_s >= self.started_s + self.limit_s and self.left_s(now_s) > _NOTHING_S
 
     def stop(self, now_s: float, lost_s: float = 0.0) -> None:
-        """End its attempt; its progress is kept except for the lost work."""
+        """End the present attempt, and keep its progress except for the lost work."""
         self._attained_gpu_s = self.attained_gpu_s(now_s)
         self._served_gpu_s = self.served_gpu_s(now_s)
         self._left_s = self.left_s(now_s) + lost_s

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from philly_analysis.simulator.jobs.job import Job
 
 _BLOCK = 512
-"""Entries per block, at most twice as many: what an insertion moves."""
+"""Entries per block; larger blocks than twice this are split: an insertion moves few entries."""
 
 
 class Entry(NamedTuple):
-    """A job with its priority key and its number in the order of submission.
+    """A job with the priority key and the job's number in the order of submission.
 
     The numbers are distinct, so comparing entries never compares jobs.
     """
@@ -113,7 +113,7 @@ class SortedJobs:
             self._lasts[at : at + 1] = block[_BLOCK - 1], block[-1]
 
     def discard(self, job: Job) -> None:
-        """Remove a job, if it is present."""
+        """Remove a job, if present."""
         entry = self._entry_of.pop(job, None)
         if entry is None:
             return
@@ -130,7 +130,7 @@ class SortedJobs:
 class Queue:
     """Waiting jobs in groups, each sorted by the policy's priority keys.
 
-    A policy defines groups such that if one job of a group cannot start, none behind it can: the
+    A policy defines groups by a rule: if one job of a group cannot start, no later job can. The
     cost of an event is then proportional to the number of groups, not of jobs.
 
     Attributes
@@ -157,7 +157,7 @@ class Queue:
         return (job for jobs in self.groups.values() for job in jobs)
 
     def put(self, job: Job, group: Hashable, key: Any) -> None:
-        """Insert a job, or move it; in group None it waits without requesting GPUs."""
+        """Insert or move a job; a job in group None waits without requesting GPUs."""
         self.remove(job)
         if group is not None:
             jobs = self.groups.get(group)
@@ -171,12 +171,12 @@ class Queue:
             self.withheld[job] = None
 
     def place_of(self, job: Job) -> tuple[Hashable, Any]:
-        """Return the group of a waiting job, and the key that it is sorted by."""
+        """Return the group of a waiting job, and the key that sorts the job."""
         group = self._group_of.get(job)
         return group, None if group is None else self.groups[group].key_of(job)
 
     def remove(self, job: Job) -> None:
-        """Remove a job, if it is present."""
+        """Remove a job, if present."""
         self.withheld.pop(job, None)
         group = self._group_of.pop(job, None)
         if group is not None:

@@ -23,9 +23,9 @@ def fails(run: AttemptSpec) -> bool:
 
 
 def is_user_error(run: AttemptSpec) -> bool:
-    """Whether a run fails by a user error, which a retry anywhere would repeat.
+    """Whether a run fails by a user error, which every retry would repeat.
 
-    The reason has the user among its tiers in the study's Table 7.
+    The study's Table 7 names the user among the tiers of the reason.
     """
     return fails(run) and run.failure is not None and "U" in tiers_of(run.failure)
 
@@ -44,7 +44,7 @@ def reason_shares(gpus: int, run_s: float) -> dict[str, float]:
     """Return the probability of each reason, given a failed run's GPUs and run time.
 
     By Bayes' rule from the study's Table 7: trials by demand, and a log-normal distribution of
-    the run time to failure through its printed median and 90th percentile.
+    the run time to failure through the printed median and 90th percentile.
     """
     reasons, trials, medians, widths = _distributions()
     demand = next(i for i, b in enumerate(DEMAND_BUCKETS) if b.high is None or gpus <= b.high)
@@ -78,21 +78,21 @@ def with_reasons(specs: Sequence[JobSpec], rng: np.random.Generator) -> list[Job
 
 def reason_notes(recorded: Sequence[JobSpec], specs: Sequence[JobSpec]) -> tuple[str, ...]:
     """Return a sentence on how many failure reasons are recorded, and how many drawn."""
-    known = sum(a.failure is not None for spec in recorded for a in spec.attempts)
+    reasons = sum(a.failure is not None for spec in recorded for a in spec.attempts)
     failed = sum(fails(a) for spec in specs for a in spec.attempts)
     return (
-        f"Reasons of failures: as recorded for {known:,} of {failed:,} failing runs, drawn from "
-        f"the study's Table 7 by demand and run time, once per job, for {failed - known:,}.",
+        f"Reasons of failures: as recorded for {reasons:,} of {failed:,} failing runs, drawn from "
+        f"the study's Table 7 by demand and run time, once per job, for {failed - reasons:,}.",
     )
 
 
 def until_user_error(spec: JobSpec) -> JobSpec:
-    """Return a job without the runs after its first user error, where it then ends as failed.
+    """Return a job that ends as failed at the first user error, without the later runs.
 
     Parameters
     ----------
     spec
-        A job as its runs, with reasons (:func:`with_reasons`).
+        A job whose runs have reasons (:func:`with_reasons`).
     """
     runs = next((k for k, run in enumerate(spec.attempts, 1) if is_user_error(run)), None)
     if runs is None or runs == len(spec.attempts):

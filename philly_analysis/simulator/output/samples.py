@@ -80,8 +80,8 @@ def write_gpu_samples(
 ) -> int:
     """Write the table ``gpu_samples``, day by day, from the first start to the last end.
 
-    The utilisation of a job on the requested GPUs is the recorded or drawn one, times its speed; on
-    more or fewer GPUs the same work is divided among them. Idle GPUs have 0 %. A partly allocated
+    On the requested GPUs a job has the recorded or drawn utilisation, times its speed. On more or
+    fewer GPUs the same work is divided among the GPUs. Idle GPUs have 0 %. A partly allocated
     minute counts in part, and jobs that share a GPU add up, to at most 100 %.
 
     Returns

@@ -78,7 +78,7 @@ def _records(specs: Sequence[JobSpec]) -> pl.DataFrame:
 
 
 def _attempts(schedule: Schedule, records: pl.DataFrame) -> pl.DataFrame:
-    """Return the attempts; the end of a job last seen running is known only at its time limit."""
+    """Return the attempts; a job last seen running has a known end only at its time limit."""
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job_id")
     is_unknown = pl.col("censored") & is_last & (pl.col("end_reason") != "time_limit")
     return (

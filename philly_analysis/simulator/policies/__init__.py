@@ -60,7 +60,7 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
     Raises
     ------
     UnknownNameError
-        There is no such policy.
+        The policy is unknown.
     """
     if name is None:
         return pd.DataFrame(
@@ -82,7 +82,7 @@ def list_policies(name: str | None = None) -> pd.DataFrame:
 
 
 def policy_named(policy: str | Policy, knobs: Mapping[str, Any]) -> Policy:
-    """Return a policy with some of its knobs set.
+    """Return a policy with some knobs set.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ def policy_named(policy: str | Policy, knobs: Mapping[str, Any]) -> Policy:
     Raises
     ------
     UnknownNameError
-        There is no such policy, or it has no such knob.
+        The policy is unknown, or has no knob of a name in `knobs`.
     SimulationError
-        A value has the wrong type, or is outside its bounds.
+        A value has the wrong type, or is outside the knob's bounds.
     """
     if isinstance(policy, Policy):
         return replace(policy, **parse(policy, knobs, policy.name))

@@ -24,16 +24,16 @@ from philly_analysis.simulator.speed.speed import Speed
 class Amoeba(Policy):
     """Elastic Tiresias: the order decides which jobs run, marginal gain on how many GPUs.
 
-    Jobs in order get the GPUs that they request. When more than ``pending_above`` are left waiting,
-    the running ones outside the first queue shrink to their minimum. The remaining GPUs go one by
-    one to the job with the greatest gain, where a waiting job's first gain is that of its minimum
+    Jobs in order get the GPUs that they request. When more than ``pending_above`` jobs still wait,
+    running jobs outside the first queue shrink to their minimum. The remaining GPUs go one by one
+    to the job with the greatest gain. The first gain of a waiting job is the speed on its minimum,
     per GPU.
 
     The settings follow the re-implementation in heyfey/vodascheduler; ``scale_out`` and
     ``shrink_to`` are assumptions, to be swept. The gain is the measured speed-up of the job's model
-    (see :mod:`philly_analysis.simulator.speed.scaling`), which also limits its growth; other models
-    follow a power law with an assumed exponent. A job that requested a number of servers is rigid.
-    Not modelled: changes of batch size and accuracy with the number of GPUs.
+    (see :mod:`philly_analysis.simulator.speed.scaling`), which also limits the job's growth. Models
+    without measurements follow a power law with an assumed exponent. A job that requested a number
+    of servers is rigid. Not modelled: changes of batch size and accuracy with the number of GPUs.
     """
 
     name = "amoeba"
@@ -64,7 +64,7 @@ class Amoeba(Policy):
 
     @cached_property
     def _order(self) -> Policy:
-        if self.order == "srtf":  # remaining work is that on the requested GPUs
+        if self.order == "srtf":  # remaining work counts seconds on the requested GPUs
             return Sjf()
         return Las(thresholds_gpu_s=self.thresholds_gpu_s)
 
@@ -157,7 +157,7 @@ class Amoeba(Policy):
         return {}
 
     def _shape(self, job: Job) -> "_Shape":
-        """Return the sizes and gains of a job, shared by all like it."""
+        """Return the sizes and gains of a job; jobs of equal requests share one object."""
         job_type, requested, rigid = like = (
             job.spec.job_type,
             job.gpus,
@@ -188,8 +188,8 @@ class _Shape(NamedTuple):
     least, most
         Fewest and most GPUs.
     gains
-        By GPUs, the speed that the next one adds, in multiples of one GPU's speed; a waiting job's
-        is that of its fewest, per GPU.
+        Speed that the next GPU adds, by GPUs, in multiples of one GPU's speed. The gain of a
+        waiting job is the speed on its fewest GPUs, per GPU.
     """
 
     least: int

@@ -18,7 +18,7 @@ from philly_analysis.simulator.speed.sharing import Sharing
 from philly_analysis.simulator.speed.speed import Speed
 
 CONSIDERED = 256
-"""First waiting jobs that may become guests in one decision, which bounds its cost. A choice."""
+"""First waiting jobs that may become guests in one decision (chosen): bounds a decision's cost."""
 
 _ROUNDING = 1e-12
 """Rounding of sums of shares of memory."""
@@ -28,16 +28,15 @@ _ROUNDING = 1e-12
 class AntMan(Policy):
     """First come, first served with whole gangs; opportunistic guests share the other GPUs.
 
-    A job that has waited for ``convert_after_s`` becomes opportunistic. It starts as a guest on
-    GPUs of one server (of several, if it is larger) that are idle, or whose holder's utilisation is
-    below ``util_below_frac`` and whose memory fits both. Holders are guaranteed jobs; there is at
-    most one guest per GPU, and guests never delay a holder. A job that requested several servers
-    is never a guest. ``convert_after_s = inf`` disables
-    sharing.
+    A job that has waited for ``convert_after_s`` becomes opportunistic: the job starts as a guest
+    on GPUs of one server, or of several if the job is larger. These GPUs are idle, or have a holder
+    with a utilisation below ``util_below_frac`` and memory for both jobs. Holders are guaranteed
+    jobs. There is at most one guest per GPU, and guests never delay a holder. A job that requested
+    several servers is never a guest. ``convert_after_s = inf`` disables sharing.
 
-    With ``tenants`` each virtual cluster has its own queue, and its jobs hold at most its quota,
-    or one gang over it; other jobs may still be guests. With ``upgrade`` a guest becomes the
-    holder of its GPUs when they have none, unless an earlier job of its queue waits.
+    With ``tenants`` each virtual cluster has a queue, and its jobs hold at most the quota, or a
+    single gang above the quota. Jobs beyond the quota may still be guests. With ``upgrade`` a guest
+    on GPUs without a holder becomes their holder, unless an earlier job of its queue waits.
 
     Not modelled: memory spilled to the host (a guest that does not fit makes no progress), and
     guests chosen by users.
@@ -57,7 +56,7 @@ class AntMan(Policy):
 
     @property
     def quotas(self) -> bool:  # type: ignore[override]
-        """Whether it uses the virtual clusters' quotas."""
+        """Whether the policy uses the virtual clusters' quotas."""
         return self.tenants
 
     def group(self, job: Job, now_s: float) -> str:
@@ -70,7 +69,7 @@ class AntMan(Policy):
         return due_s if not job.running and due_s > now_s else FOREVER
 
     def speed(self) -> Speed:
-        """Return speeds by what the holder of a GPU leaves to its guest."""
+        """Return speeds by the compute that the holder of a GPU leaves to a guest."""
         return Sharing()
 
     def decide(self, view: View) -> Decision:
@@ -132,8 +131,8 @@ class AntMan(Policy):
 class _GuestCapacity:
     """The utilisation and memory left for a guest on each GPU, kept between decisions.
 
-    Only changed machines are evaluated again, and a job that was refused considers only those that
-    changed since.
+    Only changed machines are evaluated again. A refused job considers only machines that changed
+    since the refusal.
 
     Attributes
     ----------
@@ -226,16 +225,16 @@ class _GuestCapacity:
         servers = self._cluster.fewest_servers(job.gpus)
         if self._tops[servers - 1] < job.gpus:
             return None
-        chosen, left = [], job.gpus
+        chosen, unplaced_gpus = [], job.gpus
         fits = np.isfinite(self._util) & (self._mem + job.gpu_mem_frac <= 1)
         counts = fits.sum(axis=1)
         for machine in np.argsort(-counts, kind="stable")[:servers].tolist():
             util = np.where(fits[machine], self._util[machine], np.inf)
-            count = min(left, int(counts[machine]))
+            count = min(unplaced_gpus, int(counts[machine]))
             if count:
                 chosen.append((machine, np.argsort(util, kind="stable")[:count].tolist()))
-                left -= count
-        return None if left else self._close(job, chosen)
+                unplaced_gpus -= count
+        return None if unplaced_gpus else self._close(job, chosen)
 
     def _close(self, job: Job, chosen: list[tuple[int, list[int]]]) -> Allocation:
         self._refused_in.pop(job, None)

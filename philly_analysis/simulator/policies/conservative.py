@@ -27,15 +27,15 @@ _EPS_S = 1e-6
 class Conservative(Policy):
     """First come, first served, with backfilling and a reservation for every waiting job.
 
-    When a job begins to wait, it reserves the earliest interval in which its gang fits for its
-    estimated run time, beside the running jobs and all earlier reservations. Jobs therefore pass
-    others only if they delay none of them. When a run does not end as estimated, all reservations
+    A job that begins to wait reserves the earliest interval for its gang and estimated run
+    time, beside the running jobs and all earlier reservations. A job therefore passes
+    other jobs only without delaying any. When a run does not end as estimated, all reservations
     are made again, in the order in which jobs began to wait.
 
-    Reservations count GPUs anywhere, and GPU fractions likewise: a job that then finds no GPU with
-    its fraction, or not the servers that it requests, waits on. Only the first ``depth`` waiting
-    jobs have reservations, as in production schedulers; unlike EASY, jobs behind them may not
-    start.
+    Reservations count GPUs anywhere, and GPU fractions likewise. A job whose reservation begins,
+    but without a GPU for its fraction or without the requested servers, waits on. Only the first
+    ``depth`` waiting jobs have reservations, as in production schedulers. Unlike EASY, later jobs
+    may not start.
     """
 
     name = "conservative"
@@ -164,7 +164,7 @@ class _Timetable:
             self.starts_s[job] = FOREVER
             return
         free, size, at, last = self._free, job.size, 0, 0
-        while at == 0 or at < last:  # some step up to the last one has too few free GPUs
+        while at == 0 or at < last:  # a step of the interval has too few free GPUs
             while free[at] < size:
                 at += 1
             starts_s = self._from_s[at]

@@ -15,11 +15,11 @@ _TRIES = 8
 
 
 def start_by_migration(plan: Plan, job: Job, may_move: Callable[[Job], bool]) -> bool:
-    """Start a gang on the fewest servers by migrating jobs from there; return whether it starts.
+    """Start a gang on the fewest servers by migrating jobs away; return whether the gang starts.
 
-    Servers are tried from the emptiest on. Of the jobs there the fewest GPUs that make enough room
-    move, each job to the fewest servers as well: no job is preempted or spread. Jobs with requested
-    servers stay.
+    Servers are tried from the emptiest on. The jobs that move have the fewest GPUs that make enough
+    room. Each of them also moves to the fewest servers: no job is preempted or spread. Jobs with
+    requested servers stay.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ def _server_sets(plan: Plan, job: Job) -> Iterator[list[int]]:
 def _cleared(
     plan: Plan, job: Job, servers: list[int], may_move: Callable[[Job], bool]
 ) -> tuple[Allocation | None, list[Job]]:
-    """Return a gang's allocation on these servers, and the jobs that move for it."""
+    """Return a gang's allocation on `servers`, and the jobs that move for the gang."""
     cluster = plan.cluster
     shares: list[tuple[int, int]] = []
     movers: list[Job] = []
-    left = job.gpus
+    unplaced_gpus = job.gpus
     for m in servers:
         size, free = cluster.machines[m].gpus, cluster.free_gpus[m]
-        count = min(left, size)
+        count = min(unplaced_gpus, size)
         missing = (size if cluster.dedicated else count) - free.bit_count()
         movable = [
             (held.gpus, other.index, other, held)
@@ -93,7 +93,7 @@ def _cleared(
             and may_move(other)
         ]
         movable.sort(key=lambda mover: mover[:2])
-        # the smallest job that is large enough, else the largest ones together
+        # the smallest job that is large enough, else the largest jobs together
         enough = next((mover for mover in movable if mover[0] >= missing), None)
         for gpus, _, other, held in [enough] if enough and missing > 0 else reversed(movable):
             if missing > 0:
@@ -103,7 +103,7 @@ def _cleared(
         if missing > 0:
             return None, []
         shares.append((m, lowest_bits(free, count)))
-        left -= count
+        unplaced_gpus -= count
     return Allocation(tuple(shares), job.gpus), movers
 
 

@@ -37,9 +37,9 @@ class Drf(Policy):
 
     A job gets the CPUs and memory that it requests with its GPUs, or waits, as in Synergy's
     comparison. A job that requests more than empty servers have, or nothing, gets a proportional
-    share. The dominant share of a user, or virtual cluster, is the greatest of its shares of the
-    cluster's GPUs, CPUs and memory. The next job is the first that fits of the owner with the
-    smallest one. No job is preempted.
+    share. The dominant share of an owner (user or virtual cluster) is the greatest of its shares of
+    the cluster's GPUs, CPUs and memory. The owner with the smallest dominant share starts the first
+    job that fits. No job is preempted.
     """
 
     name = "drf"
@@ -80,7 +80,7 @@ class Drf(Policy):
         if not entries:
             return {}
         plan, total = view.plan(), Resources.of_cluster(view)
-        heads = {group: next(own) for group, own in entries.items()}
+        heads = {group: next(group_entries) for group, group_entries in entries.items()}
         owned: dict[str, list[_Group]] = {}
         for group in heads:
             owned.setdefault(group.owner, []).append(group)

@@ -32,15 +32,15 @@ class Easy(Policy):
     """First come, first served, with backfilling and a reservation for the first waiting gang.
 
     The reservation is the earliest time at which enough running jobs have ended, by their
-    estimates, on as many servers as the gang requests. Other jobs may start out of turn if they
-    are estimated to end by then, or leave the gang enough room. Without a reservation (``fifo``
-    with ``backfill``) gangs starve. Fractions of a GPU are reserved likewise.
+    estimates, on as many servers as the gang requests. Other jobs may start out of turn if they end
+    before the reservation by their estimates, or leave the gang enough room. Without a reservation
+    (``fifo`` with ``backfill``) gangs starve. Fractions of a GPU are reserved likewise.
 
     Run times are known up to a factor, as users overestimate.
 
-    The order can be that of Slurm's multifactor priority, relative to the weight of the age: each
-    GPU of a job, and each share that its virtual cluster did not use, counts as waiting time. The
-    share is fixed at the submission, as if no earlier job had waited.
+    The order can follow Slurm's multifactor priority, relative to the weight of the age. Each GPU
+    of a job then counts as waiting time, and so does each share that the job's virtual cluster did
+    not use. The share is fixed at the submission, as if no earlier job had waited.
     """
 
     name = "easy"
@@ -65,7 +65,7 @@ class Easy(Policy):
     _unused: ClassVar[Mapping[str, float]] = {}
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
-        """Return the policy with the fair-share factor of each job, if it counts."""
+        """Return the policy with the fair-share factor of each job, if the factor counts."""
         prepared = replace(self)
         if self.share_s:
             object.__setattr__(prepared, "_unused", fair_share_factors(specs))
@@ -81,7 +81,7 @@ class Easy(Policy):
         return estimated_end_s(job, self.estimate, now_s)
 
     def decide(self, view: View) -> Decision:
-        """Start jobs in turn, then those behind that do not delay the first waiting one."""
+        """Start jobs in turn, then later jobs that do not delay the first waiting job."""
         if view.cluster.full or not view.queue.groups:
             return {}
         plan = view.plan()
@@ -163,8 +163,8 @@ def estimated_end_s(job: Job, estimate: float, now_s: float) -> float:
 def fair_share_factors(specs: Sequence[JobSpec]) -> dict[str, float]:
     """Return the fair-share factor of each job at its submission, from 0 to 1.
 
-    It is 2 to the power of minus the use of the job's virtual cluster, in multiples of an equal
-    share (Slurm, Multifactor Priority Plugin). Use is charged when a job ends, and decays.
+    The factor is 2 to the power of minus the use of the job's virtual cluster, in multiples of an
+    equal share (Slurm, Multifactor Priority Plugin). Use is charged when a job ends, and decays.
 
     Parameters
     ----------

@@ -22,18 +22,17 @@ class Gandiva(Policy):
     """Time slicing: at the end of each slice the waiting jobs replace those that ran longest.
 
     A job starts immediately on idle GPUs. At multiples of ``quantum_s`` the GPUs go to the waiting
-    jobs, in the order in which they began to wait, then to the running ones, in the order in which
-    they started; a job that does not fit is skipped, and a running job without GPUs is suspended.
-    Each slice is an attempt of its own, so the default is ten of the paper's minutes.
+    jobs, in the order in which they began to wait, then to the running jobs, in the order in which
+    they started. A job that does not fit is skipped; a running job without GPUs is suspended.
+    Each slice is a separate attempt, so the default slice is ten of the paper's minutes.
 
-    Then single-GPU jobs are packed: those without a GPU, least utilisation first, continue as
-    guests beside the single-GPU job with the least utilisation, if compute and memory of both fit.
-    There is one guest per GPU, which takes the GPU over when the holder leaves.
+    Then single-GPU jobs are packed. Jobs without a GPU, least utilisation first, continue as guests
+    beside the single-GPU job with the least utilisation, if compute and memory of both fit. A GPU
+    has at most one guest, which takes the GPU over when the holder leaves.
 
-    Not modelled: slices within a server and servers for gangs of one size (slices are of the whole
-    cluster, and a job may resume elsewhere), packing tried and undone by measured progress (the
-    recorded utilisation decides), packing of gangs, migration for locality, and growing and
-    shrinking.
+    Not modelled: slices within a server, servers for gangs of one size, packing of gangs, migration
+    for locality, and growing and shrinking. Slices are of the whole cluster, and a job may resume
+    elsewhere. The recorded utilisation decides on packing, not the measured progress.
     """
 
     name = "gandiva"
@@ -62,7 +61,7 @@ class Gandiva(Policy):
         return job.started_s
 
     def speed(self) -> Speed:
-        """Return speeds by what the holder of a GPU leaves to its guest."""
+        """Return speeds by the compute that the holder of a GPU leaves to a guest."""
         return Sharing()
 
     def decide(self, view: View) -> Decision:
@@ -80,7 +79,7 @@ class Gandiva(Policy):
         return plan.decision
 
     def _take_over(self, plan: Plan, guest: Job) -> None:
-        """Make a guest the holder of its GPU, if the holder has left."""
+        """Make a guest the holder of its GPU, if the earlier holder has left."""
         held, free = guest.allocated, plan.cluster.free_gpus
         if held.guest and all(not gpus & ~free[m] for m, gpus in held.shares):
             plan.assign(guest, held._replace(guest=False))
@@ -102,31 +101,33 @@ class Gandiva(Policy):
             if job in chosen and plan.allocation_of(job) is None:
                 plan.assign(job, allocate(plan.cluster, job.request))
         if self.pack:
-            left = [job for job in (*waiting, *view.running) if plan.allocation_of(job) is None]
-            self._pack(plan, [job for job in left if job.gpus == 1], guests)
+            unplaced_jobs = [
+                job for job in (*waiting, *view.running) if plan.allocation_of(job) is None
+            ]
+            self._pack(plan, [job for job in unplaced_jobs if job.gpus == 1], guests)
 
-    def _pack(self, plan: Plan, left: Iterable[Job], guests: dict[Job, Allocation]) -> None:
-        """Make jobs guests: on their present GPU, or beside the job that uses its GPU least."""
+    def _pack(self, plan: Plan, jobs: Iterable[Job], guests: dict[Job, Allocation]) -> None:
+        """Make jobs guests: on their present GPU, or beside the job with the least utilisation."""
         view = plan.view
         hosts = {
             held.shares: job
             for job in (*view.queue, *view.running)
             if job.gpus == 1 and (held := plan.allocation_of(job)) is not None
         }
-        by_use = sorted(left, key=lambda job: (job.util_frac, job.queued_s, job.index))
+        by_use = sorted(jobs, key=lambda job: (job.util_frac, job.queued_s, job.index))
         moving = []
         for job in by_use:
             old = guests.get(job)
             host = hosts.get(old.shares) if old is not None else None
             if old and host and host.allocation is not None and _fit(job, host):
-                del hosts[old.shares]  # it stays, beside the same job
+                del hosts[old.shares]  # the guest stays beside the same job
                 plan.assign(job, old)
             else:
                 moving.append(job)
         places = sorted((host.util_frac, host.index, shares) for shares, host in hosts.items())
         for job in moving:
             for place in places:
-                if place[0] + job.util_frac > 1 + _ROUNDING:  # nor do those behind leave room
+                if place[0] + job.util_frac > 1 + _ROUNDING:  # nor do later hosts leave room
                     break
                 if _fit(job, hosts[place[2]]):
                     places.remove(place)

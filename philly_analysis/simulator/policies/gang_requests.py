@@ -27,7 +27,7 @@ class GangRequests(NamedTuple):
     Attributes
     ----------
     hold_s, backoff_s
-        Length of a request and of the back-off after it.
+        Length of a request, and of the back-off after the request (s).
     asks
         Requests before a gang relaxes locality by a step.
     steps
@@ -44,7 +44,7 @@ class GangRequests(NamedTuple):
         return floor((now_s - job.queued_s + _EPS_S) / (self.hold_s + self.backoff_s))
 
     def release_s(self, job: Job, cycle: int) -> float:
-        """Return when the request of a cycle ends, and the gang releases what it holds."""
+        """Return when the request of a cycle ends, and the gang releases its GPUs."""
         return job.queued_s + cycle * (self.hold_s + self.backoff_s) + self.hold_s
 
     def requests_now(self, job: Job, now_s: float) -> bool:

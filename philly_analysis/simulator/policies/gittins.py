@@ -30,13 +30,13 @@ _SERVICE = Bounds(1e-3, 1e15)
 class Gittins(Policy):
     """Two-dimensional Gittins index in Tiresias' queues of GPU-seconds, with preemption.
 
-    The index of a job with a GPU-seconds of service is the maximum over d of the probability that
-    it ends within d more, over its expected service in it: P(S - a <= d | S > a) /
-    E(min(S - a, d) | S > a). The distribution of the service S is that of the workload's own
-    jobs, which no scheduler knows in advance, or a given one. It is a set of equally likely
-    values; a job's service counts as the greatest of them that it has reached, and beyond the
-    last its index is 0. Ties go to the job submitted first. Without thresholds the index alone
-    decides.
+    A job's index at service a (GPU-seconds) is the maximum over d of a ratio: P(S - a <= d | S > a)
+    / E(min(S - a, d) | S > a). The ratio is the probability that the job ends within d more
+    GPU-seconds, over the expected service until then. The distribution of the service S is taken
+    from the workload's jobs, which no scheduler knows in advance, or is given. The distribution is
+    a set of equally likely values. A job's service counts as the greatest value that the job has
+    reached. Beyond the largest value the index is 0. Ties go to the job submitted first. Without
+    thresholds the index alone decides.
     """
 
     name = "gittins"
@@ -60,7 +60,7 @@ class Gittins(Policy):
     )
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
-        """Return the policy with the distribution of service of these jobs, unless given."""
+        """Return the policy with the distribution of the jobs' service, unless one is set."""
         if self.service_gpu_s:
             return self
         ranks = (np.arange(self.steps) + 0.5) / self.steps
@@ -82,7 +82,7 @@ class Gittins(Policy):
         return _indices(self.service_gpu_s)
 
     def running_key(self, job: Job, now_s: float) -> Rank:
-        """Return the same key: the key changes only when a job reaches another value."""
+        """Return :meth:`key`, which changes only when a job reaches another value."""
         return self.key(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
@@ -101,7 +101,7 @@ class Gittins(Policy):
         )
 
     def _reached(self, job: Job, now_s: float) -> int:
-        """Return the number of values that its service has reached."""
+        """Return the number of values that the job's service has reached."""
         return bisect_right(self.service_gpu_s, job.served_gpu_s(now_s) + _EPS_GPU_S)
 
 

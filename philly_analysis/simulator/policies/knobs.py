@@ -14,7 +14,7 @@ LONG_S = 1e9
 
 
 class Bounds(NamedTuple):
-    """Allowed values of a number: from ``low`` to ``high``, and those of ``or_else``."""
+    """Allowed values of a number: ``low`` to ``high``, and the values in ``or_else``."""
 
     low: float
     high: float
@@ -43,15 +43,15 @@ def knob(
     Parameters
     ----------
     default
-        Its default; the type of all values is that of the default.
+        Default of the knob. All values have the type of the default.
     meaning
-        A phrase on what it does. The unit is the suffix of its name.
+        A phrase on the effect of the knob. The unit is the suffix of the knob's name.
     within
-        Bounds of its numbers.
+        Bounds of the knob's numbers.
     among
         Allowed words.
     rises
-        Whether its numbers must be strictly increasing.
+        Whether the knob's numbers must be strictly increasing.
     """
     metadata = {"meaning": meaning, "within": within, "among": among, "rises": rises}
     return field(default=default, metadata=metadata)
@@ -63,31 +63,32 @@ def check(policy: Any) -> None:
     Raises
     ------
     UnknownNameError
-        A word is not among the allowed ones.
+        A word is not allowed.
     SimulationError
-        A value has the wrong type, or is outside its bounds.
+        A value has the wrong type, or is outside the knob's bounds.
     """
-    for each in fields(policy):
-        value, meta = getattr(policy, each.name), _declared(each)
+    for option in fields(policy):
+        value, meta = getattr(policy, option.name), _declared(option)
         why = ""
-        if not _has_type(value, each.default):
-            why = f"must be {_TYPES.get(type(each.default), 'numbers')}"
+        if not _has_type(value, option.default):
+            why = f"must be {_TYPES.get(type(option.default), 'numbers')}"
         elif meta["among"] and value not in meta["among"]:
-            raise UnknownNameError(f"{each.name} of {policy.name}", str(value), meta["among"])
+            raise UnknownNameError(f"{option.name} of {policy.name}", str(value), meta["among"])
         else:
             numbers = value if isinstance(value, tuple) else (value,)
             if meta["within"] and not all(map(meta["within"].contain, numbers)):
-                why = f"may be {allowed(each)}"
+                why = f"may be {allowed(option)}"
             elif meta["rises"] and any(a >= b for a, b in pairwise(numbers)):
                 why = "must increase from each number to the next"
         if why:
             raise SimulationError(
-                f"knob {each.name} of {policy.name} is {value!r}; it {why}, e.g. {each.default!r}."
+                f"knob {option.name} of {policy.name} is {value!r}; it {why}, e.g. "
+                f"{option.default!r}."
             )
 
 
 def check_at_most(policy: Any, knob: str, limit: str, *, half: bool = False) -> None:
-    """Check that a knob is at most another one, or half of it."""
+    """Check that a knob is at most another knob, or half of the other knob."""
     value, most = getattr(policy, knob), getattr(policy, limit)
     if value > (most / 2 if half else most):
         raise SimulationError(
@@ -97,7 +98,7 @@ def check_at_most(policy: Any, knob: str, limit: str, *, half: bool = False) -> 
 
 
 def unit(knob: str) -> str:
-    """Return the unit of a knob, by its name."""
+    """Return the unit of a knob, by the suffix of the name."""
     return "GPU s" if knob.endswith("_gpu_s") else "s" if knob.endswith("_s") else ""
 
 
@@ -108,8 +109,8 @@ def allowed(knob: "Field[Any]") -> str:
         return ", ".join(map(str, meta["among"]))
     if isinstance(knob.default, bool):
         return "true, false"
-    each = "each " if isinstance(knob.default, tuple) else ""
-    bounds = f"{each}{meta['within']}" if meta["within"] else ""
+    prefix = "each " if isinstance(knob.default, tuple) else ""
+    bounds = f"{prefix}{meta['within']}" if meta["within"] else ""
     return f"{bounds}, rising" if meta["rises"] else bounds
 
 
@@ -119,17 +120,17 @@ def parse(policy: Any, values: Mapping[str, Any], name: str) -> dict[str, Any]:
     Raises
     ------
     UnknownNameError
-        The policy has no such knob.
+        The policy has no knob of this name.
     """
-    known = {f.name: f for f in fields(policy)}
+    knobs = {f.name: f for f in fields(policy)}
     for word in values:
-        if word not in known:
-            raise UnknownNameError(f"knob of {name}", word, known)
-    return {word: _parse(value, known[word].default) for word, value in values.items()}
+        if word not in knobs:
+            raise UnknownNameError(f"knob of {name}", word, knobs)
+    return {word: _parse(value, knobs[word].default) for word, value in values.items()}
 
 
 def format_value(default: Any) -> str:
-    """Format a knob's value so that :func:`parse` reads it back."""
+    """Format a knob's value so that :func:`parse` reads the value back."""
     return default if isinstance(default, str) else json.dumps(default)
 
 
@@ -171,7 +172,7 @@ STALL = Bounds(0, 86_400)
 """Seconds of a restart."""
 
 PERIOD = Bounds(10, 1e6)
-"""Seconds of a period: shorter ones would dominate the simulation's run time."""
+"""Seconds of a period: shorter periods would dominate the simulation's run time."""
 
 ROUND = PERIOD._replace(or_else=(0,))
 """Seconds of a period, or 0 for none."""

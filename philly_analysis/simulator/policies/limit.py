@@ -1,4 +1,4 @@
-"""Describe a limit on what the running jobs of an account, user, QOS or partition hold."""
+"""Describe a limit on the running jobs of an account, user, QOS or partition."""
 
 from typing import NamedTuple
 

@@ -24,7 +24,7 @@ class _Group(NamedTuple):
 
 
 _Head = tuple[Entry, Iterator[Entry]]
-"""The first job of a group, and those behind it."""
+"""The first job of a group, and the jobs behind the first."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class MaxMin(Policy):
         waiting = cast("dict[_Group, SortedJobs]", view.queue.groups)
         heads: dict[str, list[_Head]] = {}
         for group, entries in (
-            *((group, iter(own)) for group, own in running.items()),
+            *((group, iter(group_entries)) for group, group_entries in running.items()),
             *((group, jobs.entries()) for group, jobs in waiting.items()),
         ):
             heads.setdefault(group.owner, []).append((next(entries), entries))
@@ -117,7 +117,7 @@ def _fill(heads: dict[str, list[_Head]], served: dict[str, float], free: int) ->
     while least and free:
         held, before, owner = heappop(least)
         groups = heads[owner]
-        while groups and groups[0][0].job.size > free:  # nor will those behind it fit
+        while groups and groups[0][0].job.size > free:  # nor will the later jobs of the group fit
             heappop(groups)
         if groups:
             (_, _, job), entries = groups[0]

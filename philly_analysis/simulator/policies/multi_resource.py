@@ -28,7 +28,7 @@ class Resources(NamedTuple):
 
     @classmethod
     def of_cluster(cls, view: View) -> "Resources":
-        """Return the resources of all servers; infinite if those of a server are unknown."""
+        """Return the resources of all servers; infinite if a server has unknown resources."""
 
         def total() -> Resources:
             machines = view.cluster.machines

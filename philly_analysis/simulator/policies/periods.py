@@ -1,4 +1,4 @@
-"""Decide at multiples of a period: when it ends, and when to decide next."""
+"""Decide at multiples of a period: whether a period ends, and when to decide next."""
 
 from philly_analysis.simulator.jobs.job import FOREVER
 from philly_analysis.simulator.policies.view import View

@@ -40,25 +40,25 @@ class Philly(Policy):
     """The Philly scheduler: quotas with idle GPUs shared, gang requests with relaxed locality.
 
     A gang requests the fewest servers inside one rack. While its virtual cluster is within quota,
-    the first gang of each size holds what it finds for up to ``hold_s``, and tries again whenever
-    GPUs are freed. Then it releases them, requests once with relaxed locality, and backs off for
+    the first gang of each size holds GPUs for up to ``hold_s``, and tries again whenever GPUs are
+    freed. Then the gang releases its GPUs, requests once with relaxed locality, and backs off for
     ``backoff_s``; each further cycle is one step more relaxed. Single GPUs are placed by best fit.
-    A gang that requested a number of servers neither relaxes nor holds GPUs (not Philly's: its log
-    records no such request).
+    A gang that requested a number of servers neither relaxes nor holds GPUs. (Philly's log has no
+    requests for servers.)
     Idle GPUs go to the virtual cluster that uses the smallest share of its quota; a virtual
     cluster may exceed its quota. When nearly all GPUs are in use, a job within quota that has
-    waited for ``hold_s`` preempts the youngest jobs of virtual clusters above theirs: first those
-    that leave them at their quota, then, if these are not enough, larger ones.
+    waited for ``hold_s`` preempts the youngest jobs of virtual clusters above quota. Jobs whose
+    virtual cluster then still uses its quota are preempted first, larger jobs only if needed.
 
-    Two knobs are not Philly's, but guidelines of the study: more requests before locality is
-    relaxed (``asks``), and migration against fragmentation (``migrate_after_s``): other jobs move
-    to make room for a gang that fits in number but not on few servers, without preemption or
-    spreading.
+    Two knobs are not Philly's, but guidelines of the study. ``asks`` is the number of requests
+    before locality is relaxed. ``migrate_after_s`` allows migration against fragmentation: other
+    jobs move, without preemption or spreading, for a gang that fits in number but not on few
+    servers.
 
     The policy is YARN with gangs: later systems that compare with Philly's capacity scheduler
     (YARN-CS in AntMan) mean this one.
 
-    Not modelled: data locality, the start-up time of the application master, and what decides how
+    Not modelled: data locality, the start-up time of the application master, and the rules for how
     far a user's job may be relaxed.
     """
 
@@ -97,11 +97,11 @@ class Philly(Policy):
         return GangRequests(self.hold_s, self.backoff_s, self.asks, len(self.relax))
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return since when it waits."""
+        """Return since when the job waits."""
         return job.queued_s
 
     def running_key(self, job: Job, now_s: float) -> float:
-        """Return when it started: the youngest are preempted first."""
+        """Return when the job started: the youngest jobs are preempted first."""
         return job.started_s
 
     def group(self, job: Job, now_s: float) -> _Group:
@@ -150,7 +150,7 @@ class Philly(Policy):
     def wake_s(self, view: View) -> float:
         """Return when another gang becomes the first requesting one of a candidate group.
 
-        Only the first gang of a group matters: if it cannot start, none can.
+        Only the first gang of a group matters: if the first cannot start, none can.
         """
         if view.state.pop(_DECIDE_AGAIN, False):
             return view.now_s + _RETRY_S
@@ -183,7 +183,7 @@ class Philly(Policy):
         return start_by_migration(plan, job, lambda other: other.started_s <= before_s)
 
     def _let_hold(self, plan: Plan, jobs: Iterable[Job]) -> None:
-        """Let the first gang of a group that may hold GPUs hold some."""
+        """Let the first gang that may hold GPUs in a group hold some GPUs."""
         if plan.cluster.free:
             for job in jobs:
                 if job.gpus == 1 or self._requests.may_hold(job, plan.view.now_s):
@@ -198,7 +198,7 @@ class Philly(Policy):
         return plan.assign(job, part_at_step(plan.cluster, job.gpus, self.relax, step))
 
     def _candidates(self, plan: Plan) -> list[_Group]:
-        """Return the groups that may start, hold or preempt: they fit, or are within quota.
+        """Return the groups whose jobs fit or are within quota: only they start, hold or preempt.
 
         All other groups are skipped, whatever their length.
         """
@@ -214,7 +214,7 @@ class Philly(Policy):
         ]
 
     def _offer(self, plan: Plan, groups: Iterable[_Group]) -> list[tuple[Job, Iterator[Job]]]:
-        """Start jobs, least used quota first; return each group's refused job and those behind."""
+        """Start jobs, least used quota first; return each group's refused and later jobs."""
         requesting = {group: self._requests.requesting(plan.view, group) for group in groups}
         heap: list[tuple[float, float, int, Job, _Group]] = []
 
@@ -232,7 +232,7 @@ class Philly(Policy):
                 heappush(heap, (use, since_s, nth, job, group))
                 continue
             shape = group.request, group.step
-            if (held := plan.allocation_of(job)) is not None:  # it holds GPUs, or is complete
+            if (held := plan.allocation_of(job)) is not None:  # the job holds GPUs, or is complete
                 started = not held.partial
             else:
                 fits = shape not in no_room and plan.cluster.fits(group.size)
@@ -254,7 +254,7 @@ class Philly(Policy):
         return not starting.isdisjoint(self._excess(plan))
 
     def _enforce_quota(self, plan: Plan, job: Job) -> bool:
-        """Preempt the youngest jobs above quota for one within it; return whether it starts."""
+        """Preempt the youngest jobs above quota for a job within quota; return whether it fits."""
         view, cluster = plan.view, plan.cluster
         if (
             view.now_s - job.queued_s + _EPS_S < self.hold_s
@@ -268,7 +268,7 @@ class Philly(Policy):
         held = part.size if part is not None else 0
         if cluster.free_units + held + sum(map(plan.in_use, excess)) < job.size:
             return False
-        if part is not None:  # what it holds already counts towards its gang
+        if part is not None:  # GPUs that the job holds count towards its gang
             plan.release(job)
         stopped: list[Job] = []
         started = False
@@ -279,7 +279,7 @@ class Philly(Policy):
                 break
         if not started:
             plan.assign(job, part)
-        for victim in stopped:  # it continues if its GPUs are still free
+        for victim in stopped:  # a victim continues if its GPUs are still free
             plan.restore(victim)
         return started
 
@@ -289,9 +289,13 @@ class Philly(Policy):
             for job in reversed(plan.view.running):
                 if not excess:
                     return
-                left = excess.get(job.vc, 0)
-                if left and (larger or job.size <= left) and plan.allocation_of(job) is not None:
+                vc_excess = excess.get(job.vc, 0)
+                if (
+                    vc_excess
+                    and (larger or job.size <= vc_excess)
+                    and plan.allocation_of(job) is not None
+                ):
                     yield job
-                    excess[job.vc] = left - job.size
-                    if left <= job.size:
+                    excess[job.vc] = vc_excess - job.size
+                    if vc_excess <= job.size:
                         del excess[job.vc]

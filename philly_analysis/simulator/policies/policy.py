@@ -14,12 +14,12 @@ from philly_analysis.workload import JobSpec, Machine, Workload
 
 @dataclass(frozen=True)
 class Policy:
-    """A scheduling policy. It never changes the view, logs, or advances time.
+    """A scheduling policy. A policy never changes the view, logs, or advances time.
 
     Besides :meth:`decide` a policy defines properties of single jobs (group, level, priority key,
-    next review), by which the engine keeps jobs sorted and knows when to ask for a decision. A
-    class that defines one of these properties without :attr:`steady` has the properties of all jobs
-    evaluated again before each decision, so that keys may depend on time.
+    next review). The engine sorts jobs and asks for decisions by these properties. If a class
+    defines a property without :attr:`steady`, the engine evaluates all jobs again before each
+    decision, so that keys may depend on time.
     """
 
     name: ClassVar[str]
@@ -30,10 +30,10 @@ class Policy:
 
     steady: ClassVar[bool] = True
     """Whether group, level and keys of a job change only when the job starts, stops or changes its
-    speed, and at :meth:`review_s`. The engine then sorts the job at these moments only."""
+    speed, and at :meth:`review_s`. The engine sorts the jobs of a steady policy only then."""
 
     quotas: ClassVar[bool] = False
-    """Whether it uses the virtual clusters' quotas."""
+    """Whether the policy uses the virtual clusters' quotas."""
 
     elastic: ClassVar[bool] = False
     """Whether a job may get more or fewer GPUs than it requests."""
@@ -42,16 +42,16 @@ class Policy:
     """Whether jobs may be guests on GPUs that other jobs hold."""
 
     fractional: ClassVar[bool] = False
-    """Whether a job may get a fraction of a GPU; if not, it gets the whole GPU."""
+    """Whether a job may get a fraction of a GPU; if not, the job gets the whole GPU."""
 
     replays: ClassVar[bool] = False
-    """Whether it uses the recorded times and placements of attempts."""
+    """Whether the policy uses the recorded times and placements of attempts."""
 
     one_pool: ClassVar[bool] = False
-    """Whether it chooses among all machines by itself; if not, pools are simulated separately."""
+    """Whether the policy chooses among all machines; if not, pools are simulated separately."""
 
     limits: ClassVar[bool] = False
-    """Whether it has limits of accounts, users, QOS and partitions."""
+    """Whether the policy has limits of accounts, users, QOS and partitions."""
 
     kind: ClassVar[str | None] = None
     """Attribute of a group by which the queue also indexes groups."""
@@ -68,7 +68,7 @@ class Policy:
         check(self)
 
     def for_workload(self, workload: Workload, machines: Sequence[Machine]) -> Self:
-        """Return the policy with what it uses of a workload beside the jobs, such as limits."""
+        """Return the policy with the parts of a workload beside the jobs, for example limits."""
         return self
 
     def notes(self) -> tuple[str, ...]:
@@ -76,13 +76,13 @@ class Policy:
         return ()
 
     def within(self, limits: Sequence[Limit]) -> Self:
-        """Return the policy with limits; without, for policies that have none."""
+        """Return the policy with limits; unchanged, if the policy has no limits."""
         return self
 
     def prepare(self, specs: Sequence[JobSpec]) -> Self:
         """Return the policy for a workload, in the order of submission.
 
-        Each simulation calls it once, before it starts.
+        Each simulation calls this method once, before the first event.
         """
         return self
 
@@ -91,7 +91,7 @@ class Policy:
         raise NotImplementedError
 
     def group(self, job: Job, now_s: float) -> Hashable:
-        """Return the queue group of a waiting job: if it cannot start, none behind it can.
+        """Return the queue group of a waiting job: if one cannot start, none behind it can.
 
         None: the job requests nothing now. The default is the request, so that smaller jobs may
         pass.
@@ -101,8 +101,8 @@ class Policy:
     def level(self, job: Job, now_s: float) -> int:
         """Return the queue level of a job, 0 the best.
 
-        The engine stores it, and since when, as ``Job.level`` and ``Job.level_s``, before it
-        calls any other method for the job.
+        The engine stores the level and its begin as ``Job.level`` and ``Job.level_s``, before the
+        engine calls any other method for the job.
         """
         return 0
 
@@ -114,7 +114,7 @@ class Policy:
         return job.spec.submit_s
 
     def running_key(self, job: Job, now_s: float) -> Any:
-        """Return the priority key of a running job; by default that of a waiting job."""
+        """Return the priority key of a running job; by default :meth:`key`."""
         return self.key(job, now_s)
 
     def review_s(self, job: Job, now_s: float) -> float:
@@ -138,7 +138,7 @@ class Policy:
 
 
 def is_steady(policy: Policy) -> bool:
-    """Return whether a policy's class, and not only a class that it extends, is steady."""
+    """Return whether a policy's class is steady, and not only a parent class."""
     for kind in type(policy).__mro__:
         defined = vars(kind)
         if "steady" in defined:

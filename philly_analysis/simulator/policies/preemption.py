@@ -82,12 +82,12 @@ def serve(plan: Plan, victims: Victims, place: Place) -> None:
             continue
         if not has_room(cluster, job.request):
             key = plan.offered.key
-            # then no job behind it may preempt others either
+            # then no later job may preempt others either
             if not view.running or victims.greatest <= key:
                 if cluster.full:
                     return
                 continue
-            if job.running:  # released just now: all jobs behind it are released as well
+            if job.running:  # released just now: all later jobs are released as well
                 continue
             chosen = _chosen_victims(plan, job, key, victims)
             if not chosen:
@@ -98,7 +98,7 @@ def serve(plan: Plan, victims: Victims, place: Place) -> None:
 
 
 def _chosen_victims(plan: Plan, job: Job, key: Any, victims: Victims) -> list[Job]:
-    """Return the jobs to preempt so that a job fits, worst first; none if it cannot fit."""
+    """Return the jobs to preempt so that a job fits, worst first; none if the job cannot fit."""
     freed = FreedCapacity(plan.cluster, job.request)
     chosen = []
     for greater, victim in victims:
@@ -121,7 +121,7 @@ def preempt_for_gpus(
 ) -> Decision:
     """Allocate GPUs to the jobs of smallest key, where jobs are preempted for GPUs alone.
 
-    A gang to be consolidated may have to wait even though the jobs behind it hold enough GPUs.
+    A gang to be consolidated may have to wait even though later jobs hold enough GPUs.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _may_change(view: View, victims: Victims, *, consolidate: bool) -> bool:
     came = not all(map(_RUNNING, changed))
     if not heads or not changed or came or view.freed or consolidate:
         return may_start(view, victims)
-    # jobs that fit have started: a change needs a running job behind the first waiting one
+    # jobs that fit have started: a change needs a running job behind the first waiting job
     after = max([view.key(job, view.now_s) for job in changed]) > min(heads).key
     return after and may_start(view, victims)
 
@@ -184,7 +184,7 @@ def _chosen_by_count(view: View, free_units: int) -> list[Job]:
     now_s, chosen = view.now_s, []
     running = sorted(Entry(view.key(job, now_s), job.index, job) for job in view.running)
     waiting = (jobs.entries() for jobs in view.queue.groups.values())
-    # the jobs of a group have one size: behind one that does not fit, none of the group fits
+    # the jobs of a group have one size: if one job does not fit, no job of the group fits
     for entry in merge(running, *waiting):
         if entry.job.size <= free_units:
             free_units -= entry.job.size

@@ -50,7 +50,7 @@ def start_in_order(view: View, *, consolidate: bool = False, first_fit: bool = F
 class Fifo(Policy):
     """First come, first served, without preemption: a job that does not fit blocks later ones.
 
-    A request for a fraction of a GPU gets it on the fullest GPU with enough left; no fraction
+    A request for a fraction of a GPU is placed on the fullest GPU with enough room. No fraction
     spans two GPUs.
     """
 
@@ -147,8 +147,8 @@ class Srtf(Policy):
 class Srsf(Policy):
     """Shortest remaining service first, with preemption: remaining time times GPUs.
 
-    The remaining service of a large gang falls faster than that of a small one, so that the order
-    of two running jobs may change.
+    The remaining service of a large gang falls faster than the remaining service of a small gang,
+    so that the order of two running jobs may change.
     """
 
     name = "srsf"
@@ -164,7 +164,7 @@ class Srsf(Policy):
         return job.size / GPU_UNITS * remaining_time_s(job, now_s, self.restart_s)
 
     def running_key(self, job: Job, now_s: float) -> tuple[int, float]:
-        """Return the job's size, within which the remaining service falls alike, and its end."""
+        """Return the job's size and end; remaining service falls equally fast at equal sizes."""
         return job.size, now_s + job.until_end_s(now_s)
 
     def decide(self, view: View) -> Decision:

@@ -19,10 +19,10 @@ class Qssf(Policy):
     """Quasi-shortest service first: least predicted GPU time first, without preemption.
 
     A job's run time is predicted once, at its submission. The prediction is a rolling mean, in
-    which the newest run time has the weight ``newest``, over the ended jobs of its user with its
-    gang size; if there are none, of its user; of its gang size; of all. Before any job has ended
-    it is one second. Jobs are taken to end as if none had waited, so that predictions do not
-    depend on the policy.
+    which the newest run time has the weight ``newest``. The mean is over ended jobs of the same
+    user and gang size; without any, of the same user; of the same gang size; of all. Before any job
+    has ended the prediction is one second. Jobs are taken to end as if none had waited, so that
+    predictions do not depend on the policy.
 
     Helios averages this with gradient-boosted trees (half and half), and searches jobs of similar
     names, which traces do not have; neither is modelled.

@@ -21,9 +21,9 @@ _LATE = "jobs that move as soon as GPUs are free that should be free by now"
 class Recorded(Policy):
     """Replay: each attempt starts at its recorded time, on the GPUs recorded for it.
 
-    It is not a scheduler but the reference for others: without costs and at the recorded speeds
-    the outcome is the trace itself. An attempt on GPUs that another held, which some logs have,
-    or without a known placement runs as a guest.
+    A replay is not a scheduler but the reference for schedulers: without costs and at the recorded
+    speeds the outcome is the trace itself. An attempt without a known placement, or on GPUs that
+    another attempt held (as in some logs), runs as a guest.
     """
 
     name = "recorded"
@@ -34,11 +34,11 @@ class Recorded(Policy):
     replays = True
 
     def group(self, job: Job, now_s: float) -> int | None:
-        """Return a group of its own from its start on; none before."""
+        """Return a group of the job alone from its start on; none before."""
         return job.index if self._start_s(job) <= now_s else None
 
     def review_s(self, job: Job, now_s: float) -> float:
-        """Return when it starts, or was preempted."""
+        """Return when the job starts, or was preempted."""
         return self._stopped_s(job) if job.running else self._start_s(job)
 
     def decide(self, view: View) -> Decision:
@@ -70,12 +70,12 @@ class Recorded(Policy):
         return plan
 
     def _start_s(self, job: Job) -> float:
-        """Return when its next attempt starts: as recorded, or immediately."""
+        """Return when the job's next attempt starts: as recorded, or immediately."""
         stay = job.spec.attempts[job.started].stay
         return job.queued_s if stay is None else stay.start_s
 
     def _stopped_s(self, job: Job) -> float:
-        """Return when the scheduler stopped a running job; infinite if it did not."""
+        """Return when the scheduler stopped a running job; infinite if the job was not stopped."""
         attempt = job.spec.attempts[job.started - 1]
         last = job.started == len(job.spec.attempts)
         if last or attempt.end_reason not in SCHEDULER_ENDS or attempt.stay is None:
@@ -83,7 +83,7 @@ class Recorded(Policy):
         return attempt.stay.end_s
 
     def _place(self, cluster: Cluster, job: Job) -> Allocation | None:
-        """Return the allocation of its next attempt; None while it is not free."""
+        """Return the allocation of the job's next attempt; None while the GPUs are not free."""
         stay = job.spec.attempts[job.started].stay
         if stay is None or not stay.shares:
             return _anywhere(cluster, job.gpus)
@@ -110,9 +110,9 @@ class Recorded(Policy):
 
 def _anywhere(cluster: Cluster, gpus: int) -> Allocation:
     """Return the first GPUs of the cluster, as a guest's."""
-    shares, left = [], gpus
+    shares, unplaced_gpus = [], gpus
     for machine, server in enumerate(cluster.machines):
-        if count := min(left, server.gpus):
+        if count := min(unplaced_gpus, server.gpus):
             shares.append((machine, (1 << count) - 1))
-            left -= count
+            unplaced_gpus -= count
     return Allocation(tuple(shares), gpus, guest=True)

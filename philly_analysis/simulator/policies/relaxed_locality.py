@@ -18,12 +18,12 @@ from philly_analysis.simulator.jobs.job import Job
 def find_at_step(
     cluster: Cluster, job: Job, multiples: Sequence[float], step: int
 ) -> Allocation | None:
-    """Find GPUs for a job: as requested, for a gang without servers those of a step.
+    """Find GPUs for a job: as requested, or by the step of a gang without requested servers.
 
     Parameters
     ----------
     multiples
-        Servers of a rack at each step, in multiples of the fewest; after the last, any servers.
+        Servers of a rack at each step, in multiples of the fewest; after all steps, any servers.
     """
     if job.gpus == 1 or job.request.servers:
         return allocate(cluster, job.request)

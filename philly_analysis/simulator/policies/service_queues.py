@@ -20,7 +20,7 @@ Rank = tuple[float, ...]
 
 
 def queue_of(job: Job, thresholds_gpu_s: Thresholds, now_s: float) -> int:
-    """Return the queue of a job by its service, 0 the first."""
+    """Return the queue of a job by attained service, 0 the first."""
     return bisect_right(thresholds_gpu_s, job.counted_gpu_s(now_s) + EPS)
 
 
@@ -35,7 +35,7 @@ def demotion_s(job: Job, thresholds_gpu_s: Thresholds, now_s: float) -> float:
 def waiting_rank(job: Job, now_s: float) -> Rank:
     """Return the sort key: queue, then state (running, preempted, new), then rank in that state.
 
-    A job that was demoted at this moment counts as new, even while it runs.
+    A job that was demoted at this moment counts as new, even while the job runs.
     """
     demoted = job.level_s > job.started_s
     if job.running:
@@ -57,7 +57,7 @@ def running_rank(job: Job) -> Rank:
 def last_rank_first(view: View) -> Iterator[tuple[Rank, Job]]:
     """Yield the running jobs with their sort keys, the greatest first.
 
-    They are sorted already, except for jobs that were demoted at this moment.
+    Running jobs are sorted already, except for jobs that were demoted at this moment.
     """
     now_s = view.now_s
     for key, _, job in view.running.below((inf,)):
@@ -65,9 +65,9 @@ def last_rank_first(view: View) -> Iterator[tuple[Rank, Job]]:
 
 
 def _begin_in_queue(job: Job) -> tuple[float, bool, int]:
-    """Return since when a job runs, or ran, in its queue; at equal times by start.
+    """Return since when a job runs, or ran, in its queue; order equal times by start.
 
-    Jobs demoted at that time come behind jobs that started then, as submitted.
+    Jobs demoted at a time come behind jobs that started then, in the order of submission.
     """
     if job.level_s > job.started_s:
         return job.level_s, True, job.index

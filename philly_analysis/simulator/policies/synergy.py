@@ -36,15 +36,15 @@ class Synergy(Policy):
     """Sensitivity-aware CPUs and memory: an order of jobs by GPUs, and one of three allocations.
 
     ``proportional`` gives each GPU an equal share of its server. ``greedy`` gives a job its request
-    (``cpus`` and ``mem_gb`` of the job), or skips it while no server has that much; a job that
+    (``cpus`` and ``mem_gb`` of the job), or skips the job while no server has room. A job that
     requests more than empty servers have, or nothing, gets a proportional share. ``tune`` packs
-    by request. If a job then does not fit, jobs above their proportional share give up the excess,
-    no job gets less than a proportional share unless it requests less, and spare resources go to
+    by request. If a job then does not fit, jobs above their proportional share give up the excess.
+    No job gets less than a proportional share unless the job requests less. Spare resources go to
     the jobs that request more.
 
-    As published, it decides in rounds of 300 s and packs all servers anew; here jobs are not moved
-    and only their CPUs and memory change. Not modelled: profiling time, and the optimal allocation
-    (an integer program).
+    Synergy as published decides in rounds of 300 s and packs all servers anew. Here jobs are not
+    moved, and only their CPUs and memory change. Not modelled: profiling time, and the optimal
+    allocation (an integer program).
     """
 
     name = "synergy"
@@ -99,7 +99,7 @@ class Synergy(Policy):
         return HostResources()
 
     def _place(self, plan: Plan, job: Job) -> bool:
-        """Plan a job's start with its CPUs and memory."""
+        """Plan a job's start with CPUs and memory."""
         cluster = plan.cluster
         if self.allocation == "proportional":
             packed = _packed(cluster, job)
@@ -165,7 +165,7 @@ def _packed(cluster: Cluster, job: Job) -> Allocation | None:
 
 
 def host_request(job: Job) -> tuple[float, float]:
-    """Return the CPUs and memory (GB) per GPU that a job requests; its full share if unknown."""
+    """Return the CPUs and memory (GB) per GPU that a job requests; a full share if unknown."""
     cpus, mem_gb = job.spec.cpus, job.spec.mem_gb
     if cpus is None or mem_gb is None:
         return FULL_SHARE
@@ -173,7 +173,7 @@ def host_request(job: Job) -> tuple[float, float]:
 
 
 def full_request(job: Job) -> Request:
-    """Return the request of a job with all CPUs and memory that it requests."""
+    """Return a job's request with all requested CPUs and memory."""
     cpus, mem_gb = host_request(job)
     return Request(job.size, cpus, mem_gb, job.request.servers)
 

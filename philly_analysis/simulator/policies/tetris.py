@@ -36,12 +36,12 @@ class Tetris(Policy):
 
     A job gets the CPUs and memory that it requests with its GPUs, or waits, as under ``drf``. Of
     the jobs and servers that fit, the pair with the greatest score is next. The score is the
-    alignment, the dot product of the request and of the server's free resources, both as shares
-    of the server, minus ``shortest`` times the remaining work of the job. Work is time times the
-    sum of the request's shares of the cluster, scaled so that its mean over the jobs that fit is
-    the mean alignment. A gang on several servers has the sum of the alignments of its parts. No
-    job is preempted. Not modelled: disk and network, and fairness, the share of jobs from which
-    the best is chosen.
+    alignment minus ``shortest`` times the remaining work of the job. The alignment is the dot
+    product of the request and the server's free resources, both as shares of the server. Work is
+    time times the sum of the request's shares of the cluster, scaled so that the mean work of the
+    jobs that fit is the mean alignment. A gang on several servers has the sum of its parts'
+    alignments. No job is preempted. Not modelled: disk, network, and fairness (the share of jobs
+    from which the best job is chosen).
     """
 
     name = "tetris"
@@ -62,7 +62,7 @@ class Tetris(Policy):
         return full_request(job)
 
     def key(self, job: Job, now_s: float) -> float:
-        """Return the remaining run time (s); if it has no weight, the submission."""
+        """Return the remaining run time (s), or the submission if ``shortest`` is 0."""
         return job.remaining_s(now_s) if self.shortest else job.spec.submit_s
 
     def running_key(self, job: Job, now_s: float) -> float:
@@ -88,14 +88,14 @@ class Tetris(Policy):
         if not entries:
             return {}
         plan, total = view.plan(), Resources.of_cluster(view)
-        heads = {request: next(own).job for request, own in entries.items()}
+        heads = {request: next(request_entries).job for request, request_entries in entries.items()}
         while heads:
             servers.refresh()
             allocations = {}
             for group, job in list(heads.items()):
                 request = within_reach(view, job)
                 allocation = servers.best(request)
-                if allocation is None:  # nor will it fit once others have started
+                if allocation is None:  # nor will the job fit once others have started
                     refused[group] = request
                     del heads[group]
                 else:
@@ -133,7 +133,7 @@ class Tetris(Policy):
 
 
 class _Scores(NamedTuple):
-    """The alignment of a request with each server, minus infinity if it does not fit."""
+    """The alignment of a request with each server, minus infinity on servers without room."""
 
     aligned: npt.NDArray[np.float64]
     stale: set[int]

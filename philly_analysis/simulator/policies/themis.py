@@ -35,12 +35,12 @@ def _rho(arrays: QueueArrays, now_s: float) -> npt.NDArray[np.float64]:
 class Themis(Policy):
     """Finish-time fairness: the job slowed most by sharing, relative to running alone, is next.
 
-    A job's rho is the time from its submission to its end if it runs from now on, over its run
-    time alone. Free GPUs go to the waiting jobs of highest rho; whenever leases end, at multiples
-    of ``lease_s``, all GPUs do.
+    A job's rho is the completion time of the job, if the job runs from now on, over the run time
+    alone. Free GPUs go to the waiting jobs of highest rho. Whenever leases end, at multiples of
+    ``lease_s``, all GPUs go to the jobs of highest rho.
 
     Not modelled: auctions and their truthfulness, the share of jobs that take part in them, and
-    placement in the bids. Each job is its own application.
+    placement in the bids. Each job is one application.
     """
 
     name = "themis"
@@ -76,11 +76,11 @@ class Themis(Policy):
     def _end_leases(self, plan: Plan, waiting: list[QueueArrays]) -> list[Job]:
         """Release the running jobs that would not get their GPUs again, and return them."""
         now_s, running = plan.view.now_s, list(plan.view.running)
-        own = [
+        running_rho = [
             (now_s - job.spec.submit_s + job.until_end_s(now_s)) / max(job.believed_run_s, 1.0)
             for job in running
         ]
-        rho = np.concatenate([own, *(_rho(arrays, now_s) for arrays in waiting)])
+        rho = np.concatenate([running_rho, *(_rho(arrays, now_s) for arrays in waiting)])
         jobs = [*running, *(entry.job for arrays in waiting for entry in arrays.entries)]
         free, stopped = plan.cluster.capacity * GPU_UNITS, []
         for at in np.lexsort((np.array([job.index for job in jobs]), -rho)):

@@ -31,20 +31,20 @@ class Las(Policy):
 
     A job is demoted to the next queue when its service, in GPU-seconds, reaches a threshold. A
     restart is no service: otherwise a wide gang whose restart exceeds the threshold would be
-    demoted and preempted before it makes progress, repeatedly. Each queue is served from its
+    demoted and preempted before any progress, repeatedly. Each queue is served from its
     front; jobs that do not fit are skipped. New and demoted jobs join at the end. A job that
-    starts moves before all waiting jobs, behind those already running. So in a queue
+    starts moves before all waiting jobs, behind the jobs already running. So in a queue
 
     - running jobs precede waiting ones, in the order in which they began to run there;
-    - a preempted job precedes those that have waited longer; of several preempted at once, the
-      one that began to run first is first;
-    - the others are served in the order of arrival, where a retry is a new arrival; of
-      simultaneous arrivals the new jobs come first, then retries, each as submitted.
+    - a preempted job precedes jobs that have waited longer; jobs preempted at once are in the order
+      in which they began to run;
+    - other jobs are served in the order of arrival, where a retry is a new arrival; new jobs
+      precede retries that arrive at the same time, both in the order of submission.
 
-    Tiresias' simulator, ``dlas-gpu``, does the same on whole seconds. It detects a demotion only
-    at another event, or as late again as the gang had run before. At loads of 1 and 2 (800 jobs
-    on 64 GPUs; its commit 959f9b0, placement by count; 2026-11-22) mean completion times agree to
-    0.1 %.
+    Tiresias' simulator, ``dlas-gpu``, does the same on whole seconds. The simulator detects a
+    demotion only at another event, or as late again as the gang had run before. At loads of 1 and 2
+    (800 jobs on 64 GPUs; the simulator's commit 959f9b0, placement by count; 2026-11-22) mean
+    completion times agree to 0.1 %.
     """
 
     name = "las"
@@ -85,13 +85,13 @@ class Las(Policy):
 class Tiresias(Policy):
     """Least attained service as ``las``, with promotion of starving jobs.
 
-    A job that has waited, without interruption, ``promote`` times as long as it has run in all,
-    restarts included, is promoted to the end of the first queue, and its service so far no longer
-    counts. Queues are those of ``las``, and so is their order, unless ``order`` is ``arrival``: the
-    paper leaves open who is first within a queue.
+    A job is promoted to the end of the first queue after an uninterrupted wait of ``promote`` times
+    its run time so far, restarts included. The service before the promotion no longer counts.
+    Queues and their order are as in ``las``, unless ``order`` is ``arrival``: the paper leaves open
+    which job is first within a queue.
 
-    Its simulator, ``dlas-gpu-8``, adds up all waits since a job's first run; there mean completion
-    times are 0.6 % lower (load 1) and 3.5 % higher (load 2) than here.
+    Tiresias' simulator, ``dlas-gpu-8``, adds up all waits since a job's first run. In that
+    simulator mean completion times are 0.6 % lower (load 1) and 3.5 % higher (load 2) than here.
 
     Not modelled: placement by the skew of a model's tensors (``consolidate`` is for all gangs).
     """

@@ -40,7 +40,7 @@ than ``patience_s``::
             return plan.decision
 
 ``docs/own-policy.md`` is the guide. The other methods of a policy (groups of equal requests, order
-of running jobs, time of the next decision, speed of jobs) are those of
+of running jobs, time of the next decision, speed of jobs) are documented in
 :class:`~philly_analysis.simulator.policies.policy.Policy`; the policies of this folder are
 examples. To decide from outside, as in reinforcement learning, step through a
 :class:`~philly_analysis.simulator.engine.event_loop.Simulation` by its ``advance`` and ``apply``,
@@ -61,7 +61,7 @@ def load(where: str) -> type[Policy]:
     Raises
     ------
     SimulationError
-        There is no such file, it raises an exception, or has no such policy.
+        The file does not exist, raises an exception, or does not define the policy.
     """
     path, _, name = where.rpartition(":")
     file = Path(path)

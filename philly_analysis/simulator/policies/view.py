@@ -13,7 +13,7 @@ from philly_analysis.simulator.jobs.queue_arrays import QueueArrays
 T = TypeVar("T")
 
 Decision = Mapping[Job, Allocation | None]
-"""New allocations by job, None to preempt it; jobs that are not named keep theirs."""
+"""New allocations by job, None to preempt the job; other jobs keep their allocations."""
 
 Key = Callable[[Job, float], Any]
 """Computes the priority key of a job at a time (s)."""
@@ -29,7 +29,7 @@ class View:
     key
         The policy's priority key of waiting jobs.
     cluster
-        The machines and what is free.
+        The machines, with their free GPUs.
     queue
         Waiting jobs.
     running
@@ -69,7 +69,7 @@ class View:
         self.residents: list[dict[Job, None]] = [{} for _ in cluster.machines]
 
     def plan(self) -> "Plan":
-        """Return a plan that starts from the present; it changes the cluster tentatively."""
+        """Return a plan that starts from the present and changes the cluster tentatively."""
         self.drop_plan()
         self._plan = Plan(self)
         return self._plan
@@ -102,7 +102,7 @@ class View:
 
 
 class Plan:
-    """A decision in progress: allocations are made on the cluster and rolled back at its end.
+    """A decision in progress: allocations on the cluster that the end of the plan rolls back.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Plan:
         return [job for job in jobs if job not in decision or there(job)]
 
     def assign(self, job: Job, allocation: Allocation | None) -> bool:
-        """Plan an allocation for a job, in place of its previous one; return False without one."""
+        """Plan a job's new allocation, in place of any other; return False if there is none."""
         if allocation is None:
             return False
         if (old := self.allocation_of(job)) is not None:
@@ -197,15 +197,15 @@ class Plan:
                 self._returned.append(job)
 
     def restore(self, job: Job) -> bool:
-        """Restore a job's present allocation, if it is still free under the plan."""
+        """Restore a job's present allocation, if its GPUs are still free under the plan."""
         old = job.allocation
         return old is not None and self.cluster.is_free(old) and self.assign(job, old)
 
     def offers(self) -> Iterator[Job]:
         """Yield waiting jobs, and jobs released meanwhile, by the priority key.
 
-        The caller plans the start of the job by :meth:`assign`, or does not. After a job that does
-        not start the jobs behind it in its group are skipped.
+        The caller may plan the start of the job by :meth:`assign`. Behind a job that does not
+        start, the rest of the job's group is skipped.
         """
         key, now_s = self.view.key, self.view.now_s
         groups = map(SortedJobs.entries, self.view.queue.groups.values())
@@ -213,7 +213,7 @@ class Plan:
         heapify(heap)
         alone: Iterator[Entry] = iter(())
         while heap or self._returned:
-            while self._returned:  # a released job is a group of its own
+            while self._returned:  # a released job is a separate group
                 back = self._returned.pop()
                 heappush(heap, (Entry(key(back, now_s), back.index, back), alone))
             self.offered, behind = heap[0]

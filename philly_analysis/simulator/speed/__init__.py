@@ -1,1 +1,1 @@
-"""Models of how fast a job runs on the resources that it holds."""
+"""Models of the speed of a job on the resources that the job holds."""

@@ -25,10 +25,10 @@ _IMAGES_PER_S = table_4()
 class Locality(Speed):
     """Slower when spread over servers, and beside other gangs: the study's Tables 4 and 5.
 
-    Full speed is that on the fewest servers, alone. A gang beside another has the speed of Table 4
-    or that of its spread, whichever is lower: spread is never faster than packed, nor shared faster
-    than alone. Single GPUs are never slowed, and slow no other job: the tables have no data on
-    them.
+    A gang has full speed on the fewest servers, alone. A gang beside another has the speed of Table
+    4 or the speed of its spread, whichever is lower: spread is never faster than packed, nor shared
+    faster than alone. Single GPUs are never slowed, and slow no other job, because the tables have
+    no data on single GPUs.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Locality(Speed):
     biggest_server
         GPUs of the servers on which the tables were measured.
     across
-        Speed of a gang over several racks, over several pods, …, relative to one rack; the last
-        holds for all beyond. The study measured none: 1 unless set.
+        Speed of a gang over several racks, over several pods, …, relative to one rack. The last
+        speed holds for all wider spreads. The study measured no speed across racks: 1 unless set.
     topology
         Racks and pods of the machines; set by the simulation.
     """
@@ -116,14 +116,14 @@ class HostResources(Speed):
     split
         (task, share) of the jobs without a job type: each gets a model of the task, drawn
         uniformly. Synergy's default; an assumption. Jobs without a request for CPUs and memory
-        request those of their model.
+        request the CPUs and memory of their model.
     """
 
     profiles: dict[str, Profile] = field(default_factory=lambda: PROFILES)
     split: tuple[tuple[str, float], ...] = (("image", 0.2), ("language", 0.7), ("speech", 0.1))
 
     def complete(self, specs: Sequence[JobSpec], rng: np.random.Generator) -> Sequence[JobSpec]:
-        """Return the jobs with a model, and the CPUs and memory that it wants."""
+        """Return the jobs with a model, and the CPUs and memory that the model wants."""
         models = {
             task: [p for p in self.profiles.values() if p.task == task] for task, _ in self.split
         }
@@ -165,8 +165,8 @@ class Parallelism(Speed):
         Exponent for models without measurements: (GPUs allocated / GPUs requested) to this power;
         1 is perfect scaling. An assumption.
     models
-        Models of the jobs without a job type: drawn uniformly from those that would request so
-        many GPUs; none: such jobs follow the power law.
+        Models of the jobs without a job type, drawn uniformly from the models that would request as
+        many GPUs. Without models, jobs without a job type follow the power law.
     """
 
     alpha: float = 0.9
@@ -185,7 +185,7 @@ class Parallelism(Speed):
         return done
 
     def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
-        """Return the speed on the allocated GPUs, relative to those requested."""
+        """Return the speed on the allocated GPUs, relative to the requested GPUs."""
         scaling = SCALING.get(job.spec.job_type or "")
         if scaling is None:
             return float((allocation.gpus / job.gpus) ** self.alpha)
@@ -204,12 +204,12 @@ SPEEDS: dict[str, type[Speed]] = {
 
 
 def speed_named(name: str) -> Speed:
-    """Return a speed model with its published parameters.
+    """Return a speed model with published parameters.
 
     Raises
     ------
     UnknownNameError
-        There is no such model.
+        The model is unknown.
     """
     if name not in SPEEDS:
         raise UnknownNameError("speed", name, SPEEDS)

@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 
 COLUMNS = ("job_type", "task", "cpus", "mem_gb", "at_mem_gb")
-"""Columns of a profile table, before those of throughput, which are named ``c<CPUs>``."""
+"""Columns of a profile table, before the columns ``c<CPUs>`` of throughput."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Profile:
     cpus, mem_gb
         Request per GPU: more does not increase the throughput.
     cpu_grid, mem_grid_gb
-        CPUs and memory per GPU at which it was measured, ascending.
+        CPUs and memory per GPU at which the throughput was measured, ascending.
     table
         Throughput by memory and CPUs, 1 at a proportional share.
     """
@@ -60,4 +60,4 @@ def _read() -> dict[str, Profile]:
 
 
 PROFILES = _read()
-"""Ten models: Synergy (OSDI'22), profiles of its artifact, msr-fiddle/synergy at 1bb2bed."""
+"""Ten models: profiles in Synergy's artifact (OSDI'22), msr-fiddle/synergy at 1bb2bed."""

@@ -16,14 +16,14 @@ _ROUNDING_S = 1e-6
 
 
 def recorded_allocation(stay: Stay, index_of: Mapping[str, int]) -> Allocation | None:
-    """Return the allocation of a recorded stay; None if its placement is unknown.
+    """Return the allocation of a recorded stay; None if the placement is unknown.
 
     GPUs with unknown indices are taken to be a server's first.
 
     Parameters
     ----------
     index_of
-        Index of each machine by its identifier.
+        Index of each machine by identifier.
     """
     if not stay.shares or any(machine not in index_of for machine, *_ in stay.shares):
         return None
@@ -48,7 +48,7 @@ def mark_guests(specs: Sequence[JobSpec]) -> list[JobSpec]:
         attempt = specs[i].attempts[k]
         stay = attempt.stay
         assert stay is not None  # noqa: S101 - selected above
-        gpus = [(machine, gpu) for machine, _, known in stay.shares for gpu in known]
+        gpus = [(machine, gpu) for machine, _, indices in stay.shares for gpu in indices]
         if any(held_until_s.get(gpu, start_s) > start_s + _ROUNDING_S for gpu in gpus):
             attempts = marked.setdefault(i, list(specs[i].attempts))
             attempts[k] = replace(attempt, stay=replace(stay, guest=True))
@@ -65,14 +65,14 @@ def normalise_run_times(
 ) -> tuple[list[JobSpec], tuple[str, ...]]:
     """Divide the slowdown of recorded placements out of run times.
 
-    A run that took 100 s on two servers, where a second does 0.85 s of work, is a run of 85 s: on
-    the same two servers, beside the same neighbours, it takes 100 s again.
+    A run that took 100 s on two servers, where a second does 0.85 s of work, is a run of 85 s. On
+    the same two servers, beside the same neighbours, the run takes 100 s again.
 
     Returns
     -------
     tuple
-        The jobs, and sentences on the change. The jobs of a what-if are unchanged, because its
-        trace has the work done.
+        The jobs, and sentences on the change. The jobs of a what-if are unchanged, because the
+        what-if's trace has the work done.
     """
     if workload.attempts.pl()["work_s"].count():
         return list(specs), ()
@@ -124,18 +124,18 @@ def _mean_speeds(
     since_s = dict.fromkeys(attempt_of, 0.0)
 
     def neighbours(job: Job) -> dict[Job, None]:
-        found: dict[Job, None] = {}
+        near_jobs: dict[Job, None] = {}
         for machine, _ in job.allocated.shares:
-            found |= residents[machine]
-        return found
+            near_jobs |= residents[machine]
+        return near_jobs
 
     for now_s, begins, _, job in moments:
         near = neighbours(job) | {job: None}
         if begins:
             since_s[job] = now_s
-        for each in near:
-            work_s[each] += (now_s - since_s[each]) * each.speed
-            since_s[each] = now_s
+        for neighbour in near:
+            work_s[neighbour] += (now_s - since_s[neighbour]) * neighbour.speed
+            since_s[neighbour] = now_s
         for machine, _ in job.allocated.shares:
             if begins:
                 residents[machine][job] = None

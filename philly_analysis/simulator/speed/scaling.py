@@ -12,7 +12,7 @@ import numpy as np
 
 USERS_EFFICIENCY = 0.5
 """Least scaling efficiency at which a user requests a number of GPUs: Pollux' rule for well-tuned
-jobs (``get_configurations`` of its simulator)."""
+jobs (``get_configurations`` of Pollux' simulator)."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,16 @@ class Scaling:
     def _measured_s(self, gpus: int, batch: float) -> float:
         samples, step_s, sync_s = self.steps[gpus]
         passes = ceil(batch / gpus / samples[-1] - 1e-9)
-        each = batch / gpus / passes
-        step, sync = (float(np.interp(each, samples, of)) for of in (step_s, sync_s))
+        pass_samples = batch / gpus / passes
+        step, sync = (float(np.interp(pass_samples, samples, of)) for of in (step_s, sync_s))
         return step + (passes - 1) * max(step - sync, 0.0)
 
     def speed(self, gpus: int, requested: int) -> float:
-        """Return the speed on some GPUs, relative to that on those requested."""
+        """Return the speed on some GPUs, relative to the speed on the requested GPUs."""
         return self.speed_up(gpus, requested) / self.speed_up(requested, requested)
 
     def speed_up(self, gpus: int, requested: int) -> float:
-        """Return the speed on some GPUs, relative to that on one."""
+        """Return the speed on some GPUs, relative to the speed on one GPU."""
         return _speed_up(self.job_type, gpus, requested)
 
 
@@ -79,16 +79,16 @@ def _read() -> dict[str, Scaling]:
     return {
         model: Scaling(
             model,
-            {gpus: tuple(zip(*sorted(found), strict=True)) for gpus, found in own.items()},  # type: ignore[misc]
+            {gpus: tuple(zip(*sorted(steps), strict=True)) for gpus, steps in sizes.items()},  # type: ignore[misc]
         )
-        for model, own in rows.items()
+        for model, sizes in rows.items()
     }
 
 
 SCALING = _read()
 """Five models on servers of 4 T4 GPUs, gangs on the fewest servers: measurements of Pollux
-(OSDI'21), ``simulator/traces`` of petuum/adaptdl at c793c70 (Apache-2.0), those at the samples
-that most GPU counts share. Its ncf is excluded: few of its batches fit on several GPUs."""
+(OSDI'21), ``simulator/traces`` of petuum/adaptdl at c793c70 (Apache-2.0), at the numbers of samples
+that most GPU counts share. Pollux' ncf is excluded: few batches of ncf fit on several GPUs."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Compute the speed of a job that shares its GPUs with another one."""
+"""Compute the speed of a job that shares GPUs with another job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ def _tenths() -> tuple[float, ...]:
 
 PHILLY_MINUTES = _tenths()
 """Per-minute utilisation of allocated GPUs of passed 1-GPU jobs, at each tenth of the samples: the
-Philly archive's notebook, Figure 5. As the distribution of jobs' means it is too wide: a job's mean
-varies less than its minutes."""
+Philly archive's notebook, Figure 5. The distribution is too wide for jobs' means, because a job's
+mean varies less than a job's minutes."""
 
 
 @dataclass(frozen=True)
 class Sharing(Speed):
     """Holders of a GPU run at full speed; a guest gets the compute that the holder leaves.
 
-    A guest that uses the share u of a GPU whose holder uses h runs at min(u, 1 - h) / u. It makes
-    no progress while the memory of both does not fit (AntMan would let it continue from host
-    memory, more slowly). A gang runs at the speed of its slowest GPU.
+    A guest that uses the share u of a GPU whose holder uses h runs at min(u, 1 - h) / u. A guest
+    makes no progress while the memory of both does not fit. (AntMan would let the guest continue
+    from host memory, more slowly.) A gang runs at the speed of its slowest GPU.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Sharing(Speed):
         Parameters of the Beta distribution of the share of GPU memory that a job uses, where
         unknown. Assumed.
     interference
-        Share of its speed that a holder loses to a guest. AntMan reports none.
+        Share of speed that a holder loses to a guest. AntMan reports no loss.
     together
         Whether a guest makes progress beside a holder; if not, guests use idle GPUs only.
     """
@@ -64,7 +64,7 @@ class Sharing(Speed):
         ]
 
     def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
-        """Return 1 for a holder, and for a guest what the busiest of its GPUs leaves."""
+        """Return 1 for a holder, and for a guest the speed that the busiest of its GPUs leaves."""
         if not allocation.guest and not self.interference:
             return 1.0
         beside = [other for other in neighbours if _overlap(allocation, other.allocated)]
@@ -76,8 +76,8 @@ class Sharing(Speed):
         for holder in beside:
             if job.gpu_mem_frac + holder.gpu_mem_frac > 1:
                 return 0.0
-            left = max(0.0, 1 - holder.util_frac)
-            speed = min(speed, left / job.util_frac if job.util_frac > left else 1.0)
+            free_frac = max(0.0, 1 - holder.util_frac)
+            speed = min(speed, free_frac / job.util_frac if job.util_frac > free_frac else 1.0)
         return speed
 
 

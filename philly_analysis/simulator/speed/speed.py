@@ -26,7 +26,7 @@ class Speed:
     """Whether the recorded placement slowed the recorded run, too."""
 
     by_use: ClassVar[bool] = False
-    """Whether it uses the GPU utilisation of jobs."""
+    """Whether the model uses the GPU utilisation of jobs."""
 
     @property
     def note(self) -> str:
@@ -38,16 +38,16 @@ class Speed:
         return specs
 
     def on(self, topology: Topology) -> Self:
-        """Return the model for machines of a topology; each simulation calls it once."""
+        """Return the model for a topology of machines; each simulation calls this once."""
         return self
 
     def of(self, job: Job, allocation: Allocation, neighbours: Sequence[Job]) -> float:
-        """Return the seconds of its recorded run that a job completes in one second.
+        """Return the seconds of the recorded run that a job completes in one second.
 
         Parameters
         ----------
         allocation
-            What it would run on.
+            Allocation that the job would run on.
         neighbours
             Other running jobs on the same machines; empty unless ``neighbourly``.
         """
@@ -58,5 +58,5 @@ AS_RECORDED = Speed()
 
 
 def with_unknown(spec: JobSpec, **drawn: Any) -> JobSpec:
-    """Return a job with values for those of its fields that are unknown."""
+    """Return a job with values for the job's unknown fields."""
     return replace(spec, **{k: v for k, v in drawn.items() if getattr(spec, k) is None})

@@ -1,4 +1,4 @@
-"""Plan the starts of waiting jobs by their time limits, and start what delays none of them."""
+"""Plan the starts of waiting jobs by time limits, and start jobs that delay no planned start."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor
@@ -15,15 +15,15 @@ _OVERDUE_S = 1.0
 """Time after which a job that outlasts its time limit is expected to end."""
 
 Start = tuple[float, int]
-"""Planned start of a job (s), and the servers that it may then use."""
+"""Planned start of a job (s), and the servers that the job may use from then on."""
 
 
 class Backfill:
     """One cycle of the backfill scheduler (Slurm, sched/backfill, ``_attempt_backfill``).
 
     The jobs are planned in the order of priority. A planned start takes its servers as a whole.
-    Jobs beyond a limit are not planned. Components of a heterogeneous job start at the end of the
-    cycle, if all can.
+    Jobs beyond a limit are not planned. The components of a heterogeneous job start at the end of
+    the cycle, if all components can start.
     """
 
     def __init__(self, policy: Options, site: Site, plan: Plan, state: State) -> None:
@@ -42,17 +42,17 @@ class Backfill:
             self._start_together(whole, parts)
 
     def _consider(self, job: Job) -> None:
-        """Start a job, or plan its start."""
+        """Start a job, or plan the job's start."""
         whole = self._site.whole_of.get(job.spec.job_id, "")
         parts = self._together.setdefault(whole, {}) if whole else {}
         from_s = max((start_s for start_s, _ in parts.values()), default=self._now_s)
-        found = self._earliest(job, from_s)
-        if found is None:
+        planned_start = self._earliest(job, from_s)
+        if planned_start is None:
             return
-        start_s, servers = found
+        start_s, servers = planned_start
         if whole:
-            parts[job] = found
-        elif self._start_now(job, found):
+            parts[job] = planned_start
+        elif self._start_now(job, planned_start):
             return
         most, policy = self._policy.bf_job_part_count_reserve, self._policy
         if start_s > self._now_s + 60 * policy.bf_window:
@@ -105,7 +105,7 @@ class Backfill:
                 return
 
     def _earliest(self, job: Job, from_s: float) -> Start | None:
-        """Return the earliest planned start of a job, and the servers that it may then use."""
+        """Return the earliest planned start of a job, and the servers that the job may use."""
         table, now_s = self._table, self._now_s
         limit_s, partition = self._policy.limit_s(job), self._site.partition(job)
         at_s = from_s
@@ -113,11 +113,13 @@ class Backfill:
             servers = self._site.servers(job, at_s, at_s + limit_s, now_s)
             servers = table.servers_at(servers, at_s, at_s + limit_s)
             later_s = min(table.next_change_s(partition, at_s), self._site.next_end_s(at_s, now_s))
-            found = table.earliest(self._plan.cluster, job.request, servers) if servers else None
-            if found is None:
+            earliest_start = (
+                table.earliest(self._plan.cluster, job.request, servers) if servers else None
+            )
+            if earliest_start is None:
                 at_s = later_s
                 continue
-            start_s, chosen = max(found[0], at_s), found[1]
+            start_s, chosen = max(earliest_start[0], at_s), earliest_start[1]
             if start_s <= now_s:
                 return start_s, servers
             if start_s > later_s:

@@ -1,4 +1,4 @@
-"""Count what running jobs hold against the limits of accounts, users, QOS and partitions."""
+"""Count the use of running jobs against limits of accounts, users, QOS and partitions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,13 +11,13 @@ from philly_analysis.workload import JobSpec
 _ROUNDING = 1e-6
 
 Key = tuple[str, str]
-"""Name of a limit, and the user or account that it is counted for; empty: all together."""
+"""Name of a limit, and the user or account that the limit counts; empty: all together."""
 
 
 class LimitUse:
-    """What running jobs hold of each limit. A job that would exceed a limit does not start.
+    """Use of each limit by running jobs. A job that would exceed a limit does not start.
 
-    Slurm checks limits before it looks for servers, and such a job blocks no other (slurm.conf,
+    Slurm checks limits before servers, and a job beyond a limit blocks no other job (slurm.conf,
     ``AccountingStorageEnforce=limits``; ``SchedulerParameters`` without ``assoc_limit_stop``).
     """
 
@@ -46,8 +46,8 @@ class LimitUse:
         Parameters
         ----------
         counts
-            Whether only limits on the number of jobs are checked. Slurm checks others after it has
-            found servers (``acct_policy_job_runnable_pre_select`` and ``_post_select``).
+            Whether only limits on the number of jobs are checked. Slurm checks other limits after
+            finding servers (``acct_policy_job_runnable_pre_select`` and ``_post_select``).
         """
         for key, resource, most in self._of(_who(job.spec)):
             if counts and resource != "jobs":
@@ -76,7 +76,7 @@ def _who(spec: JobSpec) -> tuple[str, ...]:
 
 
 def _amount(spec: JobSpec, resource: str) -> float:
-    """Return how much of a resource a job holds while it runs; 0: not known."""
+    """Return how much of a resource a running job holds; 0: not known."""
     if resource == "gpus":
         return spec.gpus
     if resource == "jobs":

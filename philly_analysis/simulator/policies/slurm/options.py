@@ -114,7 +114,7 @@ class Options(Policy):
         return self._site.notes()
 
     def within(self, limits: Sequence[Limit]) -> Self:
-        """Return the policy with limits in place of its own."""
+        """Return the policy with other limits."""
         return self.at(replace(self._site, limits=tuple(limits)))
 
     def at(self, site: Site) -> Self:
@@ -129,7 +129,7 @@ class Options(Policy):
         return self.at(replace(self._site, owners=tuple(owners)))
 
     def group(self, job: Job, now_s: float) -> int | None:
-        """Return a group of the job alone from the time on at which it is eligible."""
+        """Return a group of the job alone, from the time on at which the job is eligible."""
         return job.index if self._eligible_s(job) <= now_s else None
 
     def key(self, job: Job, now_s: float) -> float:
@@ -146,14 +146,14 @@ class Options(Policy):
         return eligible_s if not job.running and eligible_s > now_s else FOREVER
 
     def _eligible_s(self, job: Job) -> float:
-        """Return when a waiting job may start: as recorded, or some time after it is requeued."""
+        """Return when a waiting job may start: as recorded, or some time after a requeue."""
         if job.started:
             return job.queued_s + self.cred_expire
         released_s = self._site.released_s.get(job.spec.job_id, 0.0)
         return max(job.queued_s, job.spec.eligible_s or 0.0, released_s)
 
     def limit_s(self, job: Job) -> float:
-        """Return the time for which a job is planned to run: its time limit."""
+        """Return the time limit of a job, the time that the job is planned to run for."""
         return job.spec.time_limit_s or self._site.longest_s(job) or job.believed_left_s(0.0)
 
     def end_s(self, job: Job, now_s: float) -> float:

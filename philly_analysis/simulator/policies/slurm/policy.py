@@ -19,14 +19,14 @@ class Slurm(Options):
 
     The main scheduler starts jobs in the order of their priority when something changes, and stops
     in each partition at the first job that does not fit. The backfill scheduler then plans a start
-    for each job by the time limits, and starts those that delay no planned one. A job beyond a
-    limit of its account, user, QOS or partition waits, and blocks no other.
+    for each job by the time limits, and starts jobs that delay no planned start. A job beyond a
+    limit of its account, user, QOS or partition waits, and blocks no other job.
 
-    Limits are those of the trace's table ``limits``. ``settings`` names a folder of what Slurm's
-    commands print: knobs that keep their defaults, partitions, QOS, shares and reservations are
-    read from there. Otherwise jobs may use the servers of their recorded pool, all accounts have
-    equal shares, and no QOS precedes another. A job is considered from its recorded eligible time
-    on.
+    The trace's table ``limits`` has the limits. ``settings`` names a folder with the output of
+    Slurm's commands. Partitions, QOS, shares, reservations, and knobs that keep their defaults are
+    read from the folder. Otherwise jobs may use the servers of their recorded pool, all accounts
+    have equal shares, and no QOS precedes another QOS. A job is considered from its recorded
+    eligible time on.
     """
 
     name = "slurm"
@@ -88,7 +88,8 @@ class Slurm(Options):
     def _next_run_s(self, now_s: float) -> float:
         """Return when the main scheduler runs next: once a second at most, and once a delay.
 
-        Half a period after whole ones: logs have whole seconds, which runs do not wait for.
+        Runs lie half a period after multiples of the period, because logs have whole seconds, which
+        runs do not wait for.
         """
         period_s = max(self.batch_sched_delay, 1.0)
         return (floor(now_s / period_s + 0.5) + 0.5) * period_s

@@ -24,7 +24,7 @@ class FairTree:
     Parameters
     ----------
     shares
-        Shares of accounts and users; equal ones for those not named.
+        Shares of accounts and users; all others have equal shares.
     owners
         Accounts and users of the jobs.
     """
@@ -86,7 +86,7 @@ class FairTree:
                 yield from self._tied(below, children)
 
     def _levels(self, siblings: Sequence[Owner]) -> dict[Owner, float]:
-        """Return each sibling's share over its use; infinite without use."""
+        """Return each sibling's share over the sibling's use; infinite without use."""
         shares = sum(self._shares.get(owner, 1.0) for owner in siblings) or 1.0
         used = sum(self._used[owner] for owner in siblings)
         return {
@@ -100,8 +100,8 @@ class FairTree:
 def size_factor(spec: JobSpec, servers: int, cpus: float, gpus: int, *, small: bool) -> float:
     """Return the job-size factor (slurm.conf, PriorityWeightJobSize and PriorityFavorSmall).
 
-    It is the mean of the job's share of the servers and its share of the CPUs; of the GPUs where
-    CPUs are not known.
+    The factor is the mean of the job's share of the servers and share of the CPUs. Where CPUs are
+    not known, the share of the GPUs replaces the share of the CPUs.
 
     Parameters
     ----------

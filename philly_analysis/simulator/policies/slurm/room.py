@@ -46,7 +46,7 @@ class Rooms:
         self._parts = sorted(Counter(request.servers).items(), reverse=True)
 
     def add(self, allocation: Allocation) -> bool:
-        """Release an allocation; return whether any of its servers may be used."""
+        """Release an allocation; return whether the request may use any of its servers."""
         touched = False
         for machine, mask in allocation.shares:
             if (room := self._rooms.get(machine)) is None:
@@ -63,7 +63,7 @@ class Rooms:
         return touched
 
     def counts(self) -> dict[int, int] | None:
-        """Return how many GPUs of which servers the request would get; None: it does not fit."""
+        """Return the request's number of GPUs by server; None: the request does not fit."""
         usable = self.usable
         if not self._parts:
             for machine, gpus in usable.items():
@@ -90,7 +90,7 @@ class Rooms:
         return None if missing else chosen
 
     def allocation(self) -> Allocation | None:
-        """Return the GPUs that the request gets now; None: it does not fit."""
+        """Return the GPUs that the request gets now; None: the request does not fit."""
         if (chosen := self.counts()) is None:
             return None
         free = self._cluster.free_gpus
@@ -122,7 +122,7 @@ class Timetable:
     """When waiting jobs could start: running jobs by their time limits, and planned starts.
 
     As in Slurm's backfill scheduler a planned start takes its servers as a whole: no other job may
-    use them in its time.
+    use these servers during the planned job.
     """
 
     def __init__(self, now_s: float, ends: Iterable[End], windows: Iterable[Window] = ()) -> None:

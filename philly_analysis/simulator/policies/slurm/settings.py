@@ -34,7 +34,7 @@ class Partition(NamedTuple):
 
 
 class Qos(NamedTuple):
-    """A QOS of ``sacctmgr show qos``: its priority, and the QOS whose jobs it preempts."""
+    """A QOS of ``sacctmgr show qos``: the priority, and the QOS that this QOS preempts."""
 
     priority: float = 0.0
     preempts: frozenset[str] = frozenset()
@@ -59,9 +59,9 @@ class Reservation(NamedTuple):
     accounts, users
         Accounts and users whose jobs may use the servers.
     known_at
-        When the scheduler got to know of the reservation; None: before the log.
+        Time at which the scheduler learned of the reservation; None: before the log.
     out
-        Whether the servers are out of service, until nobody knows when.
+        Whether the servers are out of service, with an unknown end.
     """
 
     start_at: datetime
@@ -96,14 +96,15 @@ def read_settings(folder: str | Path) -> Settings:
 
     The commands are ``scontrol show config``, ``scontrol show partition``, ``scontrol show
     reservation``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and ``sacctmgr show event
-    -P``. Times are read as they are printed. The time in the name of a file, such as
-    ``reservation-20260302T130000Z.txt``, is when the file was printed: a reservation that the file
-    before lacks is taken as made halfway between. Other reservations were made before the log.
+    -P``. Times are read as printed. The time in the name of a file, for example
+    ``reservation-20260302T130000Z.txt``, is when the file was printed. A reservation that the
+    previous file lacks is taken as made halfway between both times. Other reservations were made
+    before the log.
 
     Raises
     ------
     SimulationError
-        The folder has none of these.
+        The folder has no output of these commands.
     """
     knobs: dict[str, float] = {}
     partitions: dict[str, Partition] = {}
@@ -127,8 +128,10 @@ def read_settings(folder: str | Path) -> Settings:
             known_at = _between(before_at, printed_at)
             before_at = printed_at
             for record in _records(text):
-                found = _reservation(record, known_at)
-                reservations.setdefault((record["ReservationName"], found.start_at), found)
+                reservation = _reservation(record, known_at)
+                reservations.setdefault(
+                    (record["ReservationName"], reservation.start_at), reservation
+                )
         elif {"Account", "User", "Share"} <= columns:
             rows = list(_table(text))
             shares += map(_share, rows)
@@ -161,7 +164,7 @@ def read_settings(folder: str | Path) -> Settings:
 
 
 def expanded(nodes: str) -> frozenset[str]:
-    """Return the servers of a list as Slurm prints it, such as ``a[1-4,7],v1``."""
+    """Return the servers of a list in Slurm's notation, for example ``a[1-4,7],v1``."""
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes):
         pieces = re.split(r"\[([^\]]*)\]", part)
@@ -204,22 +207,22 @@ _PARAMETERS = (
 
 def _knobs(text: str) -> dict[str, float]:
     """Return the values of knobs that ``scontrol show config`` prints."""
-    found = {}
+    options_by_name = {}
     for line in text.splitlines():
         name, equals, value = line.partition("=")
         if equals:
-            found[name.strip().lower()] = value.strip()
+            options_by_name[name.strip().lower()] = value.strip()
     knobs: dict[str, float] = {}
     for name in _TIMES:
-        if (value_s := seconds(found.get(name.lower(), ""))) is not None:
+        if (value_s := seconds(options_by_name.get(name.lower(), ""))) is not None:
             knobs[name] = value_s
     for factor in _WEIGHTS:
-        if (weight := found.get(f"priorityweight{factor}".lower(), "")).isdigit():
+        if (weight := options_by_name.get(f"priorityweight{factor}".lower(), "")).isdigit():
             knobs[f"PriorityWeight{factor}"] = float(weight)
-    knobs["PriorityFavorSmall"] = found.get("priorityfavorsmall", "").lower() == "yes"
-    knobs["preempt"] = found.get("preempttype", "") == "preempt/qos"
-    knobs["backfill"] = found.get("schedulertype", "sched/backfill") == "sched/backfill"
-    options = ",".join(found.get(n, "") for n in ("schedulerparameters", "authinfo"))
+    knobs["PriorityFavorSmall"] = options_by_name.get("priorityfavorsmall", "").lower() == "yes"
+    knobs["preempt"] = options_by_name.get("preempttype", "") == "preempt/qos"
+    knobs["backfill"] = options_by_name.get("schedulertype", "sched/backfill") == "sched/backfill"
+    options = ",".join(options_by_name.get(n, "") for n in ("schedulerparameters", "authinfo"))
     for option in options.split(","):
         name, _, value = option.partition("=")
         if name in (*_PARAMETERS, "cred_expire") and value.isdigit():
@@ -262,8 +265,8 @@ def _names(text: str) -> frozenset[str]:
 
 def _printed_at(name: str) -> datetime | None:
     """Return the time in the name of a file; None: there is none."""
-    found = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
-    return datetime.strptime(found[1], "%Y%m%dT%H%M%S") if found else None
+    stamp = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
+    return datetime.strptime(stamp[1], "%Y%m%dT%H%M%S") if stamp else None
 
 
 def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:

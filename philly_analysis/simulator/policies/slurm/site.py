@@ -39,18 +39,18 @@ class Site:
     Attributes
     ----------
     of_job
-        Servers of the recorded pool of each job; all where the job is not named.
+        Servers of the recorded pool of each job; a job without an entry may use all servers.
     of_partition
         Servers of each partition of the settings.
     of_model
         Servers of each GPU model.
     released_s
-        When the last recorded reason ended that this policy does not simulate, of each job that
-        waited for one: a hold, a licence, a named server, a limit of an array or of one job.
+        Time at which a job's last reason outside the simulation ended, by job: a hold, a licence, a
+        named server, a limit of an array or of one job.
     reserving
-        Jobs that recorded waiting for a reservation, so that they asked for one.
+        Jobs that waited for a reservation by the log, and therefore asked for a reservation.
     whole_of
-        Identifier of the heterogeneous job of each component of one; components start together.
+        Identifier of the heterogeneous job, by component; components start together.
     owners
         Accounts and users of the jobs.
     """
@@ -121,7 +121,7 @@ class Site:
 
 
 def site_of(workload: Workload, machines: Sequence[Machine], settings: Settings) -> Site:
-    """Return what is recorded of a workload's cluster, and what its settings add."""
+    """Return the site of a workload: the recorded cluster, and the settings of Slurm."""
     bit = {machine.machine_id: 1 << nth for nth, machine in enumerate(machines)}
     models: dict[str, int] = {}
     for machine in machines:
@@ -193,7 +193,7 @@ def _components(workload: Workload) -> dict[str, str]:
 def _recorded(
     workload: Workload,
 ) -> tuple[tuple[Limit, ...], dict[str, float], frozenset[str]]:
-    """Return the limits of the workload's trace, and what its recorded reasons tell of jobs."""
+    """Return the limits of a workload's trace, and the facts that recorded reasons tell."""
     origin_at = workload.origin_at
     if workload.trace is None or origin_at is None:
         return (), {}, frozenset()

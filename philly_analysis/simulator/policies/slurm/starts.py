@@ -8,7 +8,7 @@ from philly_analysis.simulator.policies.view import Plan
 
 
 def start(plan: Plan, state: State, job: Job, servers: int) -> bool:
-    """Start a job on some servers, if need be in place of jobs that it preempts."""
+    """Start a job on some servers, if need be in place of preempted jobs."""
     allocation = place(plan.cluster, job.request, servers)
     if allocation is None and state.preempts:
         allocation = _preempting(plan, state, job, servers)
@@ -20,7 +20,7 @@ def start(plan: Plan, state: State, job: Job, servers: int) -> bool:
 
 
 def _preempting(plan: Plan, state: State, job: Job, servers: int) -> Allocation | None:
-    """Requeue the running jobs of least priority that a job's QOS preempts, if it then fits."""
+    """Requeue jobs of least priority that a job's QOS preempts, if the job then fits."""
     rooms = Rooms(plan.cluster, job.request, servers)
     victims: list[tuple[Job, Allocation]] = []
     for victim in state.preemptable(plan.view, job):

@@ -1,4 +1,4 @@
-"""Keep what a Slurm controller remembers: use of shares and limits, and computed priorities."""
+"""Keep the state of a Slurm controller: use of shares and limits, and computed priorities."""
 
 from collections.abc import Iterator
 
@@ -19,21 +19,21 @@ class State:
     preempts
         Whether jobs preempt others.
     limits
-        What running jobs hold of each limit.
+        Use of each limit by running jobs.
     change_at_s
-        When a reservation next begins or ends.
+        Time at which a reservation next begins or ends.
     schedule_at_s
-        When the main scheduler may run next.
+        Time at which the main scheduler may run next.
     scheduled
         Whether nothing has changed since the main scheduler ran.
     backfill_at_s
-        When the next backfill cycle is due.
+        Time at which the next backfill cycle is due.
     backfilled
-        Whether nothing has changed since the last cycle.
+        Whether nothing has changed since the previous backfill cycle.
     completing
-        What ended jobs still hold, by the time until when, and the job's number.
+        Allocations that ended jobs still hold, by the end of the hold and the job's number.
     computed_s
-        When priorities were last computed.
+        Time at which priorities were computed.
     """
 
     def __init__(self, policy: Options, site: Site, view: View) -> None:
@@ -117,8 +117,8 @@ class State:
 
     def priority(self, job: Job, now_s: float) -> float:
         """Return a job's priority, as last computed (Multifactor Priority Plugin)."""
-        if (known := self._priority.get(job)) is not None:
-            return known
+        if (cached := self._priority.get(job)) is not None:
+            return cached
         policy, spec = self._policy, job.spec
         age_s = max(now_s - policy.key(job, now_s), 0.0)
         age = min(age_s / policy.PriorityMaxAge, 1.0)
@@ -143,5 +143,5 @@ class State:
         qos = self._site.qos
         preempts = qos[job.spec.qos].preempts if job.spec.qos in qos else frozenset[str]()
         if preempts:
-            found = [other for other in view.running if other.spec.qos in preempts]
-            yield from sorted(found, key=lambda o: (qos[o.spec.qos].priority, -o.started_s))
+            victims = [other for other in view.running if other.spec.qos in preempts]
+            yield from sorted(victims, key=lambda o: (qos[o.spec.qos].priority, -o.started_s))
