@@ -206,13 +206,13 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
 def plot(result: Result) -> Figure:
     """Draw failures by server, and their distribution over servers, observed and by chance."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
+    fig, [servers_ax, chance_ax] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:
         return figures.empty(fig, "no server in use, or no record of failures")
     if not (table["failures"].sum() or table["in_gangs"].sum()):
         return figures.empty(fig, "no attempt was lost to a server")
-    _servers(left, table)
-    _against_chance(right, table)
+    _servers(servers_ax, table)
+    _against_chance(chance_ax, table)
     return fig
 
 

@@ -106,21 +106,27 @@ def _group_state(
 ) -> dict[str, Floats]:
     """Return the state of the queue's jobs in the group of each asked job."""
     jobs = queue.jobs
-    entered, left, ended = (
+    entered_s, left_s, ended_s = (
         jobs[column].to_numpy(float) for column in ("entered_s", "left_s", "ended_s")
     )
     moments = asked["entered_s"].to_numpy(float)
     ahead = asked["ahead"].to_numpy(float)
-    has_left, started, over = np.isfinite(left), np.isfinite(queue.started_s), np.isfinite(ended)
+    has_left, started, over = (
+        np.isfinite(left_s),
+        np.isfinite(queue.started_s),
+        np.isfinite(ended_s),
+    )
     places = np.arange(len(jobs), dtype=float)
     gpus = jobs["gpus"].to_numpy(float)
     state: dict[str, Floats] = {}
     for unit, weights in (("jobs", np.ones(len(jobs))), ("gpus", gpus)):
         came = _Sums(of_jobs, places, weights).before(of_asked, ahead)
-        gone = _Sums(of_jobs[has_left], left[has_left], weights[has_left]).before(of_asked, moments)
+        gone = _Sums(of_jobs[has_left], left_s[has_left], weights[has_left]).before(
+            of_asked, moments
+        )
         starts = _Sums(of_jobs[started], queue.started_s[started], weights[started])
-        ends = _Sums(of_jobs[over], ended[over], weights[over])
-        submissions = _Sums(of_jobs, entered, weights)
+        ends = _Sums(of_jobs[over], ended_s[over], weights[over])
+        submissions = _Sums(of_jobs, entered_s, weights)
         begun = starts.before(of_asked, moments)
         state[f"waiting_{unit}_{name}"] = came - gone
         state[f"running_{unit}_{name}"] = begun - ends.before(of_asked, moments)
@@ -129,11 +135,11 @@ def _group_state(
             of_asked, moments
         ) - submissions.before(of_asked, moments - HOUR_S)
     waits = np.log1p(queue.waits[started])
-    known = _Sums(of_jobs[started], queue.started_s[started], waits)
+    wait_sums = _Sums(of_jobs[started], queue.started_s[started], waits)
     for count in (1, *_RECENT):
-        state[f"last_{count}_{name}"] = known.mean_of_last(of_asked, moments, count)
-    state[f"since_start_{name}"] = np.log1p(known.age(of_asked, moments))
-    state[f"oldest_{name}"] = _oldest(entered, left, of_jobs, moments, ahead, of_asked)
+        state[f"last_{count}_{name}"] = wait_sums.mean_of_last(of_asked, moments, count)
+    state[f"since_start_{name}"] = np.log1p(wait_sums.age(of_asked, moments))
+    state[f"oldest_{name}"] = _oldest(entered_s, left_s, of_jobs, moments, ahead, of_asked)
     return state
 
 

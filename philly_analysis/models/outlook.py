@@ -53,9 +53,9 @@ def month_outlook(model: Parts) -> list[Result]:
 
 def _demand(model: Parts, drawn: Sequence[Parts]) -> Result:
     rows: list[tuple[object, ...]] = []
-    for period, each in enumerate([model, *drawn]):
-        jobs, gpu_s = (part.sum(axis=1) for part in jobs_and_gpu_s(each))
-        scale = each.arrivals.rate * _HOURS / jobs.sum()
+    for period, period_model in enumerate([model, *drawn]):
+        jobs, gpu_s = (part.sum(axis=1) for part in jobs_and_gpu_s(period_model))
+        scale = period_model.arrivals.rate * _HOURS / jobs.sum()
         rows += zip([period] * len(GANGS), GANGS, jobs * scale, gpu_s * scale / 3600, strict=True)
     table = pd.DataFrame(rows, columns=["period", "gang", "jobs", "gpu_h"])
     total = table.groupby("period")[["jobs", "gpu_h"]].sum()

@@ -65,8 +65,8 @@ class Parts:
     @property
     def run_time_meaning(self) -> str:
         """Phrase: what the run time of a job is."""
-        known = self.run_policy in list(RunPolicy)
-        return f"run time: {RunPolicy(self.run_policy).meaning if known else self.run_policy}"
+        is_policy = self.run_policy in list(RunPolicy)
+        return f"run time: {RunPolicy(self.run_policy).meaning if is_policy else self.run_policy}"
 
     @property
     def cluster_gpus(self) -> int | None:

@@ -188,7 +188,7 @@ def _draw_at_load(
             f"an offered load of {target:g} on {gpus} GPUs is impossible; give a load above 0, and "
             "the GPUs if the model does not know its cluster"
         )
-    factor, found = 1.0, []
+    factor, draws = 1.0, []
     for _ in range(MAX_DRAWS):
         made, rng = at_rate(load=factor)
         load = offered_load(made.gpu_s, made.span_s, gpus)
@@ -196,11 +196,11 @@ def _draw_at_load(
             raise ModelError(
                 f"{made.at_s.size} jobs over {made.span_s:g} s have no load: give more jobs or days"
             )
-        found.append((abs(np.log(load / target)), factor, load, made, rng))
-        if found[-1][0] < MAX_LOG_LOAD_ERROR:
+        draws.append((abs(np.log(load / target)), factor, load, made, rng))
+        if draws[-1][0] < MAX_LOG_LOAD_ERROR:
             break
         factor *= target / load
-    _, factor, load, made, rng = min(found, key=lambda draw: draw[0])
+    _, factor, load, made, rng = min(draws, key=lambda draw: draw[0])
     first_s = made.at_s[0]
     at_s = np.rint(first_s + (made.at_s - first_s) * load / target)
     return replace(made, at_s=at_s), rng, float(factor)

@@ -256,11 +256,11 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     import pandas as pd
 
     xs, ys = np.asarray(x, float), np.asarray(y, float)
-    known = np.isfinite(xs) & np.isfinite(ys)
-    groups = cluster_codes(clusters, len(xs))[known]
-    n = int(known.sum())
+    finite = np.isfinite(xs) & np.isfinite(ys)
+    groups = cluster_codes(clusters, len(xs))[finite]
+    n = int(finite.sum())
     n_groups = len(np.unique(groups))
-    ranks = [np.asarray(pd.Series(v[known]).rank(), float) for v in (xs, ys)]
+    ranks = [np.asarray(pd.Series(v[finite]).rank(), float) for v in (xs, ys)]
     if n < FEWEST or any(r.std() == 0 for r in ranks):
         return Association(np.nan, np.nan, np.nan, n, n_groups)
     zx, zy = ((r - r.mean()) / r.std() for r in ranks)
@@ -286,8 +286,8 @@ def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Return a code per cluster, and a unique code for each missing one."""
     import pandas as pd
 
-    own = np.arange(n, dtype=np.int64)
+    row_numbers = np.arange(n, dtype=np.int64)
     if clusters is None:
-        return own
+        return row_numbers
     codes, _ = pd.factorize(np.asarray(clusters, dtype=object))
-    return np.where(codes < 0, n + own, codes)
+    return np.where(codes < 0, n + row_numbers, codes)

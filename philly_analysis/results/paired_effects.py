@@ -62,10 +62,10 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
         if n >= FEWEST_PAIRS
         else np.nan
     )
-    found = (mean, mean - half, mean + half)
+    bounds = (mean, mean - half, mean + half)
     if relative:
-        found = tuple(100 * float(np.expm1(x)) for x in found)  # type: ignore[assignment]
-    return Paired(*found, pairs=n)
+        bounds = tuple(100 * float(np.expm1(x)) for x in bounds)  # type: ignore[assignment]
+    return Paired(*bounds, pairs=n)
 
 
 def mean_interval(values: ArrayLike, *, share: bool) -> Paired:

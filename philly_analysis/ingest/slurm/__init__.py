@@ -143,12 +143,12 @@ def _stored_headers(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> list
 
 def _files(raw: Path) -> tuple[Path, ...]:
     if raw.is_dir():
-        found = sorted(p for p in raw.iterdir() if p.is_file() and not p.name.startswith("."))
+        files = sorted(p for p in raw.iterdir() if p.is_file() and not p.name.startswith("."))
     else:
-        found = [raw] if raw.is_file() else []
-    if not found:
+        files = [raw] if raw.is_file() else []
+    if not files:
         raise InputError(f"no sacct output at {raw}: give a file, or a folder of files")
-    return tuple(found)
+    return tuple(files)
 
 
 def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -> Read | None:

@@ -67,6 +67,6 @@ def read_partitions(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 def _partitions(path: Path) -> Iterator[tuple[str, str]]:
     for _, text in line_groups(path, "PartitionName="):
-        found = dict(_PARTITION.findall(text))
-        if "PartitionName" in found and found.get("QoS", "N/A") not in ("N/A", "(null)"):
-            yield found["PartitionName"], found["QoS"]
+        properties = dict(_PARTITION.findall(text))
+        if "PartitionName" in properties and properties.get("QoS", "N/A") not in ("N/A", "(null)"):
+            yield properties["PartitionName"], properties["QoS"]

@@ -39,9 +39,9 @@ def impute_status(jobs: pd.DataFrame) -> pd.DataFrame:
         mass[pd.isna(status[mine])] = 0.0
         if not mass.any():
             continue
-        reached, known = np.cumsum(mass), status[mine]
+        reached, statuses = np.cumsum(mass), status[mine]
         for k in np.flatnonzero(unknown.to_numpy()[mine]):
             # after the last finished job, its status
             u = reached[k] + (1 - rng.random()) * (reached[-1] - reached[k])
-            status[mine[k]] = known[min(int(np.searchsorted(reached, u)), mine.size - 1)]
+            status[mine[k]] = statuses[min(int(np.searchsorted(reached, u)), mine.size - 1)]
     return jobs.assign(status=status)

@@ -131,8 +131,8 @@ def plot(result: Result) -> Figure:
 
 def _section(text: str, title: str) -> tuple[pd.DataFrame, str]:
     """Return the first table of a section, and the paragraph before it."""
-    about, _, rest = text.partition(f"## {title}\n")[2].partition("\n|")
-    lines = f"|{rest}".split("\n\n")[0].splitlines()
+    about, _, table_text = text.partition(f"## {title}\n")[2].partition("\n|")
+    lines = f"|{table_text}".split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return pd.DataFrame(rows, columns=head), " ".join(about.split())
 
