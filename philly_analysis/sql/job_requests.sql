@@ -2,7 +2,7 @@
 -- Which request does each job make?
 -- One row per job that asks for GPUs of a pool with servers.
 --   job_id   job
---   request  as in requests
+--   request  number of the request, as in requests
 with bounds as (
   select
     pool,

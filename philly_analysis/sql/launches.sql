@@ -5,7 +5,8 @@
 -- their waits is at most half longer than the 5th percentile.
 --   job_id     job
 --   attempt    which attempt, from 1
---   launch_us  microseconds from the allocation to the start: that quartile, or the wait if shorter
+--   launch_us  microseconds from the allocation to the start: the first quartile of the pool's
+--              waits, or the attempt's wait if shorter
 with started as (
   select
     p.pool,

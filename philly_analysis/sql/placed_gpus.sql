@@ -9,10 +9,10 @@
 --   from_at       time from which readings of the GPU belong to the attempt: its start, or the
 --                 minute of its start where readings stand for whole minutes (whole_minutes)
 --   until_at      time until which readings of the GPU belong to the attempt: its end, or the end
---                 of that minute where readings stand for whole minutes
+--                 of the minute of its end where readings stand for whole minutes
 --   expected_min  minutes from from_at to until_at, in which readings are expected
---   attribution   gpu_exact: its samples are this attempt's; gpu_shared: another attempt had
---                 the same GPU meanwhile, so that they are ambiguous
+--   attribution   gpu_exact: the GPU's samples are this attempt's; gpu_shared: another attempt had
+--                 the same GPU meanwhile, so that the samples are ambiguous
 with held as (
   select
     p.job_id,

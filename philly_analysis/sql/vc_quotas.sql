@@ -3,9 +3,9 @@
 -- One row per virtual cluster and method. Estimates stand only where no quota is given, and several
 -- virtual clusters exist, and the log has neither limits nor the scheduler's reasons with their
 -- times.
---   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not
---           exceeded during 99 and 95 % of the time from its first start to its last end, but not
---           before the log is complete)
+--   method  given; or how the quota is estimated from the GPUs that the virtual cluster used at
+--           once: peak, p99 and p95 (not exceeded during 99 and 95 % of the time from its first
+--           start to its last end, but not before the log is complete)
 --   vc      virtual cluster
 --   gpus    quota; an estimate is at least the largest gang that the virtual cluster ran
 with levels as (

@@ -5,7 +5,7 @@
 --   job_id      job
 --   attempt     which attempt, from 1
 --   vc          virtual cluster
---   user        who submitted it
+--   user        user who submitted the job
 --   gpus        gang size
 --   first       true for the first attempt, false for a retry
 --   since_at    submission, or the end of the attempt before
