@@ -1,7 +1,7 @@
 -- materialized
 -- When did a limit or a quota keep each class from starting, and what did its pool lack meanwhile?
 -- One row per class, cap and moment at which the cap began or ceased to bind. A cap binds while a
--- job would have exceeded it, and would have exceeded no limit of an earlier name.
+-- job would have exceeded the cap, and would have exceeded no limit of an earlier name.
 --   wait_class        number of the class, as in wait_classes
 --   method            how the quota is known, as in cap_levels; limit: the cap is a limit
 --   cap               name of the limit, or quota, as in cap_levels

@@ -10,7 +10,7 @@
 --   until_us      end of the wait in microseconds since 1970, as in queued_attempts; the launch of
 --                 a started attempt is subtracted (see launches)
 --   outcome       started, given up or waiting, as in queued_attempts
---   contended_us  until_us; of an attempt whose last reason is a limit, the moment at which the
+--   contended_us  until_us; for an attempt whose last reason is a limit, the moment at which the
 --                 limit last began to bind; null: the limit bound during the whole eligible wait
 with queued as (
   select

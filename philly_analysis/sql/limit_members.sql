@@ -1,8 +1,8 @@
 -- materialized
 -- Which jobs count against which limit?
--- One row per limit and job. Limits are those recorded; without a record, a limit is assumed for
--- each account, QOS, user, or user or account in a QOS, whose jobs the scheduler said to be at a
--- limit of GPUs or jobs.
+-- One row per limit and job. Recorded limits count. Without a record, a limit is assumed where the
+-- scheduler said that jobs were at a limit of GPUs or jobs: for each account, QOS, user, and user
+-- or account in a QOS.
 --   limit_name  name of the limit; the name of a limit per user or account ends with the user or
 --               account
 --   scope       whose use the limit counts: account, user, qos or partition

@@ -1,6 +1,6 @@
 -- materialized
 -- Which GPU did each attempt have, from when to when, and did another attempt have it meanwhile?
--- One row per GPU of an attempt whose start and end are known, where it is known which it is.
+-- One row per GPU of an attempt whose start and end are known, where the index of the GPU is known.
 --   placement     number of the row, from 1 in the order of starts and of the next four columns
 --   job_id        job
 --   attempt       which attempt, from 1

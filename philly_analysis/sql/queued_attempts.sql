@@ -1,7 +1,7 @@
 -- materialized
 -- Which attempts of known gang waited from a known and trusted moment, and until when?
--- One row per attempt of the jobs in gpu_jobs: until it started; also until it was given up, or the
--- log ended, where the log has times at which jobs became eligible.
+-- One row per attempt of the jobs in gpu_jobs that started. Where the log has times at which jobs
+-- became eligible, attempts that were given up, or waited as the log ended, have a row too.
 --   job_id       job
 --   attempt      which attempt, from 1
 --   account      account

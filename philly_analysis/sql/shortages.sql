@@ -1,7 +1,7 @@
 -- materialized
 -- When could a pool not serve a request?
--- One row per request and moment at which one of three answers changed; each answer implies the
--- next one.
+-- One row per request and moment at which one of three answers changed; too_few implies no_fit, and
+-- no_fit implies no_room.
 --   request     number of the request, as in requests
 --   moment      moment of the change in doubled microseconds since 1970, as in machine_use; the
 --               first row stands for all time before
