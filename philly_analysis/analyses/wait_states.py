@@ -1,7 +1,7 @@
 """Divide waiting time by cause, and name the holds and limits behind it.
 
-The rows are those of the relation ``wait_causes``, as are those of the finding on why jobs wait.
-Traces without placements have the causes that the scheduler stated.
+The finding sums rows of the relation ``wait_causes``, as does the finding on why jobs wait. Traces
+without placements have the causes that the scheduler stated.
 """
 
 import pandas as pd

@@ -146,7 +146,7 @@ def _close_enough(fitted: Distribution) -> bool:
 
 
 def _keeps_tail(fitted: Distribution, x: Lifetimes) -> bool:
-    """Return whether mean and 99 % quantile are near those of the sample."""
+    """Return whether mean and 99 % quantile are near the sample's mean and quantile."""
     if x.running.size:  # the sample has no mean
         [p99], reach = x.quantiles([0.99])
         return bool(reach < 0.99 or abs(float(fitted.ppf(0.99)) / p99 - 1) <= MAX_P99_ERROR)

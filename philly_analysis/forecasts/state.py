@@ -38,14 +38,14 @@ class _Sums:
         return np.asarray(self._sums[end] - self._sums[first])
 
     def mean_of_last(self, groups: Floats, moments: Floats, count: int) -> Floats:
-        """Return the mean weight of the last events before the moments; nan where none is."""
+        """Return the mean weight of the last events before the moments; nan without events."""
         first, end = self.span(groups, moments)
         first = np.maximum(first, end - count)
         with np.errstate(invalid="ignore"):
             return np.asarray((self._sums[end] - self._sums[first]) / (end - first))
 
     def age(self, groups: Floats, moments: Floats) -> Floats:
-        """Return the seconds since the last event before the moments; nan where none is."""
+        """Return the seconds since the last event before the moments; nan without events."""
         first, end = self.span(groups, moments)
         last = self._keys[np.maximum(end - 1, 0)] - groups * _SPAN_S
         return np.where(end > first, moments - last, np.nan)

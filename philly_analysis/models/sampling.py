@@ -272,7 +272,8 @@ def _attempts(
     first = np.cumsum(attempts) - attempts
     attempt = np.arange(job.size) - first[job]
     last = attempt == attempts[job] - 1
-    # shares of the run time: fixed for the last attempt, normalised exponentials for the others
+    # shares of the run time: fixed for each job's last attempt, normalised exponentials for earlier
+    # attempts
     weight = np.where(last, 0.0, rng.standard_exponential(job.size))
     total = np.bincount(job, weight, run_s.size)
     share = np.where(

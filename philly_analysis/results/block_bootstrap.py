@@ -42,7 +42,7 @@ def mean_change(
     """Estimate the percent change of a mean, with the 95 % interval of a block bootstrap.
 
     Jobs submitted at similar times share their queue, so that blocks of time are resampled whole
-    (Künsch, Annals of Statistics 17, 1989). The interval is that of percentiles (Efron and
+    (Künsch, Annals of Statistics 17, 1989). The interval is the percentile interval (Efron and
     Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13), with a fixed seed.
 
     Parameters

@@ -83,7 +83,8 @@ def clustered_share(
 
     The interval is the linearised one of a ratio of cluster totals (Cochran, Sampling Techniques,
     1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1. For
-    shares of 0 and 1 it is that of Clopper and Pearson (1934), with one observation per cluster.
+    shares of 0 and 1 the interval is Clopper and Pearson's (1934), with one observation per
+    cluster.
 
     Parameters
     ----------

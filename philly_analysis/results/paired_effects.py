@@ -106,8 +106,8 @@ def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
 def pairs_for(after: ArrayLike, before: ArrayLike, within_pct: float) -> int | None:
     """Return how many pairs give an interval of a percent change of at most ± `within_pct`.
 
-    The standard deviation of the logarithms of ratios is that of the pairs so far; None: fewer
-    than three pairs, or a value that is not positive.
+    The standard deviation of the logarithms of ratios comes from the pairs so far; None: fewer than
+    three pairs, or a value that is not positive.
     """
     from scipy import special  # slow to import, and most commands need none
 

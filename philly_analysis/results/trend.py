@@ -1,4 +1,4 @@
-"""Compare a share of the last four weeks of a trace with that of the four weeks before."""
+"""Compare a share in the last four weeks of a trace with the share in the four weeks before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def share_trend(
     weights: ArrayLike,
     what: str,
 ) -> Trend:
-    """Compare a share of clustered observations in the last weeks with that of the weeks before.
+    """Compare a share of clustered observations in the last weeks with the share in earlier weeks.
 
     Each period has four weeks, or as many whole weeks as fit twice. Both need observations on half
     of their days. The interval is the linearised one of a difference of two ratios of cluster

@@ -52,8 +52,8 @@ met as (
 )
 
 select
-  -- by start, so that later attempts do not number those of past weeks anew; rows come in this
-  -- order, so that sums over their readings are the same in each run
+  -- by start, so that later attempts do not change the numbers of attempts of past weeks; rows come
+  -- in this order, so that sums over readings are the same in each run
   row_number() over (
     order by h.started_at, h.job_id, h.attempt, h.machine_id, h.gpu
   )::integer as placement,

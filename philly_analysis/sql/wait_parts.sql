@@ -61,7 +61,7 @@ spans as materialized (
   ) as eligible_spans
 ),
 
--- the moments at which clocks are read; those of jobs ahead stop early
+-- the moments at which clocks are read; clocks of jobs ahead stop early
 ends as (
   select
     span,

@@ -50,7 +50,7 @@ class PublishedNumber:
 
 @cache
 def archive() -> dict[str, int]:
-    """Return counts of the public archive: its jobs, its attempts, and those that lack times."""
+    """Return counts of the public archive: jobs, attempts, and attempts that lack times."""
     with (_HERE / "archive.csv").open(newline="", encoding="utf-8") as file:
         return {row["what"]: int(row["count"]) for row in csv.DictReader(file)}
 

@@ -84,7 +84,7 @@ def write_frames(frames: Frames, options: FrameOptions = _AS_IS) -> Path:
     frames
         Tables of the schema by name (``jobs``, ``attempts``, …), one table, or a workload. One
         table has the columns of ``jobs``, and the known columns of ``attempts`` (``started_at``,
-        ``ended_at``, ``run_s``). It has a row per job, or per attempt if it has the column
+        ``ended_at``, ``run_s``). The table has a row per job, or per attempt if there is a column
         ``attempt``. Times with a zone are converted to UTC. Rows without a submission, with an end
         before the start, or with the identifier of another row are rejected. Notes of the trace
         count the rejected rows, and name the columns that neither table has.

@@ -61,8 +61,9 @@ class Trace:
         How attempts become a job's run time, in every analysis of this trace.
     quotas
         GPUs that each virtual cluster is entitled to, or a file with these numbers (see
-        :func:`philly_analysis.trace.quotas.read_quotas`). They replace the recorded or estimated
-        quotas in this session. To record quotas in the trace, ingest the logs with quotas.
+        :func:`philly_analysis.trace.quotas.read_quotas`). The given quotas replace the recorded or
+        estimated quotas in this session. To record quotas in the trace, ingest the logs with
+        quotas.
     executor
         Where samples are counted: an executor, a number of processes, or the address of a Dask
         scheduler whose workers have the folder under the same path. None: threads of this process.

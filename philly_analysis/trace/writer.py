@@ -126,7 +126,7 @@ def replace_manifest(out: Path, manifest: Manifest) -> Manifest:
     manifest = with_digests(out, manifest, Manifest.read(out).digests)
     folders = set()
     for file in manifest.every_file:
-        # those of earlier generations are there already
+        # files of earlier generations are on the disk already
         if file.startswith(f"{PARTS}/{manifest.generation:06}/"):
             _flush(out / file)
             folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}

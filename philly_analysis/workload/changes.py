@@ -19,7 +19,7 @@ class Prerun:
     Attributes
     ----------
     servers
-        Number of servers for first runs. They are the last machines of the cluster.
+        Number of servers for first runs. These servers are the last machines of the cluster.
     limit_s
         Length of a first run (s).
 

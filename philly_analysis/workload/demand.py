@@ -42,7 +42,7 @@ class Demand:
 
     @property
     def span_s(self) -> float:
-        """Seconds from the first submission to the last."""
+        """Seconds from the first submission to the last submission."""
         return float(self.jobs["submit_s"].max() or 0.0)  # type: ignore[arg-type]
 
     @property
@@ -65,12 +65,12 @@ class Demand:
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
 
     def of_gangs(self, gangs: Sequence[int]) -> "Demand":
-        """Return the demand with jobs of these gang sizes only; other jobs become excluded."""
+        """Return the demand with jobs of the gang sizes only; other jobs become excluded."""
         sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
         return self._only(pl.col("gpus").is_in(list(gangs)), f"gang size not among {sizes}")
 
     def _only(self, fits: pl.Expr, reason: str) -> "Demand":
-        """Return the demand with some jobs only; submit_s counts from the first of these jobs."""
+        """Return the demand with some jobs only; submit_s counts from the first selected job."""
         others, jobs = self.jobs.filter(~fits), self.jobs.filter(fits)
         if not others.height:
             return self

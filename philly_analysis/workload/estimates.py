@@ -81,7 +81,7 @@ def estimates_of(text: str) -> Estimates:
     Raises
     ------
     SimulationError
-        The text is none of these.
+        The text is none of the three forms.
     """
     word, _, sigma = text.partition(":")
     try:

@@ -14,9 +14,9 @@ ALL = slice(None)
 
 
 def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
-    """Return the GPU-seconds that jobs request over those that the cluster has in the window.
+    """Return GPU-seconds that jobs request, divided by GPU-seconds of the cluster in the window.
 
-    This is the only definition of load. Jobs that are excluded from the workload, and jobs
+    This function is the only definition of load. Jobs that are excluded from the workload, and jobs
     submitted outside the window, count in neither. To change the load, the rate of submissions
     changes and days stay days: see :meth:`Workload.with_load` and :meth:`WorkloadModel.sample`.
 
@@ -70,7 +70,7 @@ def load_of(specs: Sequence[JobSpec], gpus: int, window: slice = ALL) -> float:
     ----------
     window
         Positions of the measured jobs in the order of submission. The window ends when the next
-        job is submitted, or the last of all.
+        job, or the last job of all, is submitted.
 
     Raises
     ------

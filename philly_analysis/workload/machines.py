@@ -39,7 +39,7 @@ SERVER = Machine("m0", gpus=8, cpus=24.0, mem_gb=500.0)
 
 
 def default_servers(gpus: int) -> tuple[Machine, ...]:
-    """Return servers of 8 GPUs that have `gpus` in all; the last one may be smaller."""
+    """Return servers of 8 GPUs that have `gpus` in all; the last server may be smaller."""
     full_servers, last_gpus = divmod(gpus, SERVER.gpus)
     sizes = [SERVER.gpus] * full_servers + [last_gpus] * bool(last_gpus)
     return tuple(

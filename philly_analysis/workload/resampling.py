@@ -109,7 +109,7 @@ def _resample(demand: Demand, load: float, gpus: int, rng: np.random.Generator) 
 
 
 def _span_s(submit_s: Floats, whole_s: float) -> float:
-    """Return the seconds from the first selected submission to the last."""
+    """Return the seconds from the first to the last selected submission."""
     return min(float(np.ptp(submit_s)), whole_s) if submit_s.size else 0.0
 
 

@@ -10,7 +10,7 @@ SCHEDULER_ENDS = ("preempted", "migrated", "resized")
 
 
 def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
-    """Return a job's runs: attempts, where those that a scheduler interrupted are joined."""
+    """Return a job's runs: attempts, where attempts that a scheduler interrupted are joined."""
     last_end = LAST_END.get(spec.status or "", "completed")
     if len(spec.attempts) == 1:
         [only] = spec.attempts

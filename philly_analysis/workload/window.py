@@ -13,7 +13,7 @@ _FREE = ("free_before", "free_after")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time of measurement: from the first submission to the last one, less a warm-up.
+    """The time of measurement: from the first to the last submission, less a warm-up.
 
     The drain, after the last submission, is not part of the window.
     """

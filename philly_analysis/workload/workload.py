@@ -190,8 +190,8 @@ class Workload(Changeable):
         Jobs drawn from a model are drawn again at the other rate, as
         ``model.sample(…, offered=load)`` draws them. Recorded jobs are thinned, or copied whole
         weeks later: each job has the same expected number of copies. Recorded placements and
-        samples no longer match, and are dropped. A workload without machines gets those of the
-        assumed cluster. :meth:`stretched` keeps the jobs and changes the length of the day.
+        samples no longer match, and are dropped. A workload without machines gets the machines of
+        the assumed cluster. :meth:`stretched` keeps the jobs and changes the length of the day.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ def ended_attempts(trace: Trace, seen: Exposure) -> pd.DataFrame:
 
 
 def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return the attempts that begin a failure among those of the same group.
+    """Return the attempts that begin a failure among the attempts of the same group.
 
     Attempts that one server failure ended count once per group, as in :mod:`node_failures`. In a
     log without servers, each attempt counts.

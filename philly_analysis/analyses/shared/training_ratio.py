@@ -58,8 +58,8 @@ def training_ratio(
 
     for the checkpoint interval Δ, the writing time w, the restart time u and the wait q. Without
     waits, this is Daly's equation of the run time (Future Generation Computer Systems 22, 2006).
-    For rare failures it agrees with (1 - (u + Δ/2)/M) / (1 + w/Δ) (Kokolis et al., HPCA 2025),
-    which turns negative where failures are frequent.
+    For rare failures the ratio agrees with (1 - (u + Δ/2)/M) / (1 + w/Δ) (Kokolis et al., HPCA
+    2025), which turns negative where failures are frequent.
 
     Parameters
     ----------

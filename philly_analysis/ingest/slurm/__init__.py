@@ -1,9 +1,9 @@
 """Read Slurm accounting logs: output of sacct as text or JSON, with lists of servers.
 
 ``philly slurm-command`` prints the command to run. Other lists of fields, overlapping windows,
-repeated prints, and several of these forms in one folder are read as well. The output of ``scontrol
-show node -o`` adds the servers; that of ``scontrol show job -d``, printed while jobs run, adds the
-GPUs that they hold.
+repeated prints, and several forms of output in one folder are read as well. The output of
+``scontrol show node -o`` adds the servers; the output of ``scontrol show job -d``, printed while
+jobs run, adds the GPUs that the jobs hold.
 """
 
 from collections.abc import Iterator
@@ -121,7 +121,7 @@ def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[
 def _count_records(
     con: duckdb.DuckDBPyConnection, raw_store: RawStore, records: int, refused: int
 ) -> int:
-    """Store the number of records read by this ingest; return that of this and earlier ingests."""
+    """Store the number of records read by this ingest; return the number over all ingests."""
     counts = [records]
     if raw_store.before and not raw_store.files(f"{RAW}/record_counts"):
         excluded = len(con.table("sacct").filter("source_line is null")) - refused

@@ -1,7 +1,7 @@
 """Read ``sacct --json``, in the formats of its data parsers.
 
 Numbers are plain or ``{set, infinite, number}``, states a word or a list of words, resources a
-list of objects; each is converted to the text that sacct prints for it.
+list of objects; each value is converted to the text that sacct prints for the value.
 """
 
 import json

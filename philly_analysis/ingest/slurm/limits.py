@@ -57,7 +57,7 @@ def read_sacctmgr(con: duckdb.DuckDBPyConnection, kind: str, names: list[str], p
 
 
 def read_partitions(con: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Add the QOS of each partition, whose limits are those of the partition."""
+    """Add the QOS of each partition, whose limits hold for the partition."""
     rows = [
         {"source_file": path.name, "kind": "partition", "partition": name, "qos": qos}
         for name, qos in _partitions(path)

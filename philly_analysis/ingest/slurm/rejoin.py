@@ -174,7 +174,7 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
             taken = 1
             pieces = layout.split(lines[at][1])
             if len(pieces) == len(layout.names):
-                # the number of fields is right: the fault is that of one field
+                # the number of fields is right: one field is at fault
                 values = dict(zip(layout.names, pieces, strict=True))
                 yield Record(first, lines[at][1], {n: values[n] for n in READ if n in values})
             elif not layout.is_continuation(pieces):

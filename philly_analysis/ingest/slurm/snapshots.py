@@ -2,8 +2,8 @@
 
 ``scontrol show job -d`` and ``squeue`` print what Slurm knows at one moment. A file has one print,
 or several one after the other; a line ``# 2026-01-31T12:00:00Z`` before a print gives its time.
-Without such a line the time is that of the running jobs (start and run time), else the latest
-evaluation of a pending job, else that in the file's name.
+Without such a line the time comes from the running jobs (start and run time), else from the latest
+evaluation of a pending job, else from the file's name.
 """
 
 import re

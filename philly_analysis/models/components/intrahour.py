@@ -104,7 +104,8 @@ def place_arrivals(
         return np.sort(np.floor(hour * HOUR_S + rng.random(hour.size) * length))
     busy = np.flatnonzero(counts)
     n = counts[busy]
-    # one more gap than arrivals: before the first, between them, and after the last
+    # one more gap than arrivals: before the first arrival, between arrivals, and after the last
+    # arrival
     hour = np.repeat(np.arange(busy.size), n + 1)
     first = np.concatenate(([0], np.cumsum(n + 1)[:-1]))
     outer = np.zeros(hour.size, bool)

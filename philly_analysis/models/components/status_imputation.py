@@ -41,7 +41,7 @@ def impute_status(jobs: pd.DataFrame) -> pd.DataFrame:
             continue
         reached, statuses = np.cumsum(mass), status[mine]
         for k in np.flatnonzero(unknown.to_numpy()[mine]):
-            # after the last finished job, its status
+            # unknown jobs after the last finished job get the status of that job
             u = reached[k] + (1 - rng.random()) * (reached[-1] - reached[k])
             status[mine[k]] = statuses[min(int(np.searchsorted(reached, u)), mine.size - 1)]
     return jobs.assign(status=status)
