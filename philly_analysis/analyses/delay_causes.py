@@ -55,9 +55,9 @@ _SHARES = (
 def compute(trace: Trace) -> Result:
     """Divide waits and waiting time by cause.
 
-    *Fair-share delay* is the time of the causes limit and quota in ``wait_causes``, *fragmentation
-    delay* the time of too few free GPUs and of fragmentation. *Unknown* includes stranded GPUs and
-    time behind other jobs, for which the study has no cause. No cause is given for a trace that
+    *Fair-share delay* is the time of the causes limit and quota in ``wait_causes``. *Fragmentation
+    delay* is the time of too few free GPUs and of fragmentation. *Unknown* includes stranded GPUs
+    and time behind other jobs, for which the study has no cause. No cause is given for a trace that
     lacks jobs of its cluster.
     """
     table = trace.answer("delay_causes").df()

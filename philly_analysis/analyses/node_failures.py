@@ -1,7 +1,7 @@
 """Estimate the failure rate of servers, and test whether it differs between servers.
 
 Failures of servers come from the log or the attempts' output. In a gang, the failed server may be
-another than the one that is named. Failures are only observed on servers in use.
+another than the named server. Failures are only observed on servers in use.
 """
 
 import numpy as np
@@ -143,7 +143,7 @@ def incidents(lost: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         One row per lost attempt and server. ``begins`` is true if none of its servers lost
         another attempt within :data:`SAME_S` before. Among attempts lost at the same moment, the
-        one on the fewest servers comes first.
+        attempt on the fewest servers comes first.
     """
     rows = lost[["job_id", "attempt", "ended_at"]].merge(
         held[["job_id", "attempt", "machine_id", "servers"]], on=["job_id", "attempt"]

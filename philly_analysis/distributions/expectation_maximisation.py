@@ -105,7 +105,7 @@ def _iterate(
 ) -> Floats:
     """Repeat a step until the log-likelihood converges; sort components by the second parameter.
 
-    Without a start, weights are equal and the other parameters the default ones.
+    Without a start, weights are equal and other parameters have their defaults.
     """
     parameters = (np.full(default[0].size, 1 / default[0].size), *default)
     rounds, tolerance, last = _ROUNDS, _TOLERANCE, -np.inf

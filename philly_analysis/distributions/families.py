@@ -133,8 +133,8 @@ class LogNormal(ShapeScaleFamily):
 class Gamma(ShapeScaleFamily):
     """Gamma distribution: f(x) = (x / scale)^(shape - 1) exp(-x / scale) / (scale Gamma(shape)).
 
-    The mean is `shape` x `scale`. With a whole `shape` the value is a sum of so many exponential
-    ones of mean `scale`.
+    The mean is `shape` x `scale`. With a whole `shape` the value is a sum of `shape` exponential
+    values of mean `scale`.
 
     Examples
     --------

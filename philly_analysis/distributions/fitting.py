@@ -46,11 +46,12 @@ def fit_distribution(
 ) -> Distribution:
     """Fit one distribution to positive values, some of them right-censored.
 
-    Each family is fitted by maximum likelihood. The result is the first, in order of BIC, that a
-    goodness-of-fit test does not reject; if all are rejected, the empirical distribution with a
-    parametric tail. Criterion, test and intervals allow for clusters. With few effective values
-    the test has no power. A family is then not taken if the distance of its CDF from the sample's
-    exceeds both `MAX_KS` and the 5 % critical distance of as many independent values.
+    Each family is fitted by maximum likelihood. The result is the first family, in order of BIC,
+    that a goodness-of-fit test does not reject. If all families are rejected, the result is the
+    empirical distribution with a parametric tail. Criterion, test and intervals allow for clusters.
+    With few effective values the test has no power. A family is then not taken if its CDF is too
+    far from the sample's CDF: the distance exceeds both `MAX_KS` and the 5 % critical distance of
+    as many independent values.
 
     Parameters
     ----------
@@ -59,10 +60,10 @@ def fit_distribution(
     family
         Force this family; `rejected` is then the result of its test.
     cluster
-        Shape (n,), integers: values of one cluster are correlated, as a user's jobs are. None:
-        all are independent.
+        Shape (n,), integers: values of one cluster are correlated, as a user's jobs are. None: all
+        values are independent.
     correlation
-        Correlation of their normal scores; estimated when None.
+        Correlation of the normal scores of values of one cluster; estimated when None.
     seed
         Seed of the Monte-Carlo test.
     noun
@@ -75,7 +76,7 @@ def fit_distribution(
     Raises
     ------
     ModelError
-        No values, fewer than two uncensored ones, or values that are not positive.
+        There are no values, fewer than two uncensored values, or values that are not positive.
     UnknownNameError
         No such family.
     """

@@ -168,7 +168,7 @@ def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:
     Raises
     ------
     ModelError
-        One of them is below 0 or above 1.
+        A probability is below 0 or above 1.
     """
     p = np.asarray(q, dtype=float)
     outside = (p < 0) | (p > 1)

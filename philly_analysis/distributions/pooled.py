@@ -26,7 +26,7 @@ class PooledDistribution(FittedDistribution):
     parts
         The distribution of each group, by its name.
     weights
-        Weight of each, by name; their sum is 1.
+        Weight of each group, by name; the weights sum to 1.
     """
 
     def __init__(self, parts: Mapping[str, Distribution], weights: Mapping[str, float]) -> None:

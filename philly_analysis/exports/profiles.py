@@ -43,7 +43,8 @@ def assign(
 ) -> pl.DataFrame:
     """Assign each job one profile of its class.
 
-    A job whose own ``job_type`` names a profile of its class gets (one of) that; the others draw.
+    A job whose own ``job_type`` names a profile of its class gets a row of that profile; other jobs
+    draw a profile.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _LEVELS = (0.05, 0.5, 0.95)
 _DAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 _HOURS = 24 * PERIOD_D
 _FITTED = 0
-"""Number of the fitted period; drawn ones count from 1."""
+"""Number of the fitted period; drawn periods count from 1."""
 
 
 def month_outlook(model: Parts) -> list[Result]:
@@ -95,7 +95,7 @@ def _rounded(value: object) -> str:
 
 
 def _of_cluster(model: Parts, ends: "pd.Series[float]") -> str:
-    """Return the share of the cluster's GPU time as text; empty: its GPUs are not known."""
+    """Return the share of the cluster's GPU time as text; empty: GPUs are not known."""
     gpus = model.cluster_gpus
     if not gpus:
         return ""
@@ -105,7 +105,7 @@ def _of_cluster(model: Parts, ends: "pd.Series[float]") -> str:
 
 
 def _plot_demand(result: Result) -> Figure:
-    """Draw the jobs and GPU hours of drawn periods against the fitted ones, by gang bucket."""
+    """Draw jobs and GPU hours of drawn periods against the fitted period, by gang bucket."""
     if not result.table["period"].any():
         return figures.empty(figures.canvas()[0], "no variation between months")
     panels = []

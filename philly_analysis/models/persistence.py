@@ -63,7 +63,7 @@ def read_model(cls: type[T], text: str, where: str | Path) -> T:
     Raises
     ------
     ModelError
-        The text is not such JSON, or the model has other gang buckets than the current ones.
+        The text is not such JSON, or the model has other gang buckets than this version.
     """
     model = from_json(cls, text, where)
     if not _has_current_gangs(model):

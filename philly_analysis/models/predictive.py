@@ -225,8 +225,8 @@ def _users(
 ) -> Users:
     """Return the period's users: some left, some are new, and activities changed.
 
-    Users who left keep a share of 0, so that the names of the others stay. A new user resembles
-    a user drawn by the probability of leaving, in all virtual clusters of that user.
+    Users who left keep a share of 0, so that the names of the other users stay. A new user
+    resembles a user drawn by the probability of leaving, in all virtual clusters of that user.
     """
     if not users.named:
         scaled = (

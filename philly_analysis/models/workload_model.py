@@ -77,7 +77,8 @@ class WorkloadModel(Parts):
         Parameters
         ----------
         data
-            The observations, or a trace of them: see :func:`~philly_analysis.fit`.
+            The observations, or a trace to take observations from: see
+            :func:`~philly_analysis.fit`.
         windows
             Observed times; None: from the earliest job to the latest. See `Arrivals.fit`.
         family
@@ -176,8 +177,8 @@ class WorkloadModel(Parts):
         Parameters
         ----------
         jobs, days
-            Number of jobs, and length in days. One follows from the other if only one is given.
-            Without both the sample has 28 days.
+            Number of jobs, and length in days. If only one number is given, the other number
+            follows. Without both numbers the sample has 28 days.
         load
             Factor on the rate of arrivals. Each hour's jobs are multiplied, so rhythm and bursts
             keep their proportions and the dispersion grows with the load.
@@ -195,13 +196,13 @@ class WorkloadModel(Parts):
         start
             A Monday 00:00 UTC: ``"2024-01-01"``, or a datetime.
         variation
-            ``month``: each seed is another period; ``none``: each is the fitted one.
+            ``month``: each seed is another period; ``none``: each seed is the fitted period.
 
         Raises
         ------
         ModelError
-            Numbers that are not positive, jobs and days and a load, an offered load beside these
-            or of an unknown cluster, or no gang that fits the cluster.
+            Numbers are not positive; jobs, days and a load are all given; an offered load stands
+            beside these three, or the cluster is unknown; or no gang fits the cluster.
         UnknownNameError
             No such variation.
         WorkloadError

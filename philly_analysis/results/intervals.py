@@ -13,7 +13,7 @@ from philly_analysis.results.formatting import share, whole_percent
 Direction = Literal["rises", "falls", "unclear"]
 
 FEWEST = 3
-"""Fewest observations, and fewest clusters of them, for an interval."""
+"""Fewest observations, and fewest clusters of observations, for an interval."""
 _TAIL = 0.025
 """Probability beyond each end of an interval."""
 
@@ -81,9 +81,9 @@ def clustered_share(
 ) -> Share:
     """Estimate a share of clustered observations, or a ratio of weights.
 
-    The interval is the linearised one of a ratio of cluster totals (Cochran, Sampling Techniques,
-    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1. For
-    shares of 0 and 1 the interval is Clopper and Pearson's (1934), with one observation per
+    The interval is the linearised interval of a ratio of cluster totals (Cochran, Sampling
+    Techniques, 1977, section 6.4), cut at 0 and 1. Student's t has clusters - 1 degrees of freedom.
+    For shares of 0 and 1 the interval is Clopper and Pearson's (1934), with one observation per
     cluster.
 
     Parameters
@@ -91,9 +91,10 @@ def clustered_share(
     hits
         Whether each observation counts, or which fraction of it, shape (n,).
     clusters
-        Cluster of each, shape (n,); a missing cluster is one of its own, as is each if None.
+        Cluster of each observation, shape (n,). An observation without a cluster is a cluster of
+        its own; None: each observation is.
     weights
-        Weight of each, shape (n,); None: equal weights.
+        Weight of each observation, shape (n,); None: equal weights.
     """
     x = np.asarray(hits, float)
     w = np.ones_like(x) if weights is None else np.asarray(weights, float)
@@ -202,11 +203,11 @@ class Association:
     Attributes
     ----------
     rho
-        Spearman's rank correlation, -1 to 1; NaN if one of the two is constant.
+        Spearman's rank correlation, -1 to 1; NaN if one of the two quantities is constant.
     low, high
-        Its 95 % interval; NaN with fewer than three clusters.
+        95 % interval of `rho`; NaN with fewer than three clusters.
     n, clusters
-        Number of observations, and of clusters of similar ones (e.g. users).
+        Number of observations, and of clusters of similar observations (e.g. users).
     """
 
     rho: float
@@ -243,16 +244,17 @@ class Association:
 def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = None) -> Association:
     """Estimate the rank correlation of two quantities.
 
-    The interval is the cluster-robust one from the influence function of the correlation
-    coefficient (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975), with Student's t on
-    clusters - 1 degrees of freedom.
+    The interval is cluster-robust, from the influence function of the correlation coefficient
+    (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975). Student's t has clusters - 1 degrees
+    of freedom.
 
     Parameters
     ----------
     x, y
         Numbers, shape (n,); pairs with a NaN are excluded.
     clusters
-        Cluster of each pair, shape (n,); a missing cluster is one of its own, as is each if None.
+        Cluster of each pair, shape (n,). A pair without a cluster is a cluster of its own; None:
+        each pair is.
     """
     import pandas as pd
 

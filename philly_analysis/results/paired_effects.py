@@ -72,9 +72,9 @@ def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
     """Estimate a mean with a 95 % interval on a scale on which the mean is possible.
 
     Student's interval is computed on the scale of the logarithm, so that a mean of positive values
-    stays positive, or of the logit, so that a mean of shares stays between 0 and 1. The standard
-    error is carried to that scale by the delta method. Means at a bound, 0 or 1, have an interval
-    of that point only if all values are equal; otherwise the interval is not known.
+    stays positive. For shares the scale is the logit, so that a mean stays between 0 and 1. The
+    delta method carries the standard error to the scale. Means at a bound, 0 or 1, have an interval
+    of the bound alone if all values are equal; otherwise the interval is not known.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def save_text(text: str, path: Path) -> None:
 
 
 def create_folder(path: Path) -> None:
-    """Create a folder and those above it.
+    """Create a folder and the folders above.
 
     Raises
     ------

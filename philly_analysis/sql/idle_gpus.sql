@@ -13,7 +13,7 @@ with span as (
   cross join snapshot
 ),
 
--- those before the log is complete count from then on
+-- changes before the log is complete count from the time of completeness on
 changes as (
   select
     greatest(u.moment // 2, span.from_us) as at_us,

@@ -1,5 +1,5 @@
 -- Which waits can be trusted?
--- One row per attempt with a trusted wait of a known gang; exclusions counts the others.
+-- One row per attempt with a trusted wait of a known gang; exclusions counts the other attempts.
 --   job_id      job
 --   attempt     which attempt, from 1
 --   vc          virtual cluster

@@ -11,7 +11,7 @@
 --            the pool had fewer GPUs free than the gang; fragmented: enough GPUs were free, but not
 --            on the servers that the job asks for; stranded: the servers that the job asks for had
 --            enough GPUs free, but too few CPUs or too little memory; behind: there was room, and a
---            job of higher order waited; start_up: nothing waited ahead, and these seconds are no
+--            job of higher order waited; start_up: nothing waited ahead, and the seconds are no
 --            more than start_up_limits; unknown: the log does not explain the wait
 --   name     what held the job, as in held_causes; or name of the limit; null: another cause
 --   wait_s   seconds that passed for this cause

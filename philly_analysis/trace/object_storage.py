@@ -211,7 +211,7 @@ class RemoteFolder:
             raise TraceError(f"{self.address}/{wrong[0]} does not match its checksum. {_HINT}")
 
     def upload(self, before: str) -> None:
-        """Upload the cache's trace; `before`: the manifest of the one that it replaces.
+        """Upload the cache's trace; `before`: the manifest of the replaced trace.
 
         There is no manifest while files are replaced, so that no reader gets half of each trace.
         """

@@ -484,8 +484,8 @@ class Trace:
     def folders(self, kind: str, *texts: str) -> list[Path]:
         """Return folders for what is computed from this trace and `texts`.
 
-        The first is in the trace, the second in this session, in case the first cannot be written.
-        Neither need exist.
+        The first folder is in the trace. The second folder is in this session, in case the first
+        folder cannot be written. Neither folder need exist.
         """
         name = f"{kind}-{text_digest(self._content, *texts)}"
         return [self.path / DERIVED / name, self._scratch / name]

@@ -82,8 +82,8 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
     """Return a folder inside a trace for new files, with the append lock held.
 
     The files are part of the trace once :func:`replace_manifest` lists them. Files that no manifest
-    lists are removed first. Such files are left by a killed append, or were replaced by the
-    previous append and kept for readers that had the trace open.
+    lists are removed first. A killed append left unlisted files, or the previous append replaced
+    files and kept them for readers that had the trace open.
 
     Yields
     ------

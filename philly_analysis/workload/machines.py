@@ -96,10 +96,10 @@ def fleet(text: str) -> tuple[Machine, ...]:
     Parameters
     ----------
     text
-        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add the number of
-        slices of a GPU (``64x8/7``, NVIDIA's MIG; 2 to 8), CPUs and memory in GB
-        (``16x8:24:500``), machines per rack (``240x8@40``) and racks per pod (``240x8@40/3``),
-        and the GPU model (``240x8=V100``).
+        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each part may add the number of
+        slices of a GPU (``64x8/7``, NVIDIA's MIG; 2 to 8), CPUs and memory in GB (``16x8:24:500``),
+        machines per rack (``240x8@40``) and racks per pod (``240x8@40/3``), and the GPU model
+        (``240x8=V100``).
 
     Raises
     ------

@@ -28,7 +28,7 @@ class Window:
 
 
 def submission_window(trace: Trace, warmup: float = 0.0) -> Window | None:
-    """Return the window of measurement of a trace; None: its jobs are submitted at one moment.
+    """Return the window of measurement of a trace; None: all jobs are submitted at one moment.
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ _ATTEMPT = ["job_id", "attempt"]
 def observes_failures(trace: Trace) -> bool:
     """Return whether the log shows that server failures are recorded: evidence of zero failures.
 
-    Evidence is output of failed attempts, one recorded server failure on any job, with or without
-    GPUs, or Slurm, which has a job state of its own for server failures.
+    One kind of evidence suffices: output of failed attempts, a recorded server failure on any job,
+    with or without GPUs, or Slurm as the source. Slurm has a job state for server failures.
     """
     if "failures" in trace.tables or trace.manifest.source == "slurm":
         return records_failures(trace)

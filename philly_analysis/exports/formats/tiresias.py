@@ -64,8 +64,8 @@ def _tiresias(request: Request) -> Content:
             "num_switch": 1,
             "num_node_p_switch": request.nodes,
             "num_gpu_p_node": server.gpus,
-            # a job that exceeds the simulator's CPUs never starts; its preemptive schedules never
-            # return memory when placing by yarn, until no job fits
+            # a job that exceeds the simulator's CPUs never starts; when placing by yarn, the
+            # simulator's preemptive schedules never return memory, until no job fits
             "num_cpu_p_node": max(128, round(server.cpus or 0)),
             "mem_p_node": _MEMORY_GB,
         }

@@ -95,7 +95,7 @@ def number_text(value: Any) -> str | None:
 
 
 def _state(value: Any) -> str | None:
-    """Return the state that sacct prints: a flag, if the record ended because of it."""
+    """Return the state that sacct prints: a flag, if the flag tells why the record ended."""
     words = value if isinstance(value, list) else [value]
     return next((str(word) for word in words if word in _FLAGS), first_word(words))
 

@@ -26,7 +26,7 @@ _SETTINGS = (
     *("GrpTRES", "GrpJobs", "MaxJobs"),
     *("MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA"),
 )
-"""Limits on what runs at once; others are on one job, on time, or on what waits."""
+"""Limits on what runs at once; other limits are on one job, on time, or on what waits."""
 _PARTITION = re.compile(r"(?:^|\s)(PartitionName|QoS)=(\S+)")
 
 

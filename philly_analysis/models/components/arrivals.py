@@ -38,7 +38,7 @@ class Arrivals:
     Hourly counts have the fitted distribution and autocorrelation and follow the hour of the
     week (iterated amplitude-adjusted Fourier transform; Schreiber and Schmitz 1996). Gaps within
     an hour depend on the hour's count and are autocorrelated. A sample's dispersion and
-    autocorrelation are the fitted ones up to its finite length.
+    autocorrelation equal the fitted values up to the sample's finite length.
 
     Attributes
     ----------

@@ -119,7 +119,7 @@ def place_arrivals(
         for grid, where in ((quantiles.inner, ~outer), (quantiles.outer, outer)):
             mine = (of_class == i) & where
             gap[mine] = np.interp(u[mine], np.linspace(0, 1, len(grid)), grid)
-    # Gaps must fill the hour: those within a batch keep their length, the others are scaled.
+    # Gaps must fill the hour: gaps within a batch keep their length, other gaps are scaled.
     length = np.where(busy == counts.size - 1, last_s, HOUR_S)
     elastic = outer | (gap > BATCH_GAP_S)
     gap = np.where(elastic, np.maximum(gap, 1e-3), gap)

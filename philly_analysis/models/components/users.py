@@ -27,8 +27,8 @@ class VirtualCluster:
     user_shares
         Share of all jobs that each user submits to this virtual cluster, descending.
     users
-        Names of the users; if empty, they are numbered. A user of several virtual clusters has
-        the name of the one with most of its jobs.
+        Names of the users; if empty, they are numbered. A user of several virtual clusters is named
+        after the virtual cluster with most of the user's jobs.
     """
 
     vc: str
@@ -60,7 +60,7 @@ class Users:
         Whether users were known; otherwise each virtual cluster counts as one user.
     repeat_in_burst, repeat_otherwise
         Probability that a job has the user of the previous job, in excess of chance, within
-        `BURST_S` seconds of it and later.
+        `BURST_S` seconds of the previous job and later.
     repeat_gang, repeat_status
         Probability that a user's next job has the gang size and the status of the previous one,
         in excess of chance.

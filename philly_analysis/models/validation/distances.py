@@ -58,7 +58,7 @@ class Jobs:
 
 
 def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
-    """Return the distances of jobs from real ones.
+    """Return the distances of jobs from real jobs.
 
     Run time and gaps between arrivals: largest gap between the CDFs (run times within a gang
     class); gang size and run time: between the joint CDFs. Gang size: total variation. Hourly
@@ -67,13 +67,13 @@ def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
     Parameters
     ----------
     real, other
-        Real jobs, and sampled (or other real) ones.
+        Real jobs, and sampled (or other real) jobs.
 
     Returns
     -------
     pandas.DataFrame
-        Columns quantity, gang (class, or all), distance, jobs (real ones), other_jobs. Gang
-        classes with fewer than `MIN_JOBS` jobs on a side are excluded.
+        Columns quantity, gang (class, or all), distance, jobs (real jobs), other_jobs. Gang classes
+        with fewer than `MIN_JOBS` jobs on a side are excluded.
     """
     a, b = real.frame, other.frame
     rows: list[tuple[str, str, float, int, int]] = []

@@ -1,6 +1,7 @@
 """The generator of "Philly-like" jobs, compared with a fitted model and Philly's own jobs.
 
-Papers differ in details. The generator is the one that most of them share: Gavel's (OSDI 2020).
+Papers differ in details. The compared generator is the generator that most papers share: Gavel's
+(OSDI 2020).
 """
 
 from dataclasses import dataclass, field
