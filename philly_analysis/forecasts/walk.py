@@ -156,7 +156,7 @@ class Walk:
                 yield Forecasted(job, points, self.masses(gang, now_s))
                 left_s, wait = float(leaving_s[job]), float(waits[job])
                 if np.isinf(wait) and np.isfinite(left_s):
-                    continue  # the job gave up: its wait would have been longer
+                    continue  # the job gave up: a full wait would have been longer
                 for name, calibration in self.calibrations.items():
                     calibration.issue(gang, points[name], now_s, left_s, wait)
             if np.isfinite(self.queue.started_s[job]):

@@ -49,7 +49,7 @@ class Share:
     frac
         0 to 1; NaN without observations.
     low, high
-        Its interval; NaN where there are fewer than three clusters.
+        95 % interval of `frac`; NaN where there are fewer than three clusters.
     """
 
     frac: float

@@ -20,7 +20,7 @@ class Paired:
     effect
         Mean change; NaN without pairs.
     low, high
-        Its interval; NaN with fewer than three pairs.
+        95 % interval of `effect`; NaN with fewer than three pairs.
     pairs
         Number of pairs.
     """

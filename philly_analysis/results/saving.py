@@ -75,7 +75,7 @@ def create_folder(path: Path) -> None:
     Raises
     ------
     OutputError
-        It cannot be created.
+        The folder cannot be created.
     """
     with file_errors(OutputError, f"{path} cannot be written"):
         path.mkdir(parents=True, exist_ok=True)

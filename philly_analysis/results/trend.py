@@ -90,7 +90,7 @@ def share_trend(
     days
         Day of each observation, shape (n,); observations without a day or a weight are excluded.
     hits, clusters, weights
-        As in `clustered_share`, shape (n,).
+        Hits, clusters and weights of `clustered_share`, shape (n,).
     what
         The observations in words, plural.
     """

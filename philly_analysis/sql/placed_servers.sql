@@ -36,7 +36,7 @@ select
   date_trunc('minute', started_at) as from_at,
   minute_end(ended_at) as until_at,
   (seconds_between(from_at, until_at) / 60)::integer as expected_min,
-  -- an attempt of no length is compared with such ones only, and overlaps with none
+  -- an attempt of no length is compared with attempts of no length, and overlaps with none
   case
     when
       ended_at >= started_at

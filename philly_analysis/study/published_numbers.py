@@ -31,7 +31,7 @@ class PublishedNumber:
     Attributes
     ----------
     what
-        What it measures, as a phrase.
+        What the number measures, as a phrase.
     published
         The value, in `unit`.
     source
@@ -100,7 +100,7 @@ def curve(name: str, group: str) -> "pd.DataFrame":
         ``run_time``, ``queueing_delay``, ``locality``, ``gpu_util``, ``gpu_util_dedicated`` or
         ``host_util``.
     group
-        Its group there: ``2-4``; ``ee9e8c 5-8``; ``Pass 8``; ``8``; ``cpu``.
+        Group of the curve in its figure: ``2-4``; ``ee9e8c 5-8``; ``Pass 8``; ``8``; ``cpu``.
 
     Returns
     -------

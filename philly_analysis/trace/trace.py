@@ -68,10 +68,10 @@ class Trace:
         Where samples are counted: an executor, a number of processes, or the address of a Dask
         scheduler whose workers have the folder under the same path. None: threads of this process.
     columns, status
-        Of one frame of jobs: the schema's column by the frame's column, and the status (Pass,
-        Killed, Failed) by the frame's word. The words of Slurm are known.
+        For one frame of jobs: the schema's column by the frame's column, and the status (Pass,
+        Killed, Failed) by the frame's word. Slurm's words need no entry.
     name, synthetic
-        Of tables in memory: name of the trace, and whether no real cluster recorded the jobs.
+        For tables in memory: name of the trace, and whether no real cluster recorded the jobs.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class Trace:
             self._views = Views(self._materializer)
         except (duckdb.Error, TraceError) as error:
             try:
-                self._folder.check(self.manifest.files)  # its message names the damaged file
+                self._folder.check(self.manifest.files)  # the error names the damaged file
             finally:
                 self.close()
             raise TraceError(f"{self.path}: {first_line(error)}. Ingest the trace again.") from None

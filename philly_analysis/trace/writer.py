@@ -109,7 +109,7 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
         finally:
             if Manifest.read(out).generation == manifest.generation:
                 shutil.rmtree(folder, ignore_errors=True)
-                with suppress(OSError):  # it has files of other generations
+                with suppress(OSError):  # the folder has files of other generations
                     folder.parent.rmdir()
 
 
@@ -142,7 +142,7 @@ def replace_manifest(out: Path, manifest: Manifest) -> Manifest:
 def _flush(path: Path) -> None:
     """Wait until a file or folder is on the disk."""
     if path.is_dir() and sys.platform == "win32":
-        return  # it cannot flush folders
+        return  # Windows cannot flush folders
     descriptor = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(descriptor)

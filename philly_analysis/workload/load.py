@@ -44,7 +44,7 @@ def stretch_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float
     Parameters
     ----------
     gpu_s, span_s, gpus
-        As in :func:`offered_load`.
+        Requested time, window and GPUs, as in :func:`offered_load`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def stretch_to_load(
     Parameters
     ----------
     load, gpus, window
-        As in :func:`load_of`.
+        Load, GPUs and window, as in :func:`load_of`.
     """
     factor = load_of(specs, gpus, window) / load
     first = min(s.submit_s for s in specs)

@@ -47,7 +47,7 @@ def at_rate(workload: Tables, demand: Demand, load: float, gpus: int, seed: int)
     demand
         Jobs of the workload that can run on the cluster.
     load, gpus
-        As in :func:`~philly_analysis.workload.load.offered_load`.
+        Load and GPUs, as in :func:`~philly_analysis.workload.load.offered_load`.
 
     Raises
     ------

@@ -227,7 +227,7 @@ class Workload(Changeable):
         Parameters
         ----------
         load, cluster
-            As in :meth:`with_load`.
+            Load and cluster, as in :meth:`with_load`.
 
         Raises
         ------

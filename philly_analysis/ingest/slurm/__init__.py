@@ -157,7 +157,7 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
     Raises
     ------
     InputError
-        It is of another kind.
+        The file is of another kind.
     """
     lines = [line for line in first_lines(file) if not snapshots.print_time(line)]
     first, second = (*lines, "", "")[:2]

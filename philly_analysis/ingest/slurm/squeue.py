@@ -96,7 +96,7 @@ def _queued(names: list[str], delimiter: str | None, line: str) -> dict[str, str
     reason = fields.get("reason") or ""
     if "NODELIST(REASON)" in names and "REASON" not in names:
         fields["reason"] = reason[1:] if reason.startswith("(") else None
-    # the number, or the number of an array and its tasks, or both in two columns
+    # the job number, or an array's number and its tasks, or both in two columns
     ids = [value for name, value in zip(names, values, strict=False) if name == "JOBID"]
     for array_id, _, tasks in (text.partition("_") for text in ids):
         if tasks:

@@ -51,9 +51,9 @@ class Arrivals:
     count_levels, count_quantiles
         Quantile function of the arrivals in an hour, linear between these points.
     autocorrelation
-        Of the hourly counts, at lags of 1, 2, .. hours.
+        Autocorrelation of the hourly counts, at lags of 1, 2, .. hours.
     intrahour_gaps
-        By ascending arrivals in the hour.
+        Gaps within an hour, by ascending arrivals in the hour.
     gap_correlation
         Correlation of the normal scores of successive gaps.
     gaps_s

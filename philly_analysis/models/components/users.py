@@ -27,8 +27,8 @@ class VirtualCluster:
     user_shares
         Share of all jobs that each user submits to this virtual cluster, descending.
     users
-        Names of the users; if empty, they are numbered. A user of several virtual clusters is named
-        after the virtual cluster with most of the user's jobs.
+        Names of the users; if empty, users are numbered. A user of several virtual clusters is
+        named after the virtual cluster with most of the user's jobs.
     """
 
     vc: str
@@ -37,7 +37,7 @@ class VirtualCluster:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its users."""
+        """Names of the virtual cluster's users."""
         return self.users or _numbered(self.vc, len(self.user_shares))
 
     @property
@@ -53,7 +53,7 @@ class Users:
     Attributes
     ----------
     virtual_clusters
-        By descending share.
+        Virtual clusters by descending share.
     n
         Number of jobs fitted to.
     named

@@ -36,7 +36,7 @@ def compute(trace: Trace) -> Result:
     """Compare the shipped models; the result is the same for any trace."""
     try:
         return compare()
-    except ModelError as error:  # they have the study's gang buckets only
+    except ModelError as error:  # shipped models have the study's gang buckets
         return Result("philly_like", pd.DataFrame(columns=_COLUMNS), caveats=(str(error),))
 
 
