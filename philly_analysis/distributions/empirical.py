@@ -113,10 +113,9 @@ def _truncated(
 ) -> tuple[float, float, float, Floats]:
     """Return body, shape, scale and knots of a truncated tail that keeps mean and 99 % quantile.
 
-    Several shares of the tail and shapes are tried. The first is taken whose mean differs from the
-    mean of the values by at most `MAX_MEAN_GAP`, and whose 99 % quantile differs by at most
-    `MAX_P99_GAP`. If no pair qualifies, the nearest pair is taken. The likeliest shape is tried
-    first.
+    Several shares of the tail and shapes are tried. The first pair near the values is taken: the
+    mean differs by at most `MAX_MEAN_GAP`, the 99 % quantile by at most `MAX_P99_GAP`. If no pair
+    qualifies, the nearest pair is taken. The likeliest shape is tried first.
     """
     mean, p99 = float(x.values.mean()), float(np.quantile(x.values, 0.99))
     best: tuple[float, tuple[float, float, float, Floats]] | None = None

@@ -180,7 +180,7 @@ class Gamma(ShapeScaleFamily):
 class Lomax(ShapeScaleFamily):
     """Lomax distribution (Pareto from zero): S(x) = (1 + x / scale)^-shape.
 
-    The tail is a power law of exponent `shape`: the mean is infinite if `shape` is at most 1, the
+    The tail is a power law of exponent `shape`. The mean is infinite if `shape` is at most 1, the
     variance if `shape` is at most 2. The power law holds far above `scale`.
 
     Examples

@@ -50,8 +50,8 @@ def fit_distribution(
     that a goodness-of-fit test does not reject. If all families are rejected, the result is the
     empirical distribution with a parametric tail. Criterion, test and intervals allow for clusters.
     With few effective values the test has no power. A family is then not taken if its CDF is too
-    far from the sample's CDF: the distance exceeds both `MAX_KS` and the 5 % critical distance of
-    as many independent values.
+    far from the sample's CDF. The greatest permitted distance is `MAX_KS`, or the 5 % critical
+    distance of as many independent values if that is larger.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def fit_distribution(
         Name of the values in error messages.
     tempered
         Truncate the tail at the longest value (see :func:`~.empirical.longest`). A family is then
-        not taken if its mean differs from the sample's by more than `MAX_MEAN_ERROR`, or its 99 %
+        not taken if its mean is off the sample's by more than `MAX_MEAN_ERROR`, or its 99 %
         quantile by more than `MAX_P99_ERROR`.
 
     Raises

@@ -160,7 +160,7 @@ class Lifetimes:
     def ecdf(self) -> tuple[Floats, Floats, Floats]:
         """Return the distinct uncensored values, and the CDF just before and at each.
 
-        With censoring the result is the Kaplan-Meier estimate: survival is the product of 1 - d/r
+        With censoring the result is the Kaplan-Meier estimate. Survival is the product of 1 - d/r
         over uncensored values, for d ends among r values at risk.
         """
         x, ends = np.unique(self.ended, return_counts=True)

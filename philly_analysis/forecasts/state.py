@@ -65,11 +65,12 @@ def submission_states(queue: Queue, asked: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per asked job, and one column of numbers per property: the request, the time of the
-        week, and by group (all jobs, and jobs of the same gang class, virtual cluster, user,
-        account, QOS) the jobs and GPUs that wait, run, started and were submitted in the last hour,
-        the last known waits, and the age of the oldest waiting job. Only events strictly before
-        the submission count.
+        One row per asked job, and one column of numbers per property. Properties of the job are the
+        request and the time of the week. Other properties are by group: all jobs, and jobs of the
+        same gang class, virtual cluster, user, account, QOS. A group has the jobs and GPUs that
+        wait, run, started and were submitted in the last hour. A group also has the last known
+        waits, and the age of the oldest waiting job. Only events strictly before the submission
+        count.
     """
     moments = asked["entered_s"].to_numpy(float)
     columns: dict[str, Floats] = {"gpus": asked["gpus"].to_numpy(float)}

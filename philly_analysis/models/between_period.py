@@ -68,18 +68,19 @@ class Variation:
     activity_sd
         Standard deviation of the number of jobs, common to all job classes.
     class_sd
-        Standard deviation of the jobs of one job class between periods of `PERIOD_D` days, at a
-        daily change of 1 and a run time of an hour. Gang classes are independent.
+        Standard deviation of the jobs of one job class between periods of `PERIOD_D` days. The
+        value holds at a daily change of 1 and a run time of an hour. Gang classes are independent.
     gpu_time_compensation
-        Share of the GPU time gained by some job classes that all lose, since the cluster has
-        no more GPUs: 0 none; 1 leaves changes of GPU time to `activity_sd` alone.
+        Share of the GPU time gained by some job classes that all job classes lose, since the
+        cluster has no more GPUs. At 0 there is no loss; 1 leaves changes of GPU time to
+        `activity_sd` alone.
     correlation_length
         Natural logarithm of the factor between run times at which the correlation is 1/e.
     class_sd_slope
         Change of the logarithm of `class_sd` per factor e of run time.
     dispersion_power
-        Power of the number of jobs with which the dispersion of hourly arrivals grows: 0 if more
-        jobs are more bursts, 1 if more jobs are larger bursts.
+        Power of the number of jobs with which the dispersion of hourly arrivals grows. The power is
+        0 if more jobs are more bursts, 1 if more jobs are larger bursts.
     dispersion_sd
         Standard deviation of the dispersion of hourly arrivals between periods of `PERIOD_D` days,
         in excess of what the number of jobs explains. Shorter windows have a larger standard
@@ -117,7 +118,7 @@ class Variation:
     short_window_power
         Power of `PERIOD_D` over the window's days with which `class_sd` grows.
     mean_correction
-        Share of half its variance subtracted from the logarithm of the jobs of a class: at 0 the
+        Share of half its variance subtracted from the logarithm of the jobs of a class. At 0 the
         fitted jobs are the median of the drawn jobs, at 1 their mean. `daily_change_power`,
         `size_sd`, `short_window_power` and `mean_correction` are 0 in models of older versions.
     """

@@ -1,6 +1,6 @@
 -- What does a workload model learn from each job?
 -- One row per job.
---   job_id       job
+--   job_id       identifier of the job
 --   submitted_s  submission, Unix seconds
 --   vc           virtual cluster; empty: not known
 --   user         user who submitted the job

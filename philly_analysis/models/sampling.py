@@ -181,7 +181,8 @@ def _draw_at_load(
     """Draw jobs with an offered load, and return the factor on their rate as well.
 
     Repeated draws change the rate of arrivals, so that days stay days. Submissions of the nearest
-    draw are then scaled by its error, which is at most 2 % unless a few jobs are most of the load.
+    draw are then scaled by its error. The error is at most 2 % unless a few jobs are most of the
+    load.
     """
     if target <= 0 or not gpus:
         raise ModelError(

@@ -179,8 +179,8 @@ def dispersion(counts: ArrayLike, exposures: ArrayLike, draws: int = 9_999) -> t
     -------
     tuple of float
         Pearson's chi-square over its mean under equal rates (above 1: overdispersed), and the
-        p-value: the share of draws that are at least as uneven, the data included. NaN for fewer
-        than two places or events.
+        p-value. The p-value is the share of draws that are at least as uneven, the data included.
+        NaN for fewer than two places or events.
     """
     n, e = np.asarray(counts, float), np.asarray(exposures, float)
     n, e = n[e > 0], e[e > 0]

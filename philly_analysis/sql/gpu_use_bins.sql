@@ -10,7 +10,7 @@
 --
 -- Each reading counts by its overlap with the time from from_at to until_at. These two moments are
 -- the start and end of the attempt. Where readings stand for whole minutes, the two moments bound
--- the minutes in which the attempt ran, as in the notebook of the study: then a reading counts
+-- the minutes in which the attempt ran, as in the notebook of the study. Then a reading counts
 -- completely or not at all.
 select
   placement,

@@ -1,7 +1,7 @@
 -- materialized
 -- How many GPUs of each machine were in use, from moment to moment?
 -- One row per machine and moment at which the number changed.
---   machine_id   server
+--   machine_id   identifier of the server
 --   moment       microseconds since 1970, doubled; plus one once the starts of that microsecond
 --                are counted (releases come before starts)
 --   gpus         GPUs of the machine

@@ -3,7 +3,7 @@
 -- One row per pool and moment at which the answer changed.
 --   pool        name of the pool, as in pools
 --   moment      moment of the change in doubled microseconds since 1970, as in machine_use
---   blocked     true when a job of the pool waited for room, from the moment on: a job that gets
+--   blocked     true when a job of the pool waited for room, from the moment on. A job that gets
 --               its room takes the room, and starts after the usual start-up (see start_up_times)
 --   blocked_us  microseconds before the moment during which a job of the pool waited for room
 with shifted as (

@@ -1,8 +1,8 @@
 -- materialized
 -- Until when were jobs of higher order in the queue before each attempt?
 -- One row per attempt in queued_attempts whose pool has servers.
---   job_id       job
---   attempt      which attempt, from 1
+--   job_id       identifier of the job
+--   attempt      number of the attempt within its job, from 1
 --   pool         name of the pool, as in pools
 --   request      number of the request, as in requests
 --   wait_class   number of the class, as in wait_classes

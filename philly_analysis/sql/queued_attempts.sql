@@ -2,8 +2,8 @@
 -- Which attempts of known gang waited from a known and trusted moment, and until when?
 -- One row per attempt of the jobs in gpu_jobs that started. Where the log has times at which jobs
 -- became eligible, attempts that were given up, or waited as the log ended, have a row too.
---   job_id       job
---   attempt      which attempt, from 1
+--   job_id       identifier of the job
+--   attempt      number of the attempt within its job, from 1
 --   account      account
 --   vc           virtual cluster or partition
 --   user         user who submitted the job

@@ -1,7 +1,7 @@
 -- How many GPUs of each server could a job get, from moment to moment?
 -- One row per server and moment at which the number of free GPUs, or of GPUs out of service, may
 -- change.
---   machine_id     server
+--   machine_id     identifier of the server
 --   moment         moment of the change in doubled microseconds since 1970, as in machine_use
 --   open_before    GPUs that a job could get before the moment: free, and on a server in service
 --   open_after     GPUs that a job could get from the moment on

@@ -5,10 +5,10 @@
 --   method     how the quota is known, as in wait_parts
 --   waits      number of waits during which no cap bound, the pool had room, and nothing waited
 --              ahead
---   longest_s  upper fence of the logarithms of the seconds of these waits, and of starts without a
---              wait (Tukey 1977): above the third quartile by 1.5 times the distance of the
---              quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. A limit
---              below a second, the unit of most logs, counts as a second
+--   longest_s  upper fence of the logarithms of the counted waits in seconds, starts without a wait
+--              included (Tukey 1977). The fence is the third quartile plus 1.5 times the distance
+--              of the quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. A
+--              limit below a second, the unit of most logs, counts as a second
 with started as (
   select
     q.job_id,

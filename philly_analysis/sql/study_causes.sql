@@ -1,8 +1,8 @@
 -- Was each wait fair-share or fragmentation delay, as the study defines these two?
 -- One row per method of knowing the quota and attempt that started after a trusted wait.
 --   method           how the quota is known, as in wait_causes
---   job_id           job
---   attempt          which attempt, from 1
+--   job_id           identifier of the job
+--   attempt          number of the attempt within its job, from 1
 --   vc               virtual cluster
 --   gpus             gang size
 --   first            true for the first attempt, false for a retry

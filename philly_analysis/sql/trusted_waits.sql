@@ -1,7 +1,7 @@
 -- Which waits can be trusted?
 -- One row per attempt with a trusted wait of a known gang; exclusions counts the other attempts.
---   job_id      job
---   attempt     which attempt, from 1
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
 --   vc          virtual cluster
 --   user        user who submitted the job
 --   gpus        gang size

@@ -4,8 +4,8 @@
 -- up to its wait.
 --   method   how the quota is known, as in vc_quotas; none: no quota is known and no quota can be
 --            estimated
---   job_id   job
---   attempt  which attempt, from 1
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
 --   cause    the first cause that applies: held: not eligible; limit: at a limit that an
 --            administrator set; quota: the virtual cluster would have exceeded its quota; too_few:
 --            the pool had fewer GPUs free than the gang; fragmented: enough GPUs were free, but not

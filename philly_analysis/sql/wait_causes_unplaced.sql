@@ -1,8 +1,8 @@
 -- Why did each attempt wait, by what the scheduler stated?
 -- One row per attempt, cause and name; the seconds of an attempt add up to its wait.
 --   method   none: no quota is tested
---   job_id   job
---   attempt  which attempt, from 1
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
 --   cause    held, limit or start_up, as in wait_causes; pending: the job waits for priority or
 --            resources; unknown: the log has neither reasons nor times at which jobs became
 --            eligible

@@ -3,8 +3,8 @@
 -- One row per method of knowing the quota, attempt, stated reason and cap, of eligible time.
 --   method       how the quota is known, as in vc_quotas; none: no quota is known and no quota can
 --                be estimated
---   job_id       job
---   attempt      which attempt, from 1
+--   job_id       identifier of the job
+--   attempt      number of the attempt within its job, from 1
 --   reason       reason that the scheduler stated meanwhile; null: none
 --   cap          limit or quota that bound, as in cap_states; null: none
 --   too_few_s    seconds in which the pool had fewer GPUs free than the gang

@@ -1,8 +1,8 @@
 -- materialized
 -- How long did each attempt wait for its GPUs?
 -- One row per attempt of the jobs in gpu_jobs that started, and whose wait began at a known moment.
---   job_id      job
---   attempt     which attempt, from 1
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
 --   vc          virtual cluster
 --   user        user who submitted the job
 --   gpus        gang size

@@ -24,8 +24,8 @@ def missing_jobs(trace: Trace) -> str:
 
     The first reason is that the jobs are declared to be a sample, by other criteria than their
     time. The second reason is low use with long waits: less than a quarter of the GPUs is
-    allocated, and most of the waiting time has no cause, although the gang had room within its
-    quota.
+    allocated, and most of the waiting time has no cause. The waiting gangs had room within their
+    quotas.
     """
     sample = trace.manifest.sample
     if sample is not None and set(sample.by) != _WINDOW:

@@ -17,9 +17,9 @@ from philly_analysis.errors import InputError
 class Recovery:
     """Times of checkpoints and restarts; logs do not record them.
 
-    The defaults are the times of Kokolis et al., "Revisiting Reliability in Large-Scale Machine
-    Learning Research Clusters", HPCA 2025: hourly checkpoints, 5 minutes to write a checkpoint,
-    and 5 minutes to restart.
+    The defaults are hourly checkpoints, 5 minutes to write a checkpoint, and 5 minutes to restart.
+    They are the times of Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning
+    Research Clusters", HPCA 2025.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def training_ratio(
     for the checkpoint interval Δ, the writing time w, the restart time u and the wait q. Without
     waits, the ratio follows Daly's equation of the run time (Future Generation Computer Systems 22,
     2006). For rare failures the ratio agrees with (1 - (u + Δ/2)/M) / (1 + w/Δ) (Kokolis et al.,
-    HPCA 2025), which turns negative where failures are frequent.
+    HPCA 2025). That formula turns negative where failures are frequent.
 
     Parameters
     ----------

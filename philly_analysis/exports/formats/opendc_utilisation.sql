@@ -1,6 +1,6 @@
 -- What share of its GPUs' time did each job use, minute by minute?
 -- One row per (job, minute) with a reading of one of its GPUs.
---   job_id     job
+--   job_id     identifier of the job
 --   minute_at  minute
 --   gpu_frac   mean utilisation of the job's GPUs that were read, 0 to 1
 --

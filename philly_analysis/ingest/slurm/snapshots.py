@@ -2,8 +2,8 @@
 
 ``scontrol show job -d`` and ``squeue`` print what Slurm knows at one moment. A file has one print,
 or several one after the other; a line ``# 2026-01-31T12:00:00Z`` before a print gives its time.
-Without such a line the time comes from the running jobs (start and run time), else from the latest
-evaluation of a pending job, else from the file's name.
+Without a time line, the time comes from the running jobs (start and run time). Without running
+jobs, the time is the latest evaluation of a pending job, else the time in the file's name.
 """
 
 import re
