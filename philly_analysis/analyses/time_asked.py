@@ -90,7 +90,7 @@ def _largest_requests(runs: pd.DataFrame) -> str:
 def plot(result: Result) -> Figure:
     """Draw the share of time used as curves, and GPU hours used and unused, by gang size."""
     table = result.table
-    fig, [used_ax, limits_ax] = figures.canvas(2, width=9.6, height=3.2)
+    fig, [used_ax, hours_ax] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:
         return figures.empty(fig, "no ended attempt had a time limit")
     groups = table[table["gang"] != "all"]
@@ -112,16 +112,16 @@ def plot(result: Result) -> Figure:
     asked = sizes[["used_gpu_h", "unused_gpu_h"]].sum(axis=1)[gangs]
     names = {"used": "used_gpu_h", "not used": "unused_gpu_h"}
     figures.bars(
-        limits_ax,
+        hours_ax,
         [f"{g}\n{number(h)} GPU h" for g, h in asked.items()],
         {word: list(100 * sizes[c][gangs] / asked.replace(0, 1)) for word, c in names.items()},
         colors=dict(zip(names, (figures.ACCENT, figures.CYCLE[1]), strict=True)),
         stacked=True,
         label="{:.0f} %",
     )
-    figures.percent_axis(limits_ax, "share of requested GPU hours")
-    figures.legend(limits_ax, beneath=True)
-    figures.title(limits_ax, "requested GPU hours")
+    figures.percent_axis(hours_ax, "share of requested GPU hours")
+    figures.legend(hours_ax, beneath=True)
+    figures.title(hours_ax, "requested GPU hours")
     return fig
 
 

@@ -62,7 +62,8 @@ def fit_lognormals(x: Lifetimes, components: int, start: Floats | None = None) -
 def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
     """Fit a hyper-exponential distribution.
 
-    By memorylessness a censored value is expected to last one more mean of its component.
+    Components are memoryless: a censored value is expected to last for another mean of its
+    component.
 
     Returns
     -------

@@ -159,7 +159,8 @@ class PositiveDistribution(FrozenDistribution):
 
 
 Continuous = Any
-"""A :class:`PositiveDistribution`, or a frozen one of SciPy, whose stubs allow fewer arrays."""
+"""A :class:`PositiveDistribution`, or SciPy's frozen distribution, whose stubs allow fewer
+arrays."""
 
 
 def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:

@@ -27,7 +27,8 @@ class Lifetimes:
     censored
         Shape (n,): whether the value is only a lower bound.
     cluster
-        Shape (n,), integers from 0: values of one cluster are correlated; None: all independent.
+        Shape (n,), integers from 0: values of one cluster are correlated; None: all values are
+        independent.
     correlation
         Correlation of the normal scores of two values of one cluster.
     """

@@ -31,7 +31,7 @@ class Dialect:
         Shell lines that run the program. ``$gpus``, ``$nodes`` and ``$per_node`` are of the target
         cluster, ``$jobs`` is the number of records, ``$$OUT`` the export.
     rules
-        Which jobs the program accepts, by its own code.
+        Which jobs the program accepts, by the program's code.
     carries, not_carried
         What of a job is in the file, and sentences on what is never in the file.
     assumed, sources

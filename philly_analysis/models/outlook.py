@@ -38,12 +38,12 @@ def month_outlook(model: Parts) -> list[Result]:
     Parameters
     ----------
     model
-        Without variation between periods, all periods are the fitted one.
+        Without variation between periods, all periods are the fitted period.
 
     Returns
     -------
     list of Result
-        ``demand``: a row per period (0: the fitted one) and gang bucket, with its jobs and GPU
+        ``demand``: a row per period (0: the fitted period) and gang bucket, with its jobs and GPU
         hours in 28 days. ``run_times``: quantiles. ``submissions``: mean jobs per hour, by hour of
         the week.
     """

@@ -39,11 +39,11 @@ class Parts:
     run_policy
         How attempts count in a job's run time.
     status, failures, locality, utilisation
-        None if the data have none.
+        Part of the model that its name says; None: the data lack the part.
     servers
         The cluster's servers by size; may be empty.
     variation
-        Variation between periods; None: every period is the fitted one.
+        Variation between periods; None: every period is the fitted period.
     """
 
     name: str

@@ -42,8 +42,8 @@ def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator
 def next_periods(model: Parts, draws: int) -> list[Parts]:
     """Draw independent models of the next period, as samples with seeds from 0 have them.
 
-    Successive periods of one seed share the deviation of the fitted one. A model without variation
-    has none.
+    Successive periods of one seed share the deviation of the fitted period. A model without
+    variation has none.
     """
     if model.variation is None:
         return []

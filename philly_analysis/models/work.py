@@ -35,7 +35,7 @@ def jobs_of(
     Raises
     ------
     ModelError
-        A model without jobs or days; or one of them beside jobs that exist.
+        A model has neither jobs nor days; or jobs or days stand beside jobs that exist.
     UnknownNameError
         There is neither a trace, a model's file, nor a shipped model of that name.
     """

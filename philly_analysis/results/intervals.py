@@ -286,7 +286,7 @@ def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: 
 
 
 def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """Return a code per cluster, and a unique code for each missing one."""
+    """Return a code per cluster, and a unique code for each missing cluster."""
     import pandas as pd
 
     row_numbers = np.arange(n, dtype=np.int64)

@@ -1,4 +1,4 @@
--- How many of the cluster's GPU hours are unallocated, and how many of them on partly used servers?
+-- How many of the cluster's GPU hours are unallocated, and how many on partly used servers?
 -- One row per week with allocated GPUs, from the first start (or the time from which the log is
 -- complete) to the last end.
 --   week            Monday of the week, UTC

@@ -1,8 +1,8 @@
 -- materialized
 -- Which jobs count against which limit?
 -- One row per limit and job. Recorded limits count. Without a record, a limit is assumed where the
--- scheduler said that jobs were at a limit of GPUs or jobs. Such a limit is on an account, a QOS, a
--- user, or a user or account in a QOS.
+-- scheduler said that jobs were at a limit of GPUs or jobs. An assumed limit is on an account, a
+-- QOS, a user, or a user or account in a QOS.
 --   limit_name  name of the limit; the name of a limit per user or account ends with the user or
 --               account
 --   scope       whose use the limit counts: account, user, qos or partition

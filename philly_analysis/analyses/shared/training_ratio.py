@@ -18,7 +18,7 @@ class Recovery:
     """Times of checkpoints and restarts; logs do not record them.
 
     The defaults are hourly checkpoints, 5 minutes to write a checkpoint, and 5 minutes to restart.
-    They are the times of Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning
+    These times are from Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning
     Research Clusters", HPCA 2025.
 
     Attributes

@@ -161,7 +161,7 @@ class Arrivals:
         if span_h < hours:
             expected[-1] *= span_h - (hours - 1)
         expected *= (jobs or span_h * rate) / expected.sum()
-        # systematic rounding: each hour within one of its count, the total exact
+        # systematic rounding: each hour is within 1 of its expected count, and the total is exact
         edges = np.floor(np.cumsum(expected) + (0.5 if jobs is not None else rng.random()))
         counts = np.diff(edges, prepend=0).astype(int)
         last_s = (span_h - (hours - 1)) * HOUR_S

@@ -141,7 +141,7 @@ def cdf_gap(x: Floats, y: Floats, n: tuple[int, int] | None = None) -> float:
     x, y
         Values of both samples.
     n
-        Sizes of the samples, if `x` and `y` are parts of them; both CDFs then end below 1.
+        Sizes of the samples, if `x` and `y` are parts of the samples; both CDFs then end below 1.
     """
     x, y = np.sort(x), np.sort(y)
     n_x, n_y = n or (x.size, y.size)
