@@ -53,7 +53,7 @@ class Exposure:
     rate
         Failures of parts per day in use.
     gangs
-        By number of parts: attempts, days run, attempts lost.
+        Gangs by number of parts: attempts, days run, attempts lost.
     """
 
     part: str

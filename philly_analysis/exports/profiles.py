@@ -49,7 +49,7 @@ def assign(
     Parameters
     ----------
     jobs
-        Has the columns `by` and ``job_type``; its order is kept.
+        Jobs with the columns `by` and ``job_type``; the order of jobs is kept.
     table
         Profiles, with the column `by`; every class of `jobs` must occur in it.
     by

@@ -39,7 +39,7 @@ class Parts:
     run_policy
         How attempts count in a job's run time.
     status, failures, locality, utilisation
-        Part of the model that its name says; None: the data lack the part.
+        Fitted component; None: the data lack the numbers for the component.
     servers
         The cluster's servers by size; may be empty.
     variation

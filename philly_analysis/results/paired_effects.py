@@ -46,7 +46,7 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     Parameters
     ----------
     after, before
-        With and without the treatment, shape (n,), in the same order.
+        Values with and without the treatment, shape (n,), in the same order.
     relative
         Return the change in percent of `before`, from the mean logarithm of the ratios, so that
         halving and doubling are symmetric. All values must be positive.

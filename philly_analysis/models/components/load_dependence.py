@@ -83,7 +83,7 @@ def draw_load_dependent(
     at_s, score, target
         Submissions, scores and correlation of :func:`correlate_with_load`.
     run_times
-        Draws run times by scores, shape (n,).
+        Function that draws run times by scores, shape (n,).
     """
     aim = target
     for iteration in range(_ITERATIONS):

@@ -213,7 +213,7 @@ def _named(share: pd.Series) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        By virtual cluster and user, in the order given: share, name.
+        Rows by virtual cluster and user, in the order of `share`: share, name.
     """
     frame = share.rename("share").reset_index()
     home = frame.drop_duplicates("user")  # the first of descending shares

@@ -120,7 +120,7 @@ def resampled_distances(jobs: Jobs, resample: Resample, seed: int) -> pd.Series:
     Returns
     -------
     pandas.Series
-        By quantity and gang: the 95 % quantile of the distances of `REPEATS` pairs.
+        The 95 % quantile of the distances of `REPEATS` pairs, by quantity and gang.
     """
     rng = np.random.default_rng((seed, REPEATS))
     start_s = float(jobs.frame["submitted_s"].min())
