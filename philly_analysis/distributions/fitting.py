@@ -78,7 +78,7 @@ def fit_distribution(
     ModelError
         There are no values, fewer than two uncensored values, or values that are not positive.
     UnknownNameError
-        No such family.
+        The family is not known.
     """
     x = Lifetimes.of(values, censored, noun, cluster=cluster, correlation=correlation)
     if family == EMPIRICAL:

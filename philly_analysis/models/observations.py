@@ -43,7 +43,7 @@ def open_with_run_policy(
     Raises
     ------
     UnknownNameError
-        There is no such run policy.
+        The run policy is not known.
     TraceError
         The folder is not a trace.
     """

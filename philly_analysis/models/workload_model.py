@@ -95,7 +95,7 @@ class WorkloadModel(Parts):
             No jobs, one job, all censored, all durations zero, or a run policy beside observations:
             the message says which.
         UnknownNameError
-            There is no such run policy.
+            The run policy is not known.
         """
         if not isinstance(data, Observations):
             with open_with_run_policy(data, run_policy) as trace:
@@ -204,7 +204,7 @@ class WorkloadModel(Parts):
             Numbers are not positive; jobs, days and a load are all given; an offered load stands
             beside these three, or the cluster is unknown; or no gang fits the cluster.
         UnknownNameError
-            No such variation.
+            The variation is not known.
         WorkloadError
             No seeds, or a seed twice.
         """
@@ -246,7 +246,7 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            The text is not such a model, or has other gang buckets.
+            The text is not a model, or has other gang buckets.
         """
         return persistence.read_model(cls, text, where)
 
@@ -267,7 +267,7 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            The file is missing, is not such a model, or has other gang buckets.
+            The file is missing, holds no model, or has other gang buckets.
         """
         return persistence.load(cls, Path(path))
 

@@ -131,8 +131,7 @@ class Rate:
     def interval(self) -> tuple[float, float]:
         """The exact 95 % interval of events per unit (Garwood, Biometrika 28, 1936).
 
-        Without an event the interval ends at the rate that gives no event with a probability of 5
-        %.
+        Without an event the interval ends at the rate at which no event has a probability of 5 %.
         """
         from scipy import special  # slow to import, and most commands need none
 

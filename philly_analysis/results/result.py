@@ -142,7 +142,7 @@ class Result:
         OutputError
             The result has no figure.
         UnknownNameError
-            There is no such style.
+            The style is not known.
         """
         if self.draw is None:
             raise OutputError(f"{self.name} has no figure, only a table.")

@@ -110,7 +110,7 @@ def curve(name: str, group: str) -> "pd.DataFrame":
     Raises
     ------
     UnknownNameError
-        There is no such curve.
+        The curve is not known.
     """
     table = _curves()
     rows = table[(table["curve"] == name) & (table["group"] == group)]

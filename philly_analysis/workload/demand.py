@@ -61,7 +61,7 @@ class Demand:
         return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
     def within(self, gpus: int) -> "Demand":
-        """Return the demand without gangs larger than a cluster of so many GPUs."""
+        """Return the demand without gangs larger than a cluster of `gpus` GPUs."""
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
 
     def of_gangs(self, gangs: Sequence[int]) -> "Demand":
@@ -158,7 +158,7 @@ def demand_of(workload: JobTables, run_policy: RunPolicy | str = RunPolicy.SUM) 
     Raises
     ------
     UnknownNameError
-        There is no such run policy.
+        The run policy is not known.
     """
     recorded = workload.answer("workload_jobs", run_policy=run_policy)
     requested = workload.jobs.pl().select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")

@@ -64,7 +64,7 @@ def stretch_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float
 
 
 def load_of(specs: Sequence[JobSpec], gpus: int, window: slice = ALL) -> float:
-    """Return the load that jobs in the measured window offer a cluster of so many GPUs.
+    """Return the load that jobs in the measured window offer a cluster of `gpus` GPUs.
 
     Parameters
     ----------

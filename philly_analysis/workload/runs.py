@@ -6,7 +6,7 @@ from philly_analysis.study import LAST_END
 from philly_analysis.workload.job import AttemptSpec, JobSpec
 
 SCHEDULER_ENDS = ("preempted", "migrated", "resized")
-"""End reasons caused by a scheduler: such an attempt and the next are one run of the job."""
+"""End reasons caused by a scheduler: the ended and the next attempt are one run of the job."""
 
 
 def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:

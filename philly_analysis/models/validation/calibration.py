@@ -74,7 +74,7 @@ def held_out(
     Raises
     ------
     UnknownNameError
-        No such split.
+        The split is not known.
     ModelError
         A part has too few jobs to fit to or to compare with.
     """
