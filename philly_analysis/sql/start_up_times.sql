@@ -2,8 +2,8 @@
 -- One row, of attempts that had room as they became eligible, while nothing waited before them.
 --   starts    number of attempts that had room as they became eligible, while nothing waited before
 --             them
---   usual_us  third quartile of the microseconds that these attempts waited, starts without a wait
---             included; at most an hour; 0: fewer than ten attempts
+--   usual_us  third quartile of the microseconds that attempts with room and nothing before them
+--             waited, starts without a wait included; at most an hour; 0: fewer than ten attempts
 with arrivals as (
   select
     pool,

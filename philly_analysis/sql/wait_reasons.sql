@@ -8,7 +8,7 @@
 --            the scheduler prepares the start; pending: the job waits for its turn, or for servers
 --   kind     what holds the job (dependency, begin time, hold, reservation); for a limit, whose
 --            limit it is (account, qos, user, partition, array, licence); request: the job asks for
---            more than the limit permits
+--            more than is permitted
 --   meaning  why the job waits
 with listed (place, pattern, cause, kind, meaning) as (
   values

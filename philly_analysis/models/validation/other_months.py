@@ -31,7 +31,10 @@ CONFIDENCE_PCT = 90
 
 
 def compute(trace: Trace) -> Result:
-    """Return the coverage measured on other lists of jobs, which any trace shares."""
+    """Return the coverage measured on other lists of jobs.
+
+    The coverage is the same for any trace.
+    """
     text = files("philly_analysis.models").joinpath("shipped", "CALIBRATION.md").read_text("utf-8")
     [measured_on] = re.findall(r"\((\d{4}-\d\d-\d\d)\)", text.partition("\n## ")[0])
     scores, about = _section(text, "Other months")
