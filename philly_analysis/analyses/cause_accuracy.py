@@ -83,11 +83,11 @@ def plot(result: Result) -> Figure:
     wide = wide.fillna(0.0)
     sums = wide.sum(axis=1)
     causes = [c for c in _LABELS if c in wide.index and sums[c] > 0]
-    found = [c for c in _LABELS if c in wide]
+    detected_causes = [c for c in _LABELS if c in wide]
     figures.stacked_shares(
         ax,
         [f"{_LABELS[c]}\n{duration(float(sums[c]))}" for c in causes],
-        {_LABELS[c]: wide.loc[causes, c].tolist() for c in found},
+        {_LABELS[c]: wide.loc[causes, c].tolist() for c in detected_causes},
         colors=_COLORS,
     )
     ax.set_ylabel("known cause")

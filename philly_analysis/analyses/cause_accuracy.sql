@@ -2,9 +2,9 @@
 -- One row per (method, cause, found).
 --   method  how the quota is known, as in study_causes
 --   cause   start_up, fair_share, fragmentation or other: the known cause of most of the wait
---   found   cause that the log shows, as in study_causes; other: unknown there
+--   found   cause that the log shows, as in study_causes; other: unknown in study_causes
 --   waits   attempts
---   wait_s  seconds that they waited
+--   wait_s  seconds that the attempts waited
 select
   w.method,
   case greatest(k.start_up_s, k.fair_share_s, k.fragmentation_s, k.other_s)

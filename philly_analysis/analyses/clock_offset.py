@@ -1,7 +1,7 @@
 """Estimate the clock offset of GPU samples from the job log, by period, at attempt ends.
 
-The estimate needs GPUs that become idle when attempts end. It is undecided if the next attempt
-starts at once or samples are few. An offset found in one period need not apply to another.
+The estimate needs GPUs that become idle when attempts end. The offset is undecided if the next
+attempt starts at once or samples are few. An offset found in one period need not apply to another.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Divide waits into fair-share and fragmentation delay, by count and by time (ATC'19, Table 2).
 
-No public trace has quotas. They are estimated from the use of virtual clusters, and the share of
+No public trace has quotas. Quotas are estimated from the use of virtual clusters. The share of
 fair-share delay depends on the estimate by tens of percentage points (see the facts). Shares by
 count and by time differ because few waits are most of the waiting time.
 """
@@ -55,10 +55,10 @@ _SHARES = (
 def compute(trace: Trace) -> Result:
     """Divide waits and waiting time by cause.
 
-    *Fair-share delay* is the time of the causes limit and quota in ``wait_causes``, *fragmentation
-    delay* that of too few free GPUs and of fragmentation. *Unknown* includes stranded GPUs and time
-    behind other jobs, for which the study has no cause.
-    No cause is given for a trace that lacks jobs of its cluster.
+    *Fair-share delay* is the time of the causes limit and quota in ``wait_causes``. *Fragmentation
+    delay* is the time of too few free GPUs and of fragmentation. *Unknown* includes stranded GPUs
+    and time behind other jobs, for which the study has no cause. No cause is given for a trace that
+    lacks jobs of its cluster.
     """
     table = trace.answer("delay_causes").df()
     if missing := missing_jobs(trace):

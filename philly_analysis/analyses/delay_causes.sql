@@ -6,8 +6,8 @@
 --   first   true for first attempts, false for retries
 --   cause   none, held, fair_share, fragmentation, start_up or unknown, as in study_causes
 --   waits   attempts whose wait has this cause
---   time_s  seconds that passed for this cause, in waits of whatever cause
---   full_s  of the seconds of fragmentation, those with fewer GPUs free than the gang at all
+--   time_s  seconds that passed for this cause, whatever the cause of the wait as a whole
+--   full_s  seconds of fragmentation during which the pool had fewer free GPUs than the gang needs
 with parts as (
   select
     method,

@@ -1,7 +1,8 @@
 """Estimate GPU time lost to failures, and savings of the study's guidelines (ATC'19, section 5).
 
 Not all GPU time until a failure is lost if runs write checkpoints. The savings are computed on the
-jobs from which the rules were derived, and are smaller on others. They do not add up.
+jobs from which the rules were derived, and are smaller on other jobs. The savings of several rules
+do not add up.
 """
 
 from matplotlib.figure import Figure

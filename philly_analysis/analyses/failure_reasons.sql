@@ -25,7 +25,7 @@ select
   quantile_cont(run_s, 0.5) as rtf_p50_s,
   quantile_cont(run_s, 0.9) as rtf_p90_s,
   quantile_cont(run_s, 0.95) as rtf_p95_s,
-  -- the largest sum is that of all reasons
+  -- the largest sum is the sum over all reasons
   100 * sum(run_s) / nullif(max(sum(run_s)) over (), 0) as rtf_share_pct,
   count(*) filter (demand = '1') as gpus_1,
   count(*) filter (demand = '2-4') as gpus_2_4,

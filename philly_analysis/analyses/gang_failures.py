@@ -33,7 +33,7 @@ from philly_analysis.results import (
 from philly_analysis.trace import Analysis, Trace
 
 LARGEST_GPUS = 16_384
-"""Largest gang size of the projection, as in the largest published trainings."""
+"""Largest gang size of the projection: the size of the largest published trainings."""
 
 _REPORTED_GPUS = (1_024, 16_384)
 
@@ -53,7 +53,7 @@ class Exposure:
     rate
         Failures of parts per day in use.
     gangs
-        By number of parts: attempts, days run, attempts lost.
+        Gangs by number of parts: attempts, days run, attempts lost.
     """
 
     part: str
@@ -192,7 +192,7 @@ def _sentences(seen: Exposure, table: pd.DataFrame, lost: int, expected: float) 
 
 
 def plot(result: Result) -> Figure:
-    """Draw projected mean times to failure with their interval, and measured ones of gangs."""
+    """Draw projected mean times to failure with their interval, and measured times of gangs."""
     table = result.table
     fig, [ax] = figures.canvas(height=3.6)
     projected = table[table["mttf_low_s"] > 0]

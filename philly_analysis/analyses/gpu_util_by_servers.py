@@ -60,7 +60,7 @@ def compute(trace: Trace) -> Result:
 
 
 def reported_size(table: pd.DataFrame) -> int | None:
-    """Return the study's gang size if present, else the one on most numbers of servers."""
+    """Return the study's gang size if present, else the size on most numbers of servers."""
     sizes = (
         table[table["percentile"] == 0]
         .groupby("gpus")

@@ -59,7 +59,7 @@ def compute(trace: Trace) -> Result:
 
 
 def plot(result: Result) -> Figure:
-    """Draw GPUs in use by day, stacked by virtual cluster, with the smaller ones combined."""
+    """Draw GPUs in use by day, stacked by virtual cluster, with small virtual clusters combined."""
     table = result.table
     fig, [ax] = figures.canvas(height=3.2)
     if table.empty:

@@ -1,7 +1,7 @@
 """Report CPU and memory use of servers with and without a job (ATC'19, Figure 7).
 
 Memory that the monitor reports as used may include caches. A server is without a job while no
-attempt holds a GPU of it, though other work may run there.
+attempt holds a GPU of the server, though other work may run there.
 """
 
 from matplotlib.figure import Figure

@@ -134,7 +134,7 @@ def effect_of_spread(cells: pd.DataFrame, rng: np.random.Generator) -> Effect:
     """Estimate the effect with a cluster bootstrap over users.
 
     The effect is the mean over strata ``s`` of ``spread_s - packed_s``, both means over
-    GPU-minutes, weighted by the GPU-minutes of the spread gangs of ``s``. The interval is the
+    GPU-minutes. Strata are weighted by the GPU-minutes of their spread gangs. The interval is the
     percentile bootstrap over clusters (Davison and Hinkley, Bootstrap Methods and their
     Application, 1997, 3.8).
 

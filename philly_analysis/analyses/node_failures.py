@@ -1,7 +1,7 @@
 """Estimate the failure rate of servers, and test whether it differs between servers.
 
 Failures of servers come from the log or the attempts' output. In a gang, the failed server may be
-another than the one that is named. Failures are only observed on servers in use.
+another than the named server. Failures are only observed on servers in use.
 """
 
 import numpy as np
@@ -143,7 +143,7 @@ def incidents(lost: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         One row per lost attempt and server. ``begins`` is true if none of its servers lost
         another attempt within :data:`SAME_S` before. Among attempts lost at the same moment, the
-        one on the fewest servers comes first.
+        attempt on the fewest servers comes first.
     """
     rows = lost[["job_id", "attempt", "ended_at"]].merge(
         held[["job_id", "attempt", "machine_id", "servers"]], on=["job_id", "attempt"]
@@ -206,13 +206,13 @@ def _sentences(table: pd.DataFrame, rate: Rate, uneven: float, p: float) -> list
 def plot(result: Result) -> Figure:
     """Draw failures by server, and their distribution over servers, observed and by chance."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
+    fig, [servers_ax, chance_ax] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:
         return figures.empty(fig, "no server in use, or no record of failures")
     if not (table["failures"].sum() or table["in_gangs"].sum()):
         return figures.empty(fig, "no attempt was lost to a server")
-    _servers(left, table)
-    _against_chance(right, table)
+    _servers(servers_ax, table)
+    _against_chance(chance_ax, table)
     return fig
 
 

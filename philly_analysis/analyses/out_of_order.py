@@ -51,7 +51,7 @@ def compute(trace: Trace) -> Result:
 def plot(result: Result) -> Figure:
     """Draw the share of out-of-order starts per gang bucket, and per virtual cluster."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, height=3.0)
+    fig, [gangs_ax, vcs_ax] = figures.canvas(2, height=3.0)
     if table.empty:
         return figures.empty(fig, "no start after a trusted wait")
     sums = table.groupby("gang")[["starts", "overtook"]].sum()
@@ -59,15 +59,15 @@ def plot(result: Result) -> Figure:
     pct = 100 * sums["overtook"] / sums["starts"]
     names = [f"{g}\nn={sums['starts'][g]:,}" for g in gangs]
     colors = [figures.GANG_COLORS[g] for g in gangs]
-    drawn = left.bar(names, pct[gangs], width=0.7, color=colors)
-    left.bar_label(drawn, fmt="%.1f", fontsize=8)
-    left.set(ylabel="out-of-order starts (%)", xlabel="GPUs of the attempt that starts")
-    left.grid(visible=False, axis="x")
+    drawn = gangs_ax.bar(names, pct[gangs], width=0.7, color=colors)
+    gangs_ax.bar_label(drawn, fmt="%.1f", fontsize=8)
+    gangs_ax.set(ylabel="out-of-order starts (%)", xlabel="GPUs of the attempt that starts")
+    gangs_ax.grid(visible=False, axis="x")
     vcs = table.groupby("vc")[["starts", "overtook"]].sum().nlargest(10, "starts")[::-1]
     pct = 100 * vcs["overtook"] / vcs["starts"]
     names = [f"{vc}  n={n:,}" for vc, n in vcs["starts"].items()]
-    figures.hbars(right, names, pct, [f"{p:.1f}" for p in pct], color=figures.ACCENT)
-    right.set_xlabel("out-of-order starts (%), by VC")
+    figures.hbars(vcs_ax, names, pct, [f"{p:.1f}" for p in pct], color=figures.ACCENT)
+    vcs_ax.set_xlabel("out-of-order starts (%), by VC")
     return fig
 
 

@@ -256,11 +256,11 @@ def _rate_sentence(row: Mapping[Hashable, Any], part: str) -> str:
 def plot(result: Result) -> Figure:
     """Draw failure rates by cause, and the training time ratio by gang size."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.4)
+    fig, [causes_ax, ratios_ax] = figures.canvas(2, width=9.6, height=3.4)
     if table.empty:
         return figures.empty(fig, "no record of server failures")
-    _causes(left, table[table["gpus"].isna()], str(result.fact("part")))
-    _ratios(right, table[table["gpus"].notna()])
+    _causes(causes_ax, table[table["gpus"].isna()], str(result.fact("part")))
+    _ratios(ratios_ax, table[table["gpus"].notna()])
     return fig
 
 

@@ -19,7 +19,7 @@ _COLORS = dict(zip(_LABELS, (figures.ACCENT, figures.CYCLE[2], figures.CYCLE[1])
 
 
 def compute(trace: Trace) -> Result:
-    """Compute run times under the three policies, for all jobs and for retried ones."""
+    """Compute run times under the three policies, for all jobs and for retried jobs."""
     table = trace.answer("run_policy").df()
     middle = table[table["percentile"] == 50].set_index("policy")
     facts = [Fact("policy", trace.run_policy.value, "the policy of the other findings")]
@@ -62,7 +62,7 @@ def compute(trace: Trace) -> Result:
 
 
 def plot(result: Result) -> Figure:
-    """Draw run times under the three policies, for all jobs and for retried ones."""
+    """Draw run times under the three policies, for all jobs and for retried jobs."""
     table = result.table
     if table.empty:
         return figures.empty(figures.canvas()[0], "no finished job")

@@ -4,9 +4,9 @@
 --   method      how the quota is known, as in wait_causes
 --   stated      what the stated reason means: held, limit, start_up, priority or resources
 --   computed    limit, quota, too_few, fragmented, stranded or behind, as in wait_causes; room: the
---               job had room, and nothing waited before it
---   wait_h      hours
---   gpu_wait_h  the same hours, times the GPUs waited for
+--               job had room, and nothing waited before the job
+--   wait_h      hours that attempts waited
+--   gpu_wait_h  hours that attempts waited, times the GPUs waited for
 with parts as (
   select
     p.method,

@@ -90,13 +90,13 @@ def _largest_requests(runs: pd.DataFrame) -> str:
 def plot(result: Result) -> Figure:
     """Draw the share of time used as curves, and GPU hours used and unused, by gang size."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
+    fig, [used_ax, hours_ax] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:
         return figures.empty(fig, "no ended attempt had a time limit")
     groups = table[table["gang"] != "all"]
     sizes = groups.drop_duplicates("gang").set_index("gang")
     figures.cdf(
-        left,
+        used_ax,
         groups.assign(used_pct=100 * groups["used_frac"].clip(upper=1)),
         value="used_pct",
         by="gang",
@@ -104,24 +104,24 @@ def plot(result: Result) -> Figure:
         counts="attempts",
         label=gang_label,
     )
-    figures.percent_axis(left, "share of the requested time", axis="x")
-    left.set_ylabel("share of attempts")
-    figures.label_lines(left)
-    figures.title(left, "time used, by gang size")
+    figures.percent_axis(used_ax, "share of the requested time", axis="x")
+    used_ax.set_ylabel("share of attempts")
+    figures.label_lines(used_ax)
+    figures.title(used_ax, "time used, by gang size")
     gangs = figures.ordered(sizes.index, GANGS)
     asked = sizes[["used_gpu_h", "unused_gpu_h"]].sum(axis=1)[gangs]
     names = {"used": "used_gpu_h", "not used": "unused_gpu_h"}
     figures.bars(
-        right,
+        hours_ax,
         [f"{g}\n{number(h)} GPU h" for g, h in asked.items()],
         {word: list(100 * sizes[c][gangs] / asked.replace(0, 1)) for word, c in names.items()},
         colors=dict(zip(names, (figures.ACCENT, figures.CYCLE[1]), strict=True)),
         stacked=True,
         label="{:.0f} %",
     )
-    figures.percent_axis(right, "share of requested GPU hours")
-    figures.legend(right, beneath=True)
-    figures.title(right, "requested GPU hours")
+    figures.percent_axis(hours_ax, "share of requested GPU hours")
+    figures.legend(hours_ax, beneath=True)
+    figures.title(hours_ax, "requested GPU hours")
     return fig
 
 

@@ -41,7 +41,7 @@ def compute(trace: Trace) -> Result:
 
 def plot(result: Result) -> Figure:
     """Draw curves of the costliest reasons, and of all reasons by demand."""
-    fig, [left, right] = figures.canvas(2, width=8.6, height=3.4, sharey=True)
+    fig, [reasons_ax, demand_ax] = figures.canvas(2, width=8.6, height=3.4, sharey=True)
     table = result.table
     if table.empty:
         return figures.empty(fig, "no failed attempt has a known run time")
@@ -51,7 +51,7 @@ def plot(result: Result) -> Figure:
     )
     top = costs["reason"].head(_REASONS).tolist()
     duration_curves(
-        left,
+        reasons_ax,
         reasons[reasons["reason"].isin(top)],
         "run_s",
         by="reason",
@@ -60,20 +60,23 @@ def plot(result: Result) -> Figure:
         label=str,
     )
     duration_curves(
-        right,
+        demand_ax,
         table[(table["reason"] == "all") & (table["demand"] != "all")],
         "run_s",
         by="demand",
         colors=_DEMAND_COLORS,
         counts="trials",
     )
-    panels = ((left, f"the {len(top)} costliest reasons"), (right, "all reasons, by GPUs"))
+    panels = (
+        (reasons_ax, f"the {len(top)} costliest reasons"),
+        (demand_ax, "all reasons, by GPUs"),
+    )
     for ax, panel in panels:
         ax.set_xlabel("run time to failure")
         figures.title(ax, panel)
         figures.label_lines(ax)
-    left.set_ylabel("share of failed attempts")
-    right.set_ylabel("")
+    reasons_ax.set_ylabel("share of failed attempts")
+    demand_ax.set_ylabel("")
     return fig
 
 

@@ -121,11 +121,11 @@ def _top_shares(sums: pd.DataFrame, total: float) -> str:
 def plot(result: Result) -> Figure:
     """Draw weekly GPU hours of the largest accounts, and the users of most idle GPU hours."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.6)
+    fig, [weeks_ax, users_ax] = figures.canvas(2, width=9.6, height=3.6)
     if table.empty or table["gpu_h"].sum() <= 0:
         return figures.empty(fig, "no GPU hours are known")
-    _draw_weeks(left, table, _largest_kind(table))
-    _draw_users(right, _sums_by(table, "user"))
+    _draw_weeks(weeks_ax, table, _largest_kind(table))
+    _draw_users(users_ax, _sums_by(table, "user"))
     return fig
 
 

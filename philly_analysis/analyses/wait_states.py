@@ -1,7 +1,7 @@
 """Divide waiting time by cause, and name the holds and limits behind it.
 
-The rows are those of the relation ``wait_causes``, as are those of the finding on why jobs wait.
-Traces without placements have the causes that the scheduler stated.
+The finding sums rows of the relation ``wait_causes``, as does the finding on why jobs wait. Traces
+without placements have the causes that the scheduler stated.
 """
 
 import pandas as pd
@@ -97,7 +97,7 @@ def _top_names(table: pd.DataFrame) -> str:
 def plot(result: Result) -> Figure:
     """Draw the hours of each cause by gang size, and the holds and limits of most hours."""
     table, named = result.table, named_causes(result.fact("quota_method"))
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.4)
+    fig, [gangs_ax, names_ax] = figures.canvas(2, width=9.6, height=3.4)
     if table.empty:
         return figures.empty(fig, "no attempt waited for a known time")
     sums = table.pivot_table(
@@ -107,20 +107,20 @@ def plot(result: Result) -> Figure:
     totals = sums.sum(axis=1)[gangs]
     shown = [cause for cause in CAUSES if cause in sums]
     figures.bars(
-        left,
+        gangs_ax,
         [f"{gang}\n{number(float(h))} h" for gang, h in totals.items()],
         {named[c].label: list(100 * sums[c][gangs] / totals) for c in shown},
         colors={named[c].label: _COLORS[c] for c in shown},
         stacked=True,
         label="{:.0f} %",
     )
-    left.set_xlabel("GPUs, and hours waited")
-    figures.percent_axis(left, "share of hours waited")
-    figures.legend(left, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.08), fontsize=7)
+    gangs_ax.set_xlabel("GPUs, and hours waited")
+    figures.percent_axis(gangs_ax, "share of hours waited")
+    figures.legend(gangs_ax, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.08), fontsize=7)
     names = table.groupby(["name", "cause"])["wait_h"].sum().reset_index()
     rows = names.nlargest(_NAMES_SHOWN, "wait_h").iloc[::-1]
     figures.hbars(
-        right,
+        names_ax,
         [
             named[c].label if n == "(none)" else f"{named[c].label}: {n}"
             for n, c in zip(rows["name"], rows["cause"], strict=True)
@@ -130,8 +130,8 @@ def plot(result: Result) -> Figure:
         color=[_COLORS[c] for c in rows["cause"]],
         names_fontsize=8,
     )
-    figures.amount_axis(right, "hours waited", axis="x")
-    figures.title(right, "cause, hold or limit")
+    figures.amount_axis(names_ax, "hours waited", axis="x")
+    figures.title(names_ax, "cause, hold or limit")
     return fig
 
 

@@ -1,13 +1,13 @@
 -- How much waiting has each cause, where placements are not known?
 -- One row per method, cause, name and gang size.
 --   method      how the quota is known, as in wait_causes
---   cause       as in wait_causes_unplaced
+--   cause       cause of the wait, as in wait_causes_unplaced
 --   name        what held the jobs, or which limit; (none): another cause
 --   gang        gang-size bucket
 --   attempts    attempts that waited for the cause
 --   started     attempts that waited for the cause, and started in the end
 --   wait_h      hours that attempts waited for the cause
---   gpu_wait_h  the same hours, times the GPUs waited for
+--   gpu_wait_h  hours that attempts waited for the cause, times the GPUs waited for
 --   wait_p50_s  median of the seconds that attempts waited for the cause
 --   wait_p90_s  90th percentile of the seconds that attempts waited for the cause
 select

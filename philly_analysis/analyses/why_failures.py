@@ -151,7 +151,7 @@ def _pre_run(trace: Trace) -> tuple[str, bool]:
 
 
 def _costliest(table: pd.DataFrame, lost_h: float) -> str:
-    """Return the advice to prevent the reason with most lost GPU hours, and its share of them."""
+    """Return the advice to prevent the costliest reason, and its share of lost GPU hours."""
     gpu_h = table.set_index("reason")["gpu_h"]
     most, most_h = str(gpu_h.idxmax()), float(gpu_h.max())
     if not most_h:

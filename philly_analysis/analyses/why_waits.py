@@ -51,7 +51,7 @@ _LEAST_DRAWN = 0.001
 """Share of the waiting time that a cause in the figure exceeds."""
 
 _FEWEST = 20
-"""Fewest waits of a gang size for a comparison with others."""
+"""Fewest waits of a gang size for a comparison with other gang sizes."""
 
 
 def compute(trace: Trace) -> Result:

@@ -2,29 +2,29 @@
 -- One row per (method, day, user, vc, gang).
 --   method            how the quota is known, as in wait_causes
 --   day               day on which the waits ended, UTC
---   user              who submitted the jobs; null: not known
+--   user              user who submitted the jobs; null: not known
 --   vc                virtual cluster
 --   gang              gang-size bucket
 --   waits             attempts with a trusted wait
 --   long              attempts that waited longer than 10 minutes
 --   held_s            seconds before the jobs were eligible
---   held_gpu_s        the same seconds, times the GPUs waited for
+--   held_gpu_s        held_s times the GPUs waited for, in GPU-seconds
 --   limit_s           seconds at a limit that an administrator set
---   limit_gpu_s       the same seconds, times the GPUs waited for
+--   limit_gpu_s       limit_s times the GPUs waited for, in GPU-seconds
 --   quota_s           seconds in which the virtual cluster would have exceeded its quota
---   quota_gpu_s       the same seconds, times the GPUs waited for
+--   quota_gpu_s       quota_s times the GPUs waited for, in GPU-seconds
 --   too_few_s         seconds in which the pool had fewer GPUs free than the gang
---   too_few_gpu_s     the same seconds, times the GPUs waited for
+--   too_few_gpu_s     too_few_s times the GPUs waited for, in GPU-seconds
 --   fragmented_s      seconds in which enough GPUs were free, on other servers than asked for
---   fragmented_gpu_s  the same seconds, times the GPUs waited for
+--   fragmented_gpu_s  fragmented_s times the GPUs waited for, in GPU-seconds
 --   stranded_s        seconds in which GPUs were free without CPUs or memory beside them
---   stranded_gpu_s    the same seconds, times the GPUs waited for
+--   stranded_gpu_s    stranded_s times the GPUs waited for, in GPU-seconds
 --   behind_s          seconds with room, in which a job of higher order waited
---   behind_gpu_s      the same seconds, times the GPUs waited for
+--   behind_gpu_s      behind_s times the GPUs waited for, in GPU-seconds
 --   start_up_s        seconds with room at the end of waits, as short as a start-up
---   start_up_gpu_s    the same seconds, times the GPUs waited for
+--   start_up_gpu_s    start_up_s times the GPUs waited for, in GPU-seconds
 --   unknown_s         seconds that the log does not explain
---   unknown_gpu_s     the same seconds, times the GPUs waited for
+--   unknown_gpu_s     unknown_s times the GPUs waited for, in GPU-seconds
 with methods as (
   select distinct method
   from vc_quotas

@@ -2,21 +2,21 @@
 -- One row per (method, day, user, vc, gang).
 --   method            how the quota is known, as in wait_causes
 --   day               day on which the waits ended, UTC
---   user              who submitted the jobs; null: not known
+--   user              user who submitted the jobs; null: not known
 --   vc                virtual cluster
 --   gang              gang-size bucket
 --   waits             attempts with a trusted wait
 --   long              attempts that waited longer than 10 minutes
 --   held_s            seconds before the jobs were eligible
---   held_gpu_s        the same seconds, times the GPUs waited for
+--   held_gpu_s        held_s times the GPUs waited for, in GPU-seconds
 --   limit_s           seconds at a limit that an administrator set
---   limit_gpu_s       the same seconds, times the GPUs waited for
+--   limit_gpu_s       limit_s times the GPUs waited for, in GPU-seconds
 --   pending_s         seconds for priority or resources, as the scheduler states
---   pending_gpu_s     the same seconds, times the GPUs waited for
+--   pending_gpu_s     pending_s times the GPUs waited for, in GPU-seconds
 --   start_up_s        seconds with room at the end of waits, as short as a start-up
---   start_up_gpu_s    the same seconds, times the GPUs waited for
+--   start_up_gpu_s    start_up_s times the GPUs waited for, in GPU-seconds
 --   unknown_s         seconds that the log does not explain
---   unknown_gpu_s     the same seconds, times the GPUs waited for
+--   unknown_gpu_s     unknown_s times the GPUs waited for, in GPU-seconds
 with causes as (
   select
     job_id,

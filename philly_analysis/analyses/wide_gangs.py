@@ -102,13 +102,13 @@ def _top_owners(table: pd.DataFrame) -> str:
 def plot(result: Result) -> Figure:
     """Draw the share of wide attempts by gang size, and their GPU hours by owner."""
     table = result.table
-    fig, [left, right] = figures.canvas(2, width=9.6, height=3.2)
+    fig, [sizes_ax, owners_ax] = figures.canvas(2, width=9.6, height=3.2)
     if table.empty:
         return figures.empty(fig, "no placed attempt on at least two GPUs")
     sums = table.groupby("gang")[["attempts", "wide", "gpu_h", "wide_gpu_h"]].sum()
     sums = sums.loc[figures.ordered(sums.index, GANGS)]
     figures.bars(
-        left,
+        sizes_ax,
         [f"{g}\nn={n:,}" for g, n in sums["attempts"].items()],
         {
             "attempts": list(100 * sums["wide"] / sums["attempts"]),
@@ -116,10 +116,10 @@ def plot(result: Result) -> Figure:
         },
         colors={"attempts": figures.CYCLE[5], "GPU hours": figures.ACCENT},
     )
-    left.set_xlabel("GPUs, and attempts")
-    figures.percent_axis(left, "on more servers than needed")
-    figures.legend(left, loc="upper left")
-    figures.title(left, "wide gangs, by size")
+    sizes_ax.set_xlabel("GPUs, and attempts")
+    figures.percent_axis(sizes_ax, "on more servers than needed")
+    figures.legend(sizes_ax, loc="upper left")
+    figures.title(sizes_ax, "wide gangs, by size")
     word, owners = _by_owner(table)
     rows = owners.head(_SHOWN).iloc[::-1]
     hours = rows["wide_gpu_h"]
@@ -128,9 +128,11 @@ def plot(result: Result) -> Figure:
         for wide_h, gpu_h in zip(hours, rows["gpu_h"], strict=True)
     ]
     names = list(rows.index)
-    figures.hbars(right, names, hours, labels, color=figures.ACCENT, space=1.4, names_fontsize=8)
-    figures.amount_axis(right, "GPU hours of wide gangs, and share of all", axis="x")
-    figures.title(right, f"wide gangs, by {word}")
+    figures.hbars(
+        owners_ax, names, hours, labels, color=figures.ACCENT, space=1.4, names_fontsize=8
+    )
+    figures.amount_axis(owners_ax, "GPU hours of wide gangs, and share of all", axis="x")
+    figures.title(owners_ax, f"wide gangs, by {word}")
     return fig
 
 

@@ -1,8 +1,7 @@
 """List the users and jobs of most idle GPU hours and of most GPU hours lost to failures.
 
-Hours depend on the number of GPUs: users of many GPUs are high in a list by hours, and the share
-of the total shows how high. Only GPUs allocated to one attempt count as idle, and only at exactly
-0 %.
+Hours depend on the number of GPUs: users of many GPUs are high in a list by hours. The share of the
+total shows how high. Only GPUs allocated to one attempt count as idle, and only at exactly 0 %.
 """
 
 import pandas as pd

@@ -60,8 +60,8 @@ def indicator_correlation(q: ArrayLike, correlation: float) -> Floats:
     q
         Probabilities of the quantiles.
     correlation
-        Correlation of the normal scores of two values of one cluster. Both lie below with the
-        probability of the bivariate normal distribution (Owen 1956).
+        Correlation of the normal scores of two values of one cluster. Both values lie below the
+        quantile with the probability of the bivariate normal distribution (Owen 1956).
     """
     p = np.clip(np.asarray(q, float), 1e-9, 1 - 1e-9)
     z = special.ndtri(p)

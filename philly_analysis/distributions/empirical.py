@@ -36,7 +36,8 @@ def longest(x: Lifetimes) -> float:
     """Return the upper bound of a tempered tail, from the longest value.
 
     The longest of n values is the maximum-likelihood estimate of a point of truncation (Aban et al.
-    2006); the factor 1 + 1/n makes it unbiased for values that are uniform below that point.
+    2006); the factor 1 + 1/n makes the estimate unbiased for values that are uniform below the
+    point.
     """
     return float(x.values.max() * (1 + 1 / x.n))
 
@@ -45,10 +46,10 @@ def fit_empirical(x: Lifetimes, *, tempered: bool = False) -> Distribution:
     """Return quantiles with a generalised Pareto tail over the top percent of the sample.
 
     A small sample gets fewer knots, so that the distribution smooths the data. The shape of the
-    tail is fitted to the `TAIL_POINTS` largest values (at most a tenth of the sample), because the
-    shape does not depend on the threshold (Pickands 1975). The scale keeps the mean of the data,
-    which determines the load of a sample; with censored values it is the ratio of the total time
-    above the knots to the number of ends.
+    tail is fitted to the `TAIL_POINTS` largest values, at most a tenth of the sample. The shape
+    does not depend on the threshold (Pickands 1975). The scale keeps the mean of the data, which
+    determines the load of a sample. With censored values, the scale is the total time above the
+    knots divided by the number of ends.
 
     Parameters
     ----------
@@ -112,9 +113,9 @@ def _truncated(
 ) -> tuple[float, float, float, Floats]:
     """Return body, shape, scale and knots of a truncated tail that keeps mean and 99 % quantile.
 
-    The first of several shares of the tail and shapes is taken whose mean differs from that of the
-    values by at most `MAX_MEAN_GAP`, and whose 99 % quantile by at most `MAX_P99_GAP`; if there is
-    none, the nearest. The likeliest shape is tried first.
+    Several shares of the tail and shapes are tried. The first pair near the values is taken: the
+    mean differs by at most `MAX_MEAN_GAP`, the 99 % quantile by at most `MAX_P99_GAP`. If no pair
+    qualifies, the nearest pair is taken. The likeliest shape is tried first.
     """
     mean, p99 = float(x.values.mean()), float(np.quantile(x.values, 0.99))
     best: tuple[float, tuple[float, float, float, Floats]] | None = None
@@ -183,7 +184,7 @@ def _tail_shape(x: Lifetimes, threshold: float) -> tuple[float, int, int]:
 def _loss(parameters: Floats, ended: Floats, running: Floats) -> float:
     """Return the negative log-likelihood of a generalised Pareto distribution.
 
-    A value outside of the support costs as much as a hundred of the least likely ones.
+    A value outside the support costs as much as a hundred of the least likely values.
     ``scipy.stats.genpareto.fit`` minimises the same, ten times as slowly for few values.
     """
     shape, scale = parameters

@@ -62,7 +62,8 @@ def fit_lognormals(x: Lifetimes, components: int, start: Floats | None = None) -
 def fit_exponentials(x: Lifetimes, components: int, start: Floats | None = None) -> Floats:
     """Fit a hyper-exponential distribution.
 
-    By memorylessness a censored value is expected to last one more mean of its component.
+    Components are memoryless: a censored value is expected to last for another mean of its
+    component.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def _iterate(
 ) -> Floats:
     """Repeat a step until the log-likelihood converges; sort components by the second parameter.
 
-    Without a start, weights are equal and the other parameters the default ones.
+    Without a start, weights are equal and other parameters have their defaults.
     """
     parameters = (np.full(default[0].size, 1 / default[0].size), *default)
     rounds, tolerance, last = _ROUNDS, _TOLERANCE, -np.inf

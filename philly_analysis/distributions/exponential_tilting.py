@@ -25,7 +25,7 @@ def tilt(
     Returns
     -------
     tuple
-        The empirical distribution with those weights, and the mean weight.
+        The empirical distribution with the tilted weights, and the mean weight.
     """
     if distribution.family == EMPIRICAL:
         body, shape, scale = (p.value for p in distribution.parameters)

@@ -133,8 +133,8 @@ class LogNormal(ShapeScaleFamily):
 class Gamma(ShapeScaleFamily):
     """Gamma distribution: f(x) = (x / scale)^(shape - 1) exp(-x / scale) / (scale Gamma(shape)).
 
-    The mean is `shape` x `scale`. With a whole `shape` the value is a sum of so many exponential
-    ones of mean `scale`.
+    The mean is `shape` x `scale`. With a whole `shape` the value is a sum of `shape` exponential
+    values of mean `scale`.
 
     Examples
     --------
@@ -180,8 +180,8 @@ class Gamma(ShapeScaleFamily):
 class Lomax(ShapeScaleFamily):
     """Lomax distribution (Pareto from zero): S(x) = (1 + x / scale)^-shape.
 
-    The tail is a power law of exponent `shape`: the mean is infinite if it is at most 1, the
-    variance if it is at most 2. The power law holds far above `scale`.
+    The tail is a power law of exponent `shape`. The mean is infinite if `shape` is at most 1, the
+    variance if `shape` is at most 2. The power law holds far above `scale`.
 
     Examples
     --------

@@ -103,7 +103,8 @@ class FittedDistribution(PositiveDistribution):
         ax
             Axes to draw into; None: a new figure.
         **line
-            Properties of the line, which ``Axes.plot`` takes: ``label``, ``color`` and others.
+            Properties of the line, which ``Axes.plot`` takes: ``label``, ``color`` and other
+            properties.
         """
         from philly_analysis.results import figures
 

@@ -46,11 +46,12 @@ def fit_distribution(
 ) -> Distribution:
     """Fit one distribution to positive values, some of them right-censored.
 
-    Each family is fitted by maximum likelihood. The result is the first, in order of BIC, that a
-    goodness-of-fit test does not reject; if all are rejected, the empirical distribution with a
-    parametric tail. Criterion, test and intervals allow for clusters. With few effective values
-    the test has no power. A family is then not taken if the distance of its CDF from the sample's
-    exceeds both `MAX_KS` and the 5 % critical distance of as many independent values.
+    Each family is fitted by maximum likelihood. The result is the first family, in order of BIC,
+    that a goodness-of-fit test does not reject. If all families are rejected, the result is the
+    empirical distribution with a parametric tail. Criterion, test and intervals allow for clusters.
+    With few effective values the test has no power. A family is then not taken if its CDF is too
+    far from the sample's CDF. The greatest permitted distance is `MAX_KS`, or the 5 % critical
+    distance of as many independent values if that is larger.
 
     Parameters
     ----------
@@ -59,25 +60,25 @@ def fit_distribution(
     family
         Force this family; `rejected` is then the result of its test.
     cluster
-        Shape (n,), integers: values of one cluster are correlated, as a user's jobs are. None:
-        all are independent.
+        Shape (n,), integers: values of one cluster are correlated, as a user's jobs are. None: all
+        values are independent.
     correlation
-        Correlation of their normal scores; estimated when None.
+        Correlation of the normal scores of values of one cluster; estimated when None.
     seed
         Seed of the Monte-Carlo test.
     noun
         Name of the values in error messages.
     tempered
         Truncate the tail at the longest value (see :func:`~.empirical.longest`). A family is then
-        not taken if its mean differs from the sample's by more than `MAX_MEAN_ERROR`, or its 99 %
+        not taken if its mean is off the sample's by more than `MAX_MEAN_ERROR`, or its 99 %
         quantile by more than `MAX_P99_ERROR`.
 
     Raises
     ------
     ModelError
-        No values, fewer than two uncensored ones, or values that are not positive.
+        There are no values, fewer than two uncensored values, or values that are not positive.
     UnknownNameError
-        No such family.
+        The family is not known.
     """
     x = Lifetimes.of(values, censored, noun, cluster=cluster, correlation=correlation)
     if family == EMPIRICAL:
@@ -146,7 +147,7 @@ def _close_enough(fitted: Distribution) -> bool:
 
 
 def _keeps_tail(fitted: Distribution, x: Lifetimes) -> bool:
-    """Return whether mean and 99 % quantile are near those of the sample."""
+    """Return whether mean and 99 % quantile are near the sample's mean and quantile."""
     if x.running.size:  # the sample has no mean
         [p99], reach = x.quantiles([0.99])
         return bool(reach < 0.99 or abs(float(fitted.ppf(0.99)) / p99 - 1) <= MAX_P99_ERROR)

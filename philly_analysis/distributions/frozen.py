@@ -159,7 +159,8 @@ class PositiveDistribution(FrozenDistribution):
 
 
 Continuous = Any
-"""A :class:`PositiveDistribution`, or a frozen one of SciPy, whose stubs allow fewer arrays."""
+"""A :class:`PositiveDistribution`, or SciPy's frozen distribution, whose stubs allow fewer
+arrays."""
 
 
 def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:
@@ -168,7 +169,7 @@ def probabilities(q: ArrayLike, noun: str = "a probability") -> Floats:
     Raises
     ------
     ModelError
-        One of them is below 0 or above 1.
+        A probability is below 0 or above 1.
     """
     p = np.asarray(q, dtype=float)
     outside = (p < 0) | (p > 1)

@@ -59,8 +59,8 @@ def p_value(fitted: Distribution, x: Lifetimes, rng: np.random.Generator) -> flo
         x = x.subsample(CLUSTERED_POINTS, rng)
         distance = ks_distance(family.frozen(family.fit(x, components, theta)), x)
     scaled = distance * np.sqrt(x.n if independent else x.effective_n)
-    known = independent and x.running.size <= 0.1 * x.n
-    if scaled > (KOLMOGOROV_5PCT if known else CERTAIN_REJECTION):
+    exact_quantile = independent and x.running.size <= 0.1 * x.n
+    if scaled > (KOLMOGOROV_5PCT if exact_quantile else CERTAIN_REJECTION):
         return float(min(1.0, 2 * np.exp(-2 * scaled**2)))
     scaled = distance * np.sqrt(x.n)
     frozen = family.frozen(theta)

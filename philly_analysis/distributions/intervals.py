@@ -41,7 +41,7 @@ def parameter_intervals(fitted: Distribution, x: Lifetimes) -> tuple[Parameter, 
     to_line, from_line = zip(*(_LINE[s] for s in scales), strict=True)
     center = np.array([f(v) for f, v in zip(to_line, theta, strict=True)])
     shares = np.flatnonzero([s == "share" for s in scales])
-    # Shares have sum 1: the last one is determined by the others.
+    # Shares have sum 1: the other shares determine the last share.
     free = np.array(
         [s != "share" or i < theta.size - len(family.names) for i, s in enumerate(scales)]
     )

@@ -11,8 +11,8 @@ from philly_analysis.distributions.arrays import Bools, Floats, Ints
 from philly_analysis.distributions.design_effect import effective_size, intracluster_correlation
 from philly_analysis.errors import ModelError
 
-# A fit to this many evenly spaced order statistics equals the one to all values to well within
-# its interval, and takes seconds for any trace.
+# A fit to this many evenly spaced order statistics equals a fit to all values to well within the
+# interval, and takes seconds for any trace.
 FIT_POINTS = 20_000
 
 
@@ -27,7 +27,8 @@ class Lifetimes:
     censored
         Shape (n,): whether the value is only a lower bound.
     cluster
-        Shape (n,), integers from 0: values of one cluster are correlated; None: all independent.
+        Shape (n,), integers from 0: values of one cluster are correlated; None: all values are
+        independent.
     correlation
         Correlation of the normal scores of two values of one cluster.
     """
@@ -65,7 +66,7 @@ class Lifetimes:
         Raises
         ------
         ModelError
-            No values, fewer than two uncensored ones, or values that are not positive.
+            There are no values, fewer than two uncensored values, or values that are not positive.
         """
         x = np.asarray(values, dtype=float).ravel()
         late = np.zeros(x.size, bool) if censored is None else np.asarray(censored, bool).ravel()
@@ -111,7 +112,7 @@ class Lifetimes:
 
     @property
     def n(self) -> int:
-        """Number of values, censored ones included."""
+        """Number of values, censored values included."""
         return self.values.size
 
     @property
@@ -132,7 +133,7 @@ class Lifetimes:
         return self.values[self.censored]
 
     def thinned(self, points: int = FIT_POINTS) -> Self:
-        """Return evenly spaced order statistics, at most `points` of them."""
+        """Return at most `points` evenly spaced order statistics."""
         if self.n <= points:
             return self
         step = self.n / points
@@ -160,8 +161,8 @@ class Lifetimes:
     def ecdf(self) -> tuple[Floats, Floats, Floats]:
         """Return the distinct uncensored values, and the CDF just before and at each.
 
-        With censoring this is the Kaplan-Meier estimate: survival is the product of 1 - d/r over
-        uncensored values, for d ends among r values at risk.
+        With censoring the result is the Kaplan-Meier estimate. Survival is the product of 1 - d/r
+        over uncensored values, for d ends among r values at risk.
         """
         x, ends = np.unique(self.ended, return_counts=True)
         at_risk = self.n - np.searchsorted(self.values, x, side="left")

@@ -133,19 +133,21 @@ class Mixture(PositiveDistribution):
         """Return where a function reaches levels: false position within a cell of a fine table."""
         flat = np.atleast_1d(level).ravel()
         cell = np.clip(np.searchsorted(at, flat), 1, table.size - 1)
-        left, right = table[cell - 1], table[cell]
+        lower, upper = table[cell - 1], table[cell]
         p_left, p_right = at[cell - 1], at[cell]
 
         def secant(least: float, most: float) -> Floats:
             rise = np.where(p_right > p_left, p_right - p_left, 1.0)
-            return np.asarray(left + np.clip((flat - p_left) / rise, least, most) * (right - left))
+            return np.asarray(
+                lower + np.clip((flat - p_left) / rise, least, most) * (upper - lower)
+            )
 
         for _ in range(_INVERSION_STEPS):
             x = secant(0.01, 0.99)
             p = increasing(x)
             below = p < flat
-            left, p_left = np.where(below, x, left), np.where(below, p, p_left)
-            right, p_right = np.where(below, right, x), np.where(below, p_right, p)
+            lower, p_left = np.where(below, x, lower), np.where(below, p, p_left)
+            upper, p_right = np.where(below, upper, x), np.where(below, p_right, p)
         return np.asarray(secant(0, 1).reshape(level.shape))
 
     def moment(self, order: int) -> float:

@@ -26,17 +26,17 @@ class PooledDistribution(FittedDistribution):
     parts
         The distribution of each group, by its name.
     weights
-        Weight of each, by name; their sum is 1.
+        Weight of each group, by name; the weights sum to 1.
     """
 
     def __init__(self, parts: Mapping[str, Distribution], weights: Mapping[str, float]) -> None:
         total = sum(weights[name] for name in parts)
         self.parts = dict(parts)
         self.weights = {name: weights[name] / total for name in parts}
-        each = list(self.parts.values())
+        components = list(self.parts.values())
 
         def of_each(method: str, x: Any) -> Floats:
-            return np.concatenate([np.asarray(getattr(d, method)(x)) for d in each], axis=-1)
+            return np.concatenate([np.asarray(getattr(d, method)(x)) for d in components], axis=-1)
 
         self._mixture = Mixture(
             np.asarray([*self.weights.values()]),
@@ -44,9 +44,9 @@ class PooledDistribution(FittedDistribution):
                 lambda x: of_each("pdf", x),
                 lambda x: of_each("cdf", x),
                 lambda x: of_each("sf", x),
-                lambda order: np.asarray([d.moment(order) for d in each]),
-                float(min(d.ppf(_NEGLIGIBLE) for d in each)),
-                float(max(d.isf(_NEGLIGIBLE) for d in each)),
+                lambda order: np.asarray([d.moment(order) for d in components]),
+                float(min(d.ppf(_NEGLIGIBLE) for d in components)),
+                float(max(d.isf(_NEGLIGIBLE) for d in components)),
             ),
         )
 

@@ -113,7 +113,7 @@ class QuantileGrid(PositiveDistribution):
         return self._quantiles(1 - p, p)
 
     def _quantiles(self, below: Floats, above: Floats) -> Floats:
-        """Return quantiles from the lower probability in the body, the upper one in the tail."""
+        """Return quantiles, by `below` in the body and by `above` in the tail."""
         inside = np.exp(np.interp(below, self._levels, np.log(self.knots)))
         with np.errstate(invalid="ignore"):
             p = np.clip(above / max(1 - self.body, TIE_GAP), 0, 1)

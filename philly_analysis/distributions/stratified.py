@@ -18,7 +18,7 @@ def stratified_uniforms(
     score
         Shape (n,).
     cell
-        Shape (n,) of integers: strata are made within each cell. One cell when absent.
+        Shape (n,) of integers: strata are made within each cell. None: all scores are in one cell.
 
     Returns
     -------

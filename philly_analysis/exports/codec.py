@@ -93,7 +93,7 @@ def accepted_jobs(
     gpus, run_s
         GPUs and run time of each record, as the program reads them.
     accepted
-        Whether the program accepts each record; None: it accepts all.
+        Whether the program accepts each record; None: the program accepts all records.
     """
     jobs = request.jobs["job_id"]
     accepted = pl.Series([True]).new_from_index(0, gpus.len()) if accepted is None else accepted

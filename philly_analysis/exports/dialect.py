@@ -22,18 +22,18 @@ class Dialect:
     format, name
         Names that users type.
     program
-        Name of the program that reads it; others that read the same file may follow.
+        Name of the program that reads the file; other programs that read the same file may follow.
     source
         Repository and commit, or package and version, that was run; empty: not run.
     needs
         What the program runs on, versions pinned.
     command
-        Shell lines that run it. ``$gpus``, ``$nodes`` and ``$per_node`` are of the target
+        Shell lines that run the program. ``$gpus``, ``$nodes`` and ``$per_node`` are of the target
         cluster, ``$jobs`` is the number of records, ``$$OUT`` the export.
     rules
-        Which jobs the program accepts, by its own code.
+        Which jobs the program accepts, by the program's code.
     carries, not_carried
-        What of a job is in the file, and sentences on what never is.
+        What of a job is in the file, and sentences on what is never in the file.
     assumed, sources
         Sentences: what every file needs and a workload lacks; where such numbers come from.
         ``$throughputs`` is the name of the program's own file.

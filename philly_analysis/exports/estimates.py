@@ -40,7 +40,7 @@ def estimated_s(kind: Estimates, jobs: pl.DataFrame, rng: np.random.Generator) -
     Parameters
     ----------
     jobs
-        By submission: submit_s, run_s and user.
+        Jobs by submission: submit_s, run_s and user.
     """
     run_s = jobs["run_s"]
     match kind:
@@ -69,7 +69,7 @@ def user_history(jobs: pl.DataFrame) -> pl.Series:
     Parameters
     ----------
     jobs
-        By submission: submit_s, run_s and user.
+        Jobs by submission: submit_s, run_s and user.
     """
     means = []
     for key in (pl.col("user"), pl.lit("")):

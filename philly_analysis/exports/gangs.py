@@ -1,4 +1,4 @@
-"""Adapt gang sizes to those that a program accepts: exclude, round or split other gangs."""
+"""Adapt gang sizes to the sizes that a program accepts: exclude, round or split other gangs."""
 
 from collections.abc import Sequence
 from dataclasses import replace

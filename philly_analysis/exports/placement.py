@@ -23,8 +23,8 @@ def colour_intervals(
 ) -> npt.NDArray[np.int64]:
     """Return a number from 0 for each interval, such that no two overlapping intervals share one.
 
-    This is the colouring of an interval graph with the fewest colours; the colour that was freed
-    first is reused first.
+    The method colours an interval graph with the fewest colours. The colour that was freed first is
+    reused first.
 
     Parameters
     ----------

@@ -43,12 +43,13 @@ def assign(
 ) -> pl.DataFrame:
     """Assign each job one profile of its class.
 
-    A job whose own ``job_type`` names a profile of its class gets (one of) that; the others draw.
+    A job whose own ``job_type`` names a profile of its class gets a row of that profile; other jobs
+    draw a profile.
 
     Parameters
     ----------
     jobs
-        Has the columns `by` and ``job_type``; its order is kept.
+        Jobs with the columns `by` and ``job_type``; the order of jobs is kept.
     table
         Profiles, with the column `by`; every class of `jobs` must occur in it.
     by

@@ -182,7 +182,7 @@ def sidecar_of(file: Path) -> Path:
 
 
 def export_digests(export: Path, known: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
-    """Return the size and digest of each file of an export; one that is a file itself is ``.``.
+    """Return size and digest of each file of an export; a single-file export is ``.``.
 
     `known` has digests to compare with.
     """

@@ -70,7 +70,7 @@ class Backtest:
         pandas.DataFrame
             One row per gang class and method (null gang: all jobs): gang, method, jobs, pinball_s,
             ratio (to the climatology's loss), covered_50_pct, covered_90_pct, inside_50_pct,
-            inside_90_pct. The method `chosen` is the one that led at each submission.
+            inside_90_pct. The method `chosen` is the method that led at each submission.
         """
         tested = self.outcomes[self.outcomes["part"] == "test"]
         by_gang = tested.groupby(["gang", "method"], sort=False)

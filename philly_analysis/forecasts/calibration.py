@@ -1,8 +1,8 @@
 """Recalibrate forecasts by the outcomes of recent forecasts of the same gang class.
 
-The probability integral transforms of recent outcomes replace the uniform distribution (Kuleshov,
-Fenner and Ermon 2018; distributional conformal prediction, Chernozhukov, Wüthrich and Zhu 2021),
-within gang classes (Mondrian) and over a moving window. Adaptive conformal inference (Gibbs and
+The probability integral transforms of recent outcomes replace the uniform distribution, within gang
+classes (Mondrian) and over a moving window. See Kuleshov, Fenner and Ermon 2018, and distributional
+conformal prediction (Chernozhukov, Wüthrich and Zhu 2021). Adaptive conformal inference (Gibbs and
 Candès 2021) then moves the levels of the stated quantiles by each outcome. Coverage thus holds
 while waits drift.
 """
@@ -90,7 +90,7 @@ class Calibration:
 
 
 def _interpolated(sums: Floats, levels: Floats) -> Floats:
-    """Return probabilities moved so that the levels become the stated ones."""
+    """Return probabilities moved so that the levels become the stated levels."""
     ends = np.concatenate(([0.0], levels, [1.0]))
     return np.interp(sums, ends, np.concatenate(([0.0], LEVELS, [1.0])))
 
@@ -98,8 +98,8 @@ def _interpolated(sums: Floats, levels: Floats) -> Floats:
 def _transforms(issued: deque[_Issued], now_s: float, prior: Floats) -> Floats:
     """Return the distribution of recent transforms over the points' cells, shrunk to a prior.
 
-    A job that still waits has a wait above its elapsed one: the probability above spreads evenly,
-    with the weight of the probability that is excluded.
+    The wait of a job that still waits exceeds the elapsed wait. The probability above spreads
+    evenly, with the weight of the excluded probability.
     """
     if not issued:
         return prior

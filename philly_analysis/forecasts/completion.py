@@ -30,7 +30,7 @@ def run_times_by_gang(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per gang size with at least five kinds: gpus, kinds (on this size and the
-        reference), ratio (median, of the run time over the one at the reference), ratio_low,
+        reference), ratio (median, of the run time over the run time at the reference), ratio_low,
         ratio_high (95 %, bootstrap over kinds), run_s (median at the reference times the ratio).
         Empty where the log records no repeated jobs on several sizes.
     """

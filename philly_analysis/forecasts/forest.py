@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 TREES, LEAF, FEATURES = 100, 10, 0.5
 """Trees, fewest waits of a leaf, share of properties tried per split (customary values)."""
 MOST = 20_000
-"""Most waits to grow trees on, the latest ones (chosen: half a minute)."""
+"""Most waits to grow trees on, the latest waits (chosen: half a minute)."""
 _OFFSET_S = 60.0
-"""Added to drain times before their ratio, so that short ones do not matter (chosen: a minute)."""
+"""Added to drain times before their ratio, so that short times do not matter (chosen: a minute)."""
 _SEED = 0
 
 
@@ -57,7 +57,7 @@ class WaitForest:
     waits
         Known waits, in the order in which they were added.
     drains
-        Drain times of the states of those waits.
+        Drain times of the states of the waits.
     leaves
         Numbers of the waits in each leaf, by tree and leaf.
     """
@@ -103,8 +103,8 @@ class WaitForest:
     def points(self, leaves: Ints, drain_s: Floats) -> Floats:
         """Return a forecast for a state as equally probable waits.
 
-        The waits in the leaves count as they were, and scaled by the ratio of each drain time,
-        which extrapolates to queues longer than any before.
+        The waits in the leaves count as they were, and scaled by the ratio of each drain time.
+        Scaling extrapolates to queues longer than any before.
         """
         members = [np.asarray(self.leaves[place]) for place in enumerate(leaves.tolist())]
         sizes = np.array([len(numbers) for numbers in members])

@@ -22,7 +22,7 @@ def time_limit_s(text: str | float | None) -> float | None:
     Raises
     ------
     InputError
-        The text is none of them, or the limit is not positive.
+        The text has none of the accepted forms, or the limit is not positive.
     """
     if text is None:
         return None

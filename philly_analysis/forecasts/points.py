@@ -27,7 +27,7 @@ def sorted_points(waits: Sequence[float]) -> Floats:
 
 
 def mix(points: Floats, others: Floats, share: float) -> Floats:
-    """Return the mixture of two forecasts; the other one has this share."""
+    """Return the mixture of two forecasts; the other forecast has this share."""
     weights = np.repeat([1 - share, share], POINTS)
     return equal_points(np.concatenate([points, others]), weights)
 

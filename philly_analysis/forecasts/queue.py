@@ -11,7 +11,7 @@ from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
 
 FEWEST = 50
-"""Fewest recorded waits for a forecast: its validation needs ten of them (chosen)."""
+"""Fewest recorded waits for a forecast: its validation needs ten waits (chosen)."""
 NUMBERS = ("servers", "cpus", "mem_gb", "time_limit_s")
 """Numbers that a job requests beside its gang size."""
 NAMES = ("vc", "account", "user", "qos")
@@ -85,7 +85,7 @@ def check_waits(queue: Queue, name: str) -> None:
     Raises
     ------
     InputError
-        The log records no waits, or too few of them.
+        The log records no waits, or too few waits.
     """
     waits = queue.waits[np.isfinite(queue.started_s)]
     if not waits.size:

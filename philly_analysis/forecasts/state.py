@@ -38,14 +38,14 @@ class _Sums:
         return np.asarray(self._sums[end] - self._sums[first])
 
     def mean_of_last(self, groups: Floats, moments: Floats, count: int) -> Floats:
-        """Return the mean weight of the last events before the moments; nan where none is."""
+        """Return the mean weight of the last events before the moments; nan without events."""
         first, end = self.span(groups, moments)
         first = np.maximum(first, end - count)
         with np.errstate(invalid="ignore"):
             return np.asarray((self._sums[end] - self._sums[first]) / (end - first))
 
     def age(self, groups: Floats, moments: Floats) -> Floats:
-        """Return the seconds since the last event before the moments; nan where none is."""
+        """Return the seconds since the last event before the moments; nan without events."""
         first, end = self.span(groups, moments)
         last = self._keys[np.maximum(end - 1, 0)] - groups * _SPAN_S
         return np.where(end > first, moments - last, np.nan)
@@ -65,11 +65,12 @@ def submission_states(queue: Queue, asked: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per asked job, and one column of numbers per property: the request, the time of the
-        week, and by group (all jobs, and jobs of the same gang class, virtual cluster, user,
-        account, QOS) the jobs and GPUs that wait, run, started and were submitted in the last hour,
-        the last known waits, and the age of the oldest waiting job. Only events strictly before
-        the submission count.
+        One row per asked job, and one column of numbers per property. Properties of the job are the
+        request and the time of the week. Other properties are by group: all jobs, and jobs of the
+        same gang class, virtual cluster, user, account, QOS. A group has the jobs and GPUs that
+        wait, run, started and were submitted in the last hour. A group also has the last known
+        waits, and the age of the oldest waiting job. Only events strictly before the submission
+        count.
     """
     moments = asked["entered_s"].to_numpy(float)
     columns: dict[str, Floats] = {"gpus": asked["gpus"].to_numpy(float)}
@@ -106,21 +107,27 @@ def _group_state(
 ) -> dict[str, Floats]:
     """Return the state of the queue's jobs in the group of each asked job."""
     jobs = queue.jobs
-    entered, left, ended = (
+    entered_s, left_s, ended_s = (
         jobs[column].to_numpy(float) for column in ("entered_s", "left_s", "ended_s")
     )
     moments = asked["entered_s"].to_numpy(float)
     ahead = asked["ahead"].to_numpy(float)
-    has_left, started, over = np.isfinite(left), np.isfinite(queue.started_s), np.isfinite(ended)
+    has_left, started, over = (
+        np.isfinite(left_s),
+        np.isfinite(queue.started_s),
+        np.isfinite(ended_s),
+    )
     places = np.arange(len(jobs), dtype=float)
     gpus = jobs["gpus"].to_numpy(float)
     state: dict[str, Floats] = {}
     for unit, weights in (("jobs", np.ones(len(jobs))), ("gpus", gpus)):
         came = _Sums(of_jobs, places, weights).before(of_asked, ahead)
-        gone = _Sums(of_jobs[has_left], left[has_left], weights[has_left]).before(of_asked, moments)
+        gone = _Sums(of_jobs[has_left], left_s[has_left], weights[has_left]).before(
+            of_asked, moments
+        )
         starts = _Sums(of_jobs[started], queue.started_s[started], weights[started])
-        ends = _Sums(of_jobs[over], ended[over], weights[over])
-        submissions = _Sums(of_jobs, entered, weights)
+        ends = _Sums(of_jobs[over], ended_s[over], weights[over])
+        submissions = _Sums(of_jobs, entered_s, weights)
         begun = starts.before(of_asked, moments)
         state[f"waiting_{unit}_{name}"] = came - gone
         state[f"running_{unit}_{name}"] = begun - ends.before(of_asked, moments)
@@ -129,11 +136,11 @@ def _group_state(
             of_asked, moments
         ) - submissions.before(of_asked, moments - HOUR_S)
     waits = np.log1p(queue.waits[started])
-    known = _Sums(of_jobs[started], queue.started_s[started], waits)
+    wait_sums = _Sums(of_jobs[started], queue.started_s[started], waits)
     for count in (1, *_RECENT):
-        state[f"last_{count}_{name}"] = known.mean_of_last(of_asked, moments, count)
-    state[f"since_start_{name}"] = np.log1p(known.age(of_asked, moments))
-    state[f"oldest_{name}"] = _oldest(entered, left, of_jobs, moments, ahead, of_asked)
+        state[f"last_{count}_{name}"] = wait_sums.mean_of_last(of_asked, moments, count)
+    state[f"since_start_{name}"] = np.log1p(wait_sums.age(of_asked, moments))
+    state[f"oldest_{name}"] = _oldest(entered_s, left_s, of_jobs, moments, ahead, of_asked)
     return state
 
 

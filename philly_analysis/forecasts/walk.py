@@ -143,7 +143,7 @@ class Walk:
             Number of the first job after the part.
         """
         asked = set(jobs)
-        left = self.queue.jobs["left_s"].to_numpy(float)
+        leaving_s = self.queue.jobs["left_s"].to_numpy(float)
         waits = self.queue.waits
         for job in range(jobs[0], until):
             now_s = float(self.queue.entered_s[job])
@@ -154,9 +154,9 @@ class Walk:
                     gang, float(self.sizes[job]), self.leaves[job], self.drains[job]
                 )
                 yield Forecasted(job, points, self.masses(gang, now_s))
-                left_s, wait = float(left[job]), float(waits[job])
+                left_s, wait = float(leaving_s[job]), float(waits[job])
                 if np.isinf(wait) and np.isfinite(left_s):
-                    continue  # the job gave up: its wait would have been longer
+                    continue  # the job gave up: a full wait would have been longer
                 for name, calibration in self.calibrations.items():
                     calibration.issue(gang, points[name], now_s, left_s, wait)
             if np.isfinite(self.queue.started_s[job]):

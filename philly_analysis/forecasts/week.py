@@ -20,8 +20,8 @@ def week_table(queue: Queue) -> pd.DataFrame:
     """Return the waits of jobs by gang class and hour of the week of their submission.
 
     The waits within an hour of the same hour of the week count as they are. The waits of the same
-    hours on other working days or weekend days, and then all waits of the gang class, count as
-    twenty waits each, where there are as many.
+    hours on other working days or weekend days count as at most twenty waits. All waits of the gang
+    class count as at most twenty waits, too.
 
     Returns
     -------

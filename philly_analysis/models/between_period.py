@@ -68,27 +68,30 @@ class Variation:
     activity_sd
         Standard deviation of the number of jobs, common to all job classes.
     class_sd
-        Standard deviation of the jobs of one job class between periods of `PERIOD_D` days, at a
-        daily change of 1 and a run time of an hour. Gang classes are independent.
+        Standard deviation of the jobs of one job class between periods of `PERIOD_D` days. The
+        value holds at a daily change of 1 and a run time of an hour. Gang classes are independent.
     gpu_time_compensation
-        Share of the GPU time gained by some job classes that all lose, since the cluster has
-        no more GPUs: 0 none; 1 leaves changes of GPU time to `activity_sd` alone.
+        Share of the GPU time gained by some job classes that all job classes lose, since the
+        cluster has no more GPUs. At 0 there is no loss; 1 leaves changes of GPU time to
+        `activity_sd` alone.
     correlation_length
         Natural logarithm of the factor between run times at which the correlation is 1/e.
     class_sd_slope
         Change of the logarithm of `class_sd` per factor e of run time.
     dispersion_power
-        Power of the number of jobs with which the dispersion of hourly arrivals grows: 0 if more
-        jobs are more bursts, 1 if they are larger ones.
+        Power of the number of jobs with which the dispersion of hourly arrivals grows. The power is
+        0 if more jobs are more bursts, 1 if more jobs are larger bursts.
     dispersion_sd
-        Standard deviation of that dispersion in excess of what the number of jobs explains,
-        between periods of `PERIOD_D` days. Shorter windows have a larger one.
+        Standard deviation of the dispersion of hourly arrivals between periods of `PERIOD_D` days,
+        in excess of what the number of jobs explains. Shorter windows have a larger standard
+        deviation.
     typical_dispersion_se, dispersion_reversion
-        Regression to the mean: a window's dispersion with this standard error
-        (`Arrivals.log_dispersion_se`) is unbiased; by how much the next window's logarithm is
-        less for each 1 of standard error above.
+        Regression to the mean. A window's dispersion is unbiased at the standard error
+        `typical_dispersion_se` (`Arrivals.log_dispersion_se`). The logarithm of the next window's
+        dispersion is less by `dispersion_reversion` for each 1 of standard error above.
     degrees_of_freedom
-        Of the t distribution of the effects, whose scale differs between periods.
+        Degrees of freedom of the t distribution of the effects, whose scale differs between
+        periods.
     vc_sd
         Standard deviation of the activity of a virtual cluster.
     user_persistence
@@ -96,8 +99,8 @@ class Variation:
     user_sd
         Standard deviation of the innovation of a user's activity.
     leave_probability, leave_power
-        Probability that a user of one job submits no more, and the power of its jobs with which
-        this decreases.
+        Probability that a user of one job submits no more, and the power of the user's jobs with
+        which the probability decreases.
     new_user_ratio
         Expected new users over expected leaving users.
     new_user_sd
@@ -115,9 +118,9 @@ class Variation:
     short_window_power
         Power of `PERIOD_D` over the window's days with which `class_sd` grows.
     mean_correction
-        Share of half its variance subtracted from the logarithm of the jobs of a class: at 0 the
-        fitted jobs are the median of those drawn, at 1 their mean. This and the three before are
-        0 in models of older versions.
+        Share of half its variance subtracted from the logarithm of the jobs of a class. At 0 the
+        fitted jobs are the median of the drawn jobs, at 1 their mean. `daily_change_power`,
+        `size_sd`, `short_window_power` and `mean_correction` are 0 in models of older versions.
     """
 
     activity_sd: Estimate
@@ -171,7 +174,7 @@ class Variation:
     ) -> Iterator[PeriodEffects]:
         """Draw the effects of successive periods.
 
-        Half of the variance is common to all periods: it is the deviation of the fitted one.
+        Half of the variance is common to all periods: the deviation of the fitted period.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 -- Why did attempts fail, and after how long?
 -- One row per failed attempt whose output is known.
---   reason  why it failed
---   gpus    GPUs allocated to it
---   run_s   seconds until it failed; null: not known
+--   reason  reason of the failure
+--   gpus    GPUs allocated to the attempt
+--   run_s   seconds until the attempt failed; null: not known
 select
   failures.reason,
   attempt_runs.gpus,

@@ -1,15 +1,15 @@
 -- What does a workload model learn from each job?
 -- One row per job.
---   job_id       job
+--   job_id       identifier of the job
 --   submitted_s  submission, Unix seconds
 --   vc           virtual cluster; empty: not known
---   user         who submitted it
+--   user         user who submitted the job
 --   gpus         gang size
---   status       how it ended
+--   status       status with which the job ended
 --   run_s        run time under the trace's run policy; null: not part of the workload
---   censored     true when it still ran as the log ended
---   attempts     attempts that it made
---   last_share   share of its run time that its last attempt took
+--   censored     true when the job still ran as the log ended
+--   attempts     attempts of the job
+--   last_share   share of the job's run time that its last attempt took
 --   flag         why the job itself is not trusted; null: nothing known
 select
   jobs.job_id,

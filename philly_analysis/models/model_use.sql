@@ -4,7 +4,7 @@
 --   servers  distinct servers
 --   status   how the job ended
 --   bin      utilisation rounded up to whole percent; 0: idle
---   minutes  GPU-minutes with such a reading
+--   minutes  GPU-minutes with a reading in the bin
 select
   attempt_servers.gpus,
   attempt_servers.servers,

@@ -43,7 +43,7 @@ def open_with_run_policy(
     Raises
     ------
     UnknownNameError
-        There is no such run policy.
+        The run policy is not known.
     TraceError
         The folder is not a trace.
     """
@@ -122,7 +122,7 @@ class Observations:
         censored: ArrayLike | None = None,
         attempts: ArrayLike | None = None,
     ) -> Self:
-        """Return observations from arrays of one length; absent ones are unknown.
+        """Return observations from arrays of one length; absent arrays are unknown.
 
         Jobs with fewer than one GPU are excluded and counted.
         """

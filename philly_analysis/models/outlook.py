@@ -29,7 +29,7 @@ _LEVELS = (0.05, 0.5, 0.95)
 _DAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 _HOURS = 24 * PERIOD_D
 _FITTED = 0
-"""Number of the fitted period; drawn ones count from 1."""
+"""Number of the fitted period; drawn periods count from 1."""
 
 
 def month_outlook(model: Parts) -> list[Result]:
@@ -38,12 +38,12 @@ def month_outlook(model: Parts) -> list[Result]:
     Parameters
     ----------
     model
-        Without variation between periods, all periods are the fitted one.
+        Without variation between periods, all periods are the fitted period.
 
     Returns
     -------
     list of Result
-        ``demand``: a row per period (0: the fitted one) and gang bucket, with its jobs and GPU
+        ``demand``: a row per period (0: the fitted period) and gang bucket, with its jobs and GPU
         hours in 28 days. ``run_times``: quantiles. ``submissions``: mean jobs per hour, by hour of
         the week.
     """
@@ -53,9 +53,9 @@ def month_outlook(model: Parts) -> list[Result]:
 
 def _demand(model: Parts, drawn: Sequence[Parts]) -> Result:
     rows: list[tuple[object, ...]] = []
-    for period, each in enumerate([model, *drawn]):
-        jobs, gpu_s = (part.sum(axis=1) for part in jobs_and_gpu_s(each))
-        scale = each.arrivals.rate * _HOURS / jobs.sum()
+    for period, period_model in enumerate([model, *drawn]):
+        jobs, gpu_s = (part.sum(axis=1) for part in jobs_and_gpu_s(period_model))
+        scale = period_model.arrivals.rate * _HOURS / jobs.sum()
         rows += zip([period] * len(GANGS), GANGS, jobs * scale, gpu_s * scale / 3600, strict=True)
     table = pd.DataFrame(rows, columns=["period", "gang", "jobs", "gpu_h"])
     total = table.groupby("period")[["jobs", "gpu_h"]].sum()
@@ -95,7 +95,7 @@ def _rounded(value: object) -> str:
 
 
 def _of_cluster(model: Parts, ends: "pd.Series[float]") -> str:
-    """Return the share of the cluster's GPU time as text; empty: its GPUs are not known."""
+    """Return the share of the cluster's GPU time as text; empty: GPUs are not known."""
     gpus = model.cluster_gpus
     if not gpus:
         return ""
@@ -105,7 +105,7 @@ def _of_cluster(model: Parts, ends: "pd.Series[float]") -> str:
 
 
 def _plot_demand(result: Result) -> Figure:
-    """Draw the jobs and GPU hours of drawn periods against the fitted ones, by gang bucket."""
+    """Draw jobs and GPU hours of drawn periods against the fitted period, by gang bucket."""
     if not result.table["period"].any():
         return figures.empty(figures.canvas()[0], "no variation between months")
     panels = []

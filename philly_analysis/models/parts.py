@@ -39,11 +39,11 @@ class Parts:
     run_policy
         How attempts count in a job's run time.
     status, failures, locality, utilisation
-        None if the data have none.
+        Fitted component; None: the data lack the numbers for the component.
     servers
         The cluster's servers by size; may be empty.
     variation
-        Variation between periods; None: every period is the fitted one.
+        Variation between periods; None: every period is the fitted period.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Parts:
     @property
     def run_time_meaning(self) -> str:
         """Phrase: what the run time of a job is."""
-        known = self.run_policy in list(RunPolicy)
-        return f"run time: {RunPolicy(self.run_policy).meaning if known else self.run_policy}"
+        is_policy = self.run_policy in list(RunPolicy)
+        return f"run time: {RunPolicy(self.run_policy).meaning if is_policy else self.run_policy}"
 
     @property
     def cluster_gpus(self) -> int | None:

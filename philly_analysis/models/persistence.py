@@ -44,7 +44,7 @@ def from_json(cls: type[T], text: str, where: str | Path = "the text") -> T:
     Raises
     ------
     ModelError
-        The text is not such JSON.
+        The text is not a model's JSON.
     """
     try:
         body = json.loads(text)
@@ -63,7 +63,7 @@ def read_model(cls: type[T], text: str, where: str | Path) -> T:
     Raises
     ------
     ModelError
-        The text is not such JSON, or the model has other gang buckets than the current ones.
+        The text is not a model's JSON, or the model has other gang buckets than this version.
     """
     model = from_json(cls, text, where)
     if not _has_current_gangs(model):
@@ -97,7 +97,7 @@ def load(cls: type[T], path: Path) -> T:
     Raises
     ------
     ModelError
-        The file is missing, is not such a model, or has other gang buckets.
+        The file is missing, holds no model, or has other gang buckets.
     """
     try:
         text = path.read_text("utf-8")

@@ -42,8 +42,8 @@ def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator
 def next_periods(model: Parts, draws: int) -> list[Parts]:
     """Draw independent models of the next period, as samples with seeds from 0 have them.
 
-    Successive periods of one seed share the deviation of the fitted one. A model without variation
-    has none.
+    Successive periods of one seed share the deviation of the fitted period. A model without
+    variation has none.
     """
     if model.variation is None:
         return []
@@ -225,8 +225,8 @@ def _users(
 ) -> Users:
     """Return the period's users: some left, some are new, and activities changed.
 
-    Users who left keep a share of 0, so that the names of the others stay. A new user resembles
-    a user drawn by the probability of leaving, in all virtual clusters of that user.
+    Users who left keep a share of 0, so that the names of the other users stay. A new user
+    resembles a user drawn by the probability of leaving, in all virtual clusters of that user.
     """
     if not users.named:
         scaled = (

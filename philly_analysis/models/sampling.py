@@ -181,14 +181,15 @@ def _draw_at_load(
     """Draw jobs with an offered load, and return the factor on their rate as well.
 
     Repeated draws change the rate of arrivals, so that days stay days. Submissions of the nearest
-    draw are then scaled by its error, which is at most 2 % unless a few jobs are most of the load.
+    draw are then scaled by its error. The error is at most 2 % unless a few jobs are most of the
+    load.
     """
     if target <= 0 or not gpus:
         raise ModelError(
             f"an offered load of {target:g} on {gpus} GPUs is impossible; give a load above 0, and "
             "the GPUs if the model does not know its cluster"
         )
-    factor, found = 1.0, []
+    factor, draws = 1.0, []
     for _ in range(MAX_DRAWS):
         made, rng = at_rate(load=factor)
         load = offered_load(made.gpu_s, made.span_s, gpus)
@@ -196,11 +197,11 @@ def _draw_at_load(
             raise ModelError(
                 f"{made.at_s.size} jobs over {made.span_s:g} s have no load: give more jobs or days"
             )
-        found.append((abs(np.log(load / target)), factor, load, made, rng))
-        if found[-1][0] < MAX_LOG_LOAD_ERROR:
+        draws.append((abs(np.log(load / target)), factor, load, made, rng))
+        if draws[-1][0] < MAX_LOG_LOAD_ERROR:
             break
         factor *= target / load
-    _, factor, load, made, rng = min(found, key=lambda draw: draw[0])
+    _, factor, load, made, rng = min(draws, key=lambda draw: draw[0])
     first_s = made.at_s[0]
     at_s = np.rint(first_s + (made.at_s - first_s) * load / target)
     return replace(made, at_s=at_s), rng, float(factor)
@@ -272,7 +273,8 @@ def _attempts(
     first = np.cumsum(attempts) - attempts
     attempt = np.arange(job.size) - first[job]
     last = attempt == attempts[job] - 1
-    # shares of the run time: fixed for the last attempt, normalised exponentials for the others
+    # shares of the run time: fixed for each job's last attempt, normalised exponentials for earlier
+    # attempts
     weight = np.where(last, 0.0, rng.standard_exponential(job.size))
     total = np.bincount(job, weight, run_s.size)
     share = np.where(

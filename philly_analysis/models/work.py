@@ -35,7 +35,7 @@ def jobs_of(
     Raises
     ------
     ModelError
-        A model without jobs or days; or one of them beside jobs that exist.
+        A model has neither jobs nor days; or jobs or days stand beside jobs that exist.
     UnknownNameError
         There is neither a trace, a model's file, nor a shipped model of that name.
     """
@@ -81,7 +81,7 @@ def one_workload(
 
 
 def model_of(work: Work) -> WorkloadModel | None:
-    """Return the model that work is or names; None: it is none."""
+    """Return the model that work is or names; None: work is no model."""
     if isinstance(work, WorkloadModel):
         return work
     if not isinstance(work, str | Path):
@@ -97,7 +97,7 @@ def model_of(work: Work) -> WorkloadModel | None:
 
 
 def as_model(work: object) -> WorkloadModel | None:
-    """Return the model that work is, has the file or the name of; None: it may be a trace.
+    """Return the model that work is, has the file or the name of; None: work may be a trace.
 
     Unlike :func:`model_of` it prefers any folder to a bundled model of that name.
     """

@@ -77,7 +77,8 @@ class WorkloadModel(Parts):
         Parameters
         ----------
         data
-            The observations, or a trace of them: see :func:`~philly_analysis.fit`.
+            The observations, or a trace to take observations from: see
+            :func:`~philly_analysis.fit`.
         windows
             Observed times; None: from the earliest job to the latest. See `Arrivals.fit`.
         family
@@ -94,7 +95,7 @@ class WorkloadModel(Parts):
             No jobs, one job, all censored, all durations zero, or a run policy beside observations:
             the message says which.
         UnknownNameError
-            There is no such run policy.
+            The run policy is not known.
         """
         if not isinstance(data, Observations):
             with open_with_run_policy(data, run_policy) as trace:
@@ -176,8 +177,8 @@ class WorkloadModel(Parts):
         Parameters
         ----------
         jobs, days
-            Number of jobs, and length in days. One follows from the other if only one is given.
-            Without both the sample has 28 days.
+            Number of jobs, and length in days. If only one number is given, the other number
+            follows. Without both numbers the sample has 28 days.
         load
             Factor on the rate of arrivals. Each hour's jobs are multiplied, so rhythm and bursts
             keep their proportions and the dispersion grows with the load.
@@ -195,15 +196,15 @@ class WorkloadModel(Parts):
         start
             A Monday 00:00 UTC: ``"2024-01-01"``, or a datetime.
         variation
-            ``month``: each seed is another period; ``none``: each is the fitted one.
+            ``month``: each seed is another period; ``none``: each seed is the fitted period.
 
         Raises
         ------
         ModelError
-            Numbers that are not positive, jobs and days and a load, an offered load beside these
-            or of an unknown cluster, or no gang that fits the cluster.
+            Numbers are not positive; jobs, days and a load are all given; an offered load stands
+            beside these three, or the cluster is unknown; or no gang fits the cluster.
         UnknownNameError
-            No such variation.
+            The variation is not known.
         WorkloadError
             No seeds, or a seed twice.
         """
@@ -245,7 +246,7 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            The text is not such a model, or has other gang buckets.
+            The text is not a model, or has other gang buckets.
         """
         return persistence.read_model(cls, text, where)
 
@@ -266,7 +267,7 @@ class WorkloadModel(Parts):
         Raises
         ------
         ModelError
-            The file is missing, is not such a model, or has other gang buckets.
+            The file is missing, holds no model, or has other gang buckets.
         """
         return persistence.load(cls, Path(path))
 

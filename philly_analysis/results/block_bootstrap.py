@@ -42,7 +42,7 @@ def mean_change(
     """Estimate the percent change of a mean, with the 95 % interval of a block bootstrap.
 
     Jobs submitted at similar times share their queue, so that blocks of time are resampled whole
-    (Künsch, Annals of Statistics 17, 1989). The interval is that of percentiles (Efron and
+    (Künsch, Annals of Statistics 17, 1989). The interval is the percentile interval (Efron and
     Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13), with a fixed seed.
 
     Parameters
@@ -72,17 +72,17 @@ def mean_change(
         mean_a = sums_a[i].sum(axis) / n_a[i].sum(axis)
         return np.asarray(100 * (mean_a / (sums_b[j].sum(axis) / n_b[j].sum(axis)) - 1))
 
-    given = [np.arange(len(n)) for n in ((n_a,) if same else (n_a, n_b))]
-    found = float(change(*given))
+    indices = [np.arange(len(n)) for n in ((n_a,) if same else (n_a, n_b))]
+    estimate = float(change(*indices))
     if blocks < _FEWEST:
-        return Paired(found, np.nan, np.nan, blocks)
+        return Paired(estimate, np.nan, np.nan, blocks)
     # slow to import, and most commands need none
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # of means of 0
         interval = bootstrap(
-            given,
+            indices,
             change,
             n_resamples=_RESAMPLES,
             vectorized=True,
@@ -90,8 +90,8 @@ def mean_change(
             rng=np.random.default_rng(0),
         ).confidence_interval
     if not np.isfinite(interval.high):
-        return Paired(found, np.nan, np.nan, blocks)
-    return Paired(found, float(interval.low), float(interval.high), blocks)
+        return Paired(estimate, np.nan, np.nan, blocks)
+    return Paired(estimate, float(interval.low), float(interval.high), blocks)
 
 
 def _totals(values: ArrayLike, blocks: ArrayLike | None) -> tuple[Floats, Floats]:

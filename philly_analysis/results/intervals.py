@@ -13,7 +13,7 @@ from philly_analysis.results.formatting import share, whole_percent
 Direction = Literal["rises", "falls", "unclear"]
 
 FEWEST = 3
-"""Fewest observations, and fewest clusters of them, for an interval."""
+"""Fewest observations, and fewest clusters of observations, for an interval."""
 _TAIL = 0.025
 """Probability beyond each end of an interval."""
 
@@ -49,7 +49,7 @@ class Share:
     frac
         0 to 1; NaN without observations.
     low, high
-        Its interval; NaN where there are fewer than three clusters.
+        95 % interval of `frac`; NaN where there are fewer than three clusters.
     """
 
     frac: float
@@ -81,18 +81,20 @@ def clustered_share(
 ) -> Share:
     """Estimate a share of clustered observations, or a ratio of weights.
 
-    The interval is the linearised one of a ratio of cluster totals (Cochran, Sampling Techniques,
-    1977, section 6.4), with Student's t on clusters - 1 degrees of freedom, cut at 0 and 1. For
-    shares of 0 and 1 it is that of Clopper and Pearson (1934), with one observation per cluster.
+    The interval is the linearised interval of a ratio of cluster totals (Cochran, Sampling
+    Techniques, 1977, section 6.4), cut at 0 and 1. Student's t has clusters - 1 degrees of freedom.
+    For shares of 0 and 1 the interval is Clopper and Pearson's (1934), with one observation per
+    cluster.
 
     Parameters
     ----------
     hits
         Whether each observation counts, or which fraction of it, shape (n,).
     clusters
-        Cluster of each, shape (n,); a missing cluster is one of its own, as is each if None.
+        Cluster of each observation, shape (n,). An observation without a cluster is a cluster of
+        its own; None: each observation is.
     weights
-        Weight of each, shape (n,); None: equal weights.
+        Weight of each observation, shape (n,); None: equal weights.
     """
     x = np.asarray(hits, float)
     w = np.ones_like(x) if weights is None else np.asarray(weights, float)
@@ -129,7 +131,7 @@ class Rate:
     def interval(self) -> tuple[float, float]:
         """The exact 95 % interval of events per unit (Garwood, Biometrika 28, 1936).
 
-        Without an event it ends at the rate that gives none with a probability of 5 %.
+        Without an event the interval ends at the rate at which no event has a probability of 5 %.
         """
         from scipy import special  # slow to import, and most commands need none
 
@@ -177,8 +179,8 @@ def dispersion(counts: ArrayLike, exposures: ArrayLike, draws: int = 9_999) -> t
     -------
     tuple of float
         Pearson's chi-square over its mean under equal rates (above 1: overdispersed), and the
-        p-value: the share of draws that are at least as uneven, the data included. NaN for fewer
-        than two places or events.
+        p-value. The p-value is the share of draws that are at least as uneven, the data included.
+        NaN for fewer than two places or events.
     """
     n, e = np.asarray(counts, float), np.asarray(exposures, float)
     n, e = n[e > 0], e[e > 0]
@@ -201,11 +203,11 @@ class Association:
     Attributes
     ----------
     rho
-        Spearman's rank correlation, -1 to 1; NaN if one of the two is constant.
+        Spearman's rank correlation, -1 to 1; NaN if one of the two quantities is constant.
     low, high
-        Its 95 % interval; NaN with fewer than three clusters.
+        95 % interval of `rho`; NaN with fewer than three clusters.
     n, clusters
-        Number of observations, and of clusters of similar ones (e.g. users).
+        Number of observations, and of clusters of similar observations (e.g. users).
     """
 
     rho: float
@@ -242,25 +244,26 @@ class Association:
 def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = None) -> Association:
     """Estimate the rank correlation of two quantities.
 
-    The interval is the cluster-robust one from the influence function of the correlation
-    coefficient (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975), with Student's t on
-    clusters - 1 degrees of freedom.
+    The interval is cluster-robust, from the influence function of the correlation coefficient
+    (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975). Student's t has clusters - 1 degrees
+    of freedom.
 
     Parameters
     ----------
     x, y
         Numbers, shape (n,); pairs with a NaN are excluded.
     clusters
-        Cluster of each pair, shape (n,); a missing cluster is one of its own, as is each if None.
+        Cluster of each pair, shape (n,). A pair without a cluster is a cluster of its own; None:
+        each pair is.
     """
     import pandas as pd
 
     xs, ys = np.asarray(x, float), np.asarray(y, float)
-    known = np.isfinite(xs) & np.isfinite(ys)
-    groups = cluster_codes(clusters, len(xs))[known]
-    n = int(known.sum())
+    finite = np.isfinite(xs) & np.isfinite(ys)
+    groups = cluster_codes(clusters, len(xs))[finite]
+    n = int(finite.sum())
     n_groups = len(np.unique(groups))
-    ranks = [np.asarray(pd.Series(v[known]).rank(), float) for v in (xs, ys)]
+    ranks = [np.asarray(pd.Series(v[finite]).rank(), float) for v in (xs, ys)]
     if n < FEWEST or any(r.std() == 0 for r in ranks):
         return Association(np.nan, np.nan, np.nan, n, n_groups)
     zx, zy = ((r - r.mean()) / r.std() for r in ranks)
@@ -283,11 +286,11 @@ def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: 
 
 
 def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """Return a code per cluster, and a unique code for each missing one."""
+    """Return a code per cluster, and a unique code for each missing cluster."""
     import pandas as pd
 
-    own = np.arange(n, dtype=np.int64)
+    row_numbers = np.arange(n, dtype=np.int64)
     if clusters is None:
-        return own
+        return row_numbers
     codes, _ = pd.factorize(np.asarray(clusters, dtype=object))
-    return np.where(codes < 0, n + own, codes)
+    return np.where(codes < 0, n + row_numbers, codes)

@@ -20,7 +20,7 @@ class Paired:
     effect
         Mean change; NaN without pairs.
     low, high
-        Its interval; NaN with fewer than three pairs.
+        95 % interval of `effect`; NaN with fewer than three pairs.
     pairs
         Number of pairs.
     """
@@ -46,7 +46,7 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     Parameters
     ----------
     after, before
-        With and without the treatment, shape (n,), in the same order.
+        Values with and without the treatment, shape (n,), in the same order.
     relative
         Return the change in percent of `before`, from the mean logarithm of the ratios, so that
         halving and doubling are symmetric. All values must be positive.
@@ -62,19 +62,19 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
         if n >= FEWEST_PAIRS
         else np.nan
     )
-    found = (mean, mean - half, mean + half)
+    bounds = (mean, mean - half, mean + half)
     if relative:
-        found = tuple(100 * float(np.expm1(x)) for x in found)  # type: ignore[assignment]
-    return Paired(*found, pairs=n)
+        bounds = tuple(100 * float(np.expm1(x)) for x in bounds)  # type: ignore[assignment]
+    return Paired(*bounds, pairs=n)
 
 
 def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
     """Estimate a mean with a 95 % interval on a scale on which the mean is possible.
 
     Student's interval is computed on the scale of the logarithm, so that a mean of positive values
-    stays positive, or of the logit, so that a mean of shares stays between 0 and 1. The standard
-    error is carried to that scale by the delta method. Means at a bound, 0 or 1, have an interval
-    of that point only if all values are equal; otherwise the interval is not known.
+    stays positive. For shares the scale is the logit, so that a mean stays between 0 and 1. The
+    delta method carries the standard error to the scale. Means at a bound, 0 or 1, have an interval
+    of the bound alone if all values are equal; otherwise the interval is not known.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
 def pairs_for(after: ArrayLike, before: ArrayLike, within_pct: float) -> int | None:
     """Return how many pairs give an interval of a percent change of at most ± `within_pct`.
 
-    The standard deviation of the logarithms of ratios is that of the pairs so far; None: fewer
-    than three pairs, or a value that is not positive.
+    The standard deviation of the logarithms of ratios comes from the pairs so far; None: fewer than
+    three pairs, or a value that is not positive.
     """
     from scipy import special  # slow to import, and most commands need none
 

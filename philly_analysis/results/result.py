@@ -83,9 +83,9 @@ class Result:
         The answer in words and one number, with its cost, trend and advice; None: the question
         has no such answer.
     draw
-        Function that draws the result; None: it has no figure.
+        Function that draws the result; None: the result has no figure.
     write_page
-        Function that writes the page of the result into a folder; None: it has no page.
+        Function that writes the page of the result into a folder; None: the result has no page.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Result:
         OutputError
             The result has no figure.
         UnknownNameError
-            There is no such style.
+            The style is not known.
         """
         if self.draw is None:
             raise OutputError(f"{self.name} has no figure, only a table.")

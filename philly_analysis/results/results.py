@@ -18,7 +18,7 @@ class Results(dict[str, Result]):
     Attributes
     ----------
     write_page
-        Function that writes the page of the results into a folder; None: they have no page.
+        Function that writes the page of the results into a folder; None: the results have no page.
     """
 
     write_page: "Callable[[Path], Path] | None" = None

@@ -70,12 +70,12 @@ def save_text(text: str, path: Path) -> None:
 
 
 def create_folder(path: Path) -> None:
-    """Create a folder and those above it.
+    """Create a folder and the folders above.
 
     Raises
     ------
     OutputError
-        It cannot be created.
+        The folder cannot be created.
     """
     with file_errors(OutputError, f"{path} cannot be written"):
         path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Compare a share of the last four weeks of a trace with that of the four weeks before."""
+"""Compare a share in the last four weeks of a trace with the share in the four weeks before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MONTH = 4
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Change of a share from one period to the next one of equal length.
+    """Change of a share from one period to the next period of equal length.
 
     Attributes
     ----------
@@ -78,18 +78,19 @@ def share_trend(
     weights: ArrayLike,
     what: str,
 ) -> Trend:
-    """Compare a share of clustered observations in the last weeks with that of the weeks before.
+    """Compare a share of clustered observations in the last weeks with the share in earlier weeks.
 
-    Each period has four weeks, or as many whole weeks as fit twice. Both need observations on half
-    of their days. The interval is the linearised one of a difference of two ratios of cluster
-    totals (Cochran, Sampling Techniques, 1977, section 6.4), as clusters may be in both periods.
+    Each period has four weeks, or as many whole weeks as fit twice. Both periods need observations
+    on half of their days. Clusters may be in both periods. The interval is therefore the linearised
+    interval of a difference of two ratios of cluster totals (Cochran, Sampling Techniques, 1977,
+    section 6.4).
 
     Parameters
     ----------
     days
-        Day of each observation, shape (n,); those without a day or a weight are excluded.
+        Day of each observation, shape (n,); observations without a day or a weight are excluded.
     hits, clusters, weights
-        As in `clustered_share`, shape (n,).
+        Hits, clusters and weights of `clustered_share`, shape (n,).
     what
         The observations in words, plural.
     """

@@ -1,12 +1,12 @@
 -- When was each GPU allocated, where the log has GPU indices?
 -- One row per interval in which a GPU was allocated without a break. Adjacent intervals stay
 -- separate, so that the end of an attempt is distinguishable from the start of the next attempt.
---   machine_id  identifier of the server
---   gpu         index of the GPU in its server, from 0
+--   machine_id    identifier of the server
+--   gpu           index of the GPU in its server, from 0
 --   allocated_at  moment at which the first attempt of the interval got the GPU, before its launch
---   started_at  start of the interval
---   until_at    end of the interval; for a running attempt the end of the log
---   attempts    attempts in the interval; more than one: the attempts overlapped on the GPU
+--   started_at    start of the interval
+--   until_at      end of the interval; for a running attempt the end of the log
+--   attempts      attempts in the interval; more than one: the attempts overlapped on the GPU
 with allocations as (
   select
     p.machine_id,

@@ -1,9 +1,10 @@
 -- When would one more job of a class have exceeded a limit, or the quota of its virtual cluster?
 -- One row per class, cap and moment at which the answer changed.
---   wait_class  as in wait_classes
+--   wait_class  number of the class, as in wait_classes
 --   method      how the quota is known, as in vc_quotas; limit: the cap is a limit
 --   cap         name of the limit; quota
---   moment      as in machine_use; the first row stands for all time before
+--   moment      moment of the change in doubled microseconds since 1970, as in machine_use; the
+--               first row stands for all time before
 --   over        true when the job would have exceeded the cap, from the moment on
 with limits as (
   select

@@ -1,11 +1,12 @@
 -- materialized
 -- When did a limit or a quota keep each class from starting, and what did its pool lack meanwhile?
 -- One row per class, cap and moment at which the cap began or ceased to bind. A cap binds while a
--- job would have exceeded it, and would have exceeded no limit of an earlier name.
---   wait_class        as in wait_classes
---   method            as in cap_levels
---   cap               as in cap_levels
---   moment            as in machine_use; the first row stands for all time before
+-- job would have exceeded the cap, and would have exceeded no limit of an earlier name.
+--   wait_class        number of the class, as in wait_classes
+--   method            how the quota is known, as in cap_levels; limit: the cap is a limit
+--   cap               name of the limit, or quota, as in cap_levels
+--   moment            moment of the change in doubled microseconds since 1970, as in machine_use;
+--                     the first row stands for all time before
 --   binds             true when the cap binds, from the moment on
 --   bound_us          microseconds before the moment during which the cap bound
 --   bound_too_few_us  part of bound_us: the pool had too few free GPUs

@@ -1,7 +1,8 @@
 -- When would one more job of each class have exceeded a limit?
 -- One row per class with limits and moment at which the answer changed.
---   wait_class  as in wait_classes
---   moment      as in machine_use; the first row stands for all time before
+--   wait_class  number of the class, as in wait_classes
+--   moment      moment of the change in doubled microseconds since 1970, as in machine_use; the
+--               first row stands for all time before
 --   limited     true when the job would have exceeded at least one limit, from the moment on
 with switches as (
   select

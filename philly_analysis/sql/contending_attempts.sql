@@ -1,14 +1,16 @@
 -- materialized
 -- Until when did each attempt contend for room?
 -- One row per attempt in queued_attempts whose pool has servers.
---   job_id        job
---   attempt       which attempt, from 1
---   request       as in requests
---   wait_class    as in wait_classes
---   eligible_us   as in queued_attempts
---   until_us      as in queued_attempts, less the launch of a started attempt (see launches)
---   outcome       as in queued_attempts
---   contended_us  until_us; of an attempt whose last reason is a limit, the moment at which the
+--   job_id        identifier of the job
+--   attempt       number of the attempt within its job, from 1
+--   request       number of the request, as in requests
+--   wait_class    number of the class, as in wait_classes
+--   eligible_us   moment at which the job was eligible in microseconds since 1970, as in
+--                 queued_attempts
+--   until_us      end of the wait in microseconds since 1970, as in queued_attempts; the launch of
+--                 a started attempt is subtracted (see launches)
+--   outcome       started, given up or waiting, as in queued_attempts
+--   contended_us  until_us; for an attempt whose last reason is a limit, the moment at which the
 --                 limit last began to bind; null: the limit bound during the whole eligible wait
 with queued as (
   select

@@ -1,12 +1,14 @@
 -- materialized
 -- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
--- One row per pool, number of machines that a gang may need there (and all of them) and change.
--- Machines that never ran an attempt are not counted: if they were in service, somebody who waited
--- would have had them. Nor are GPUs of servers out of service (see server_openings).
---   pool      as in pools
---   machines  how many machines: n
---   moment    as in machine_use; the first row of each n stands for all time before
---   free_gpus  GPUs free from then on, on the n machines with most free
+-- One row per pool, number of machines that a gang may need there (and all machines of the pool)
+-- and change. Machines that never ran an attempt are not counted: if they were in service, somebody
+-- who waited would have had their GPUs. GPUs of servers out of service are not counted either (see
+-- server_openings).
+--   pool       name of the pool, as in pools
+--   machines   how many machines: n
+--   moment     moment of the change in doubled microseconds since 1970, as in machine_use; the
+--              first row of each n stands for all time before
+--   free_gpus  GPUs free from the moment on, on the n machines with most free GPUs
 with wanted as (
   select distinct
     pool,

@@ -8,9 +8,10 @@
 --   minutes    minutes that the readings cover
 --   sum_pct    sum of the utilisation readings, in % times minutes; null: offline
 --
--- Each reading counts by its overlap with the time from from_at to until_at. These are the start
--- and end of the attempt; or, where readings stand for whole minutes, the minutes in which it ran,
--- as in the notebook of the study: then a reading counts completely or not at all.
+-- Each reading counts by its overlap with the time from from_at to until_at. These two moments are
+-- the start and end of the attempt. Where readings stand for whole minutes, the two moments bound
+-- the minutes in which the attempt ran, as in the notebook of the study. Then a reading counts
+-- completely or not at all.
 select
   placement,
   machine_id,

@@ -1,7 +1,7 @@
 -- What held each attempt before its job was eligible?
 -- One row per attempt, cause and name.
---   job_id   job
---   attempt  which attempt, from 1
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
 --   cause    held; limit: a limit kept the job from being eligible
 --   name     what held the job: dependency, begin time, hold, reservation, requeue (the scheduler's
 --            own delay after an attempt) or not stated; or the limit, such as array task limit

@@ -8,8 +8,8 @@
 --   minutes   minutes that the samples cover
 --   sum_pct   sum of the use, in % times minutes; null: no reading
 --
--- A sample counts with the part of its time that lies within the attempt's minutes, as in
--- gpu_use_bins.
+-- A sample counts with the part of its time that lies within the attempt's minutes, as readings do
+-- in gpu_use_bins.
 select
   holding,
   unnest(['cpu', 'mem']) as resource,

@@ -1,4 +1,4 @@
--- How many of the cluster's GPU hours are unallocated, and how many of them on partly used servers?
+-- How many of the cluster's GPU hours are unallocated, and how many on partly used servers?
 -- One row per week with allocated GPUs, from the first start (or the time from which the log is
 -- complete) to the last end.
 --   week            Monday of the week, UTC
@@ -13,7 +13,7 @@ with span as (
   cross join snapshot
 ),
 
--- those before the log is complete count from then on
+-- changes before the log is complete count from the time of completeness on
 changes as (
   select
     greatest(u.moment // 2, span.from_us) as at_us,

@@ -1,6 +1,6 @@
 -- Which GPUs did each attempt hold, by their index in the server?
--- One row per attempt and GPU with a known index: recorded in the log, or any index of a server
--- whose GPUs the attempt held all.
+-- One row per attempt and GPU with a known index. An index is known if the log records the index,
+-- or if the attempt held all GPUs of the server.
 --   job_id      identifier of the job
 --   attempt     number of the attempt within its job, from 1
 --   machine_id  identifier of the server

@@ -1,7 +1,7 @@
 -- Of which class is each job?
 -- One row per job that asks for GPUs of a pool with servers.
---   job_id      job
---   wait_class  as in wait_classes
+--   job_id      identifier of the job
+--   wait_class  number of the class, as in wait_classes
 with job_limits as (
   select
     job_id,

@@ -1,7 +1,7 @@
--- What does each job ask of each of its servers, and of how few of them?
+-- What does each job ask of each of its servers, and of how few servers?
 -- One row per job that asks for GPUs of a pool with servers.
---   job_id    job
---   pool      as in pools
+--   job_id    identifier of the job
+--   pool      name of the pool, as in pools
 --   gpus      gang size
 --   machines  servers that the job asks for; else the fewest that hold the gang; all servers of a
 --             pool that is too small

@@ -1,8 +1,8 @@
 -- materialized
 -- Which request does each job make?
 -- One row per job that asks for GPUs of a pool with servers.
---   job_id   job
---   request  as in requests
+--   job_id   identifier of the job
+--   request  number of the request, as in requests
 with bounds as (
   select
     pool,

@@ -1,8 +1,8 @@
 -- For which cause did each job wait longest?
 -- One row per job that waited, by given quotas where they are known.
 --   job_id  identifier of the job
---   cause   cause of most of the job's waiting time, as in wait_causes; the first by name of equal
---           causes
+--   cause   cause of most of the job's waiting time, as in wait_causes; of equal causes, the first
+--           by name
 with best_method as (
   select coalesce(min(method) filter (where method = 'given'), min(method)) as method
   from wait_causes

@@ -1,8 +1,8 @@
 -- How much does each limit allow?
 -- One row per limit of limit_members.
---   limit_name  as in limit_members
+--   limit_name  name of the limit, as in limit_members
 --   scope       whose use the limit counts: account, user, qos or partition
---   owner       name of that account, QOS, user or partition
+--   owner       name of the account, QOS, user or partition whose use the limit counts
 --   resource    gpus, jobs, cpus, mem_gb or servers
 --   amount      the limit: as recorded, else the largest amount that jobs ever took; null: none ran
 --   recorded    true when the amount is recorded, false when estimated

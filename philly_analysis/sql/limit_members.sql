@@ -1,13 +1,14 @@
 -- materialized
 -- Which jobs count against which limit?
--- One row per limit and job. Limits are those recorded; without a record, a limit is assumed for
--- each account, QOS, user, or user or account in a QOS, whose jobs the scheduler said to be at a
--- limit of GPUs or jobs.
---   limit_name  name of the limit; of a limit per user or account, followed by the user or account
+-- One row per limit and job. Recorded limits count. Without a record, a limit is assumed where the
+-- scheduler said that jobs were at a limit of GPUs or jobs. An assumed limit is on an account, a
+-- QOS, a user, or a user or account in a QOS.
+--   limit_name  name of the limit; the name of a limit per user or account ends with the user or
+--               account
 --   scope       whose use the limit counts: account, user, qos or partition
---   owner       name of that account, QOS, user or partition
+--   owner       name of the account, QOS, user or partition whose use the limit counts
 --   resource    resource that the limit is on
---   job_id      job
+--   job_id      identifier of the job
 --   weight      amount of the resource that the job takes while it runs
 --   amount      largest amount that running jobs may take together; null: not recorded
 with stated as (

@@ -1,7 +1,7 @@
 -- How much of each limit did running jobs take, from moment to moment?
 -- One row per limit and moment at which the amount changed.
---   limit_name   as in limit_members
---   moment       as in machine_use
+--   limit_name   name of the limit, as in limit_members
+--   moment       moment of the change in doubled microseconds since 1970, as in machine_use
 --   used_before  amount taken before the moment
 --   used_after   amount taken from the moment on
 --   amount       the limit: as recorded, else the largest amount ever taken

@@ -1,8 +1,8 @@
 -- Which attempts did a server failure end, by the scheduler's recorded end or by their output?
 -- One row per attempt on GPUs that a server failure ended, with trusted times. Output counts only
--- if nothing but a server can be the cause: uncorrectable memory errors of a GPU, GPUs off the bus,
--- NVLink errors, and lost servers. The study's infrastructure tier is wider: storage, connections
--- and inputs may fail without a failed server of the gang.
+-- if a server must be the cause: uncorrectable memory errors of a GPU, GPUs off the bus, NVLink
+-- errors, and lost servers. The study's infrastructure tier is wider: storage, connections and
+-- inputs may fail without a failed server of the gang.
 --   job_id    identifier of the job
 --   attempt   number of the attempt within its job, from 1
 --   gpus      GPUs allocated to the attempt

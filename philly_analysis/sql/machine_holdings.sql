@@ -1,10 +1,10 @@
 -- How many GPUs of each server were allocated, and when?
 -- One row per interval of an allocated GPU, or attempt whose GPU indices are not known, and server.
---   machine_id  server
+--   machine_id    identifier of the server
 --   allocated_at  start of the launch, as in launches; the start where no launch time is known
---   started_at  start of the attempt
---   until_at    end of the allocation, or of the log
---   gpus        GPUs; where an attempt's share of the server is not known, its GPUs spread evenly
+--   started_at    start of the attempt
+--   until_at      end of the allocation, or of the log
+--   gpus          GPUs; where an attempt's share of the server is not known, its GPUs spread evenly
 select
   machine_id,
   least(

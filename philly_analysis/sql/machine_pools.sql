@@ -3,7 +3,7 @@
 --   machine_id  identifier of the server
 --   gpus        GPUs of the machine
 --   pool        smallest pool that contains the machine; all pools that contain the machine, if the
---               smallest pool's machines are in different ones; unused: in no pool
+--               smallest pool's machines are in different pools; unused: in no pool
 with pools_of_machines as (
   select
     p.machine_id,

@@ -1,11 +1,11 @@
 -- materialized
 -- How many GPUs of each machine were in use, from moment to moment?
 -- One row per machine and moment at which the number changed.
---   machine_id   server
+--   machine_id   identifier of the server
 --   moment       microseconds since 1970, doubled; plus one once the starts of that microsecond
 --                are counted (releases come before starts)
---   gpus         GPUs it has
---   free_before  GPUs free before; 0 where more are allocated than it has
+--   gpus         GPUs of the machine
+--   free_before  GPUs free before the moment; 0 where more GPUs are allocated than the machine has
 --   free_after   GPUs free from the moment on
 --   open_before  GPUs free before the moment, without GPUs of launching attempts (see launches)
 --   open_after   GPUs free from the moment on, without GPUs of launching attempts

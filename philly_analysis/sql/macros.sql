@@ -8,7 +8,8 @@ case when x > 0 then floor(x * 4 / pow(2, floor(log2(x)))) / 4 * pow(2, floor(lo
 create or replace macro suffices(free, asked) as
 coalesce(free >= asked - 1e-6, true);
 
--- Name of a limit that the scheduler stated: what the limit is set on, whose it is, and on what.
+-- Name of a limit that the scheduler stated: the kind of limit, its owner, and the limited
+-- resource.
 create or replace macro limit_label(kind, account, qos, "user", resource) as
 case kind
   when 'array' then 'array task limit'
@@ -34,11 +35,12 @@ end;
 create or replace macro percentiles(x) as
 quantile_cont(x, list_transform(range(101), lambda p: p / 100.0));
 
--- True unless a job asks for something else than a machine says that it is.
+-- True unless a job asks for another property than a machine states.
 create or replace macro fits(asked, offered) as
 coalesce(asked = offered, true);
 
--- The same of pools, which nest: a machine of pool gpu/a100 is one of pool gpu.
+-- True unless a job asks for another pool than the machine's. Pools nest: a machine of pool
+-- gpu/a100 is a machine of pool gpu.
 create or replace macro fits_pool(asked, offered) as
 coalesce(asked = offered or starts_with(offered, asked || '/'), true);
 
@@ -50,18 +52,19 @@ create or replace macro seconds_between(earlier, later) as
 create or replace macro minute_end(moment) as
 date_trunc('minute', moment + interval 59999999 microsecond);
 
--- Microseconds that a stopwatch shows: those before its last switch, and those since if it runs.
--- Moments are microseconds doubled (see machine_use); zero where there is no stopwatch.
+-- Microseconds that a stopwatch shows: the count before its last switch, and the time since the
+-- switch if the stopwatch runs. Moments are microseconds doubled (see machine_use); zero where
+-- there is no stopwatch.
 create or replace macro reading(before_us, runs, switched, moment) as
 coalesce(before_us + case when runs then moment // 2 - switched // 2 else 0 end, 0);
 
--- GPUs of an attempt on a server, from its placements there; null where one has neither the index
--- of its GPU nor a number of GPUs.
+-- GPUs of an attempt on a server, from the placements of the attempt on the server; null where a
+-- placement has neither the index of a GPU nor a number of GPUs.
 create or replace macro held_gpus(gpu, gpus) as
 case when bool_and(gpu is not null or gpus is not null) then sum(coalesce(gpus, 1))::integer end;
 
--- The next gives a table. It reads a table expression of the caller's, by its name, so that every
--- table behind an answer stands in its own file, where the graph of relations sees it.
+-- The next macro gives a table. The macro reads a table expression of the caller by name. Every
+-- table behind an answer thus stands in its own file, where the graph of relations sees the table.
 
 -- Utilisation that each whole percentage of minutes does not exceed, to within a point. `bins` has
 -- the columns key, bin and minutes: bin k holds what is above k - 1 and up to k, bin 0 what is 0.

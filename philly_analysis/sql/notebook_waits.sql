@@ -1,8 +1,8 @@
 -- materialized
 -- How long did attempts wait, by the archive notebook's definition?
 -- One row per attempt with a value other than zero. If a start, or the beginning of a wait, is
--- missing, the notebook repeats the value of the previous attempt (0, hence no row, for a first
--- attempt).
+-- missing, the notebook repeats the value of the previous attempt. A first attempt then has the
+-- value 0, hence no row.
 --   job_id   identifier of the job
 --   attempt  number of the attempt within its job, from 1
 --   vc       virtual cluster

@@ -4,8 +4,8 @@
 --   attempt      number of the attempt within its job, from 1
 --   started_at   start of the attempt
 --   waiter_gpus  gang size of the overtaken attempt
---   harmless     true when the overtaken gang could not have been placed: the free GPUs, with the
---                GPUs of the start, were not on the fewest machines that hold the gang
+--   harmless     true when the overtaken gang could not have been placed. The free GPUs, with the
+--                GPUs of the start, were then not on the fewest machines that hold the gang
 with moments as (
   select
     o.job_id,

@@ -1,18 +1,18 @@
 -- materialized
 -- Which GPU did each attempt have, from when to when, and did another attempt have it meanwhile?
--- One row per GPU of an attempt whose start and end are known, where it is known which it is.
+-- One row per GPU of an attempt whose start and end are known, where the index of the GPU is known.
 --   placement     number of the row, from 1 in the order of starts and of the next four columns
---   job_id        job
---   attempt       which attempt, from 1
---   machine_id    server
+--   job_id        identifier of the job
+--   attempt       number of the attempt within its job, from 1
+--   machine_id    identifier of the server
 --   gpu           index of the GPU in its server, from 0
---   from_at       time from which readings of the GPU belong to the attempt: its start, or the
---                 minute of its start where readings stand for whole minutes (whole_minutes)
---   until_at      time until which readings of the GPU belong to the attempt: its end, or the end
---                 of that minute where readings stand for whole minutes
+--   from_at       start of the attempt; where readings stand for whole minutes (whole_minutes), the
+--                 minute of the start. Readings of the GPU belong to the attempt from this time
+--   until_at      end of the attempt; where readings stand for whole minutes, the end of the last
+--                 minute. Readings of the GPU belong to the attempt until this time
 --   expected_min  minutes from from_at to until_at, in which readings are expected
---   attribution   gpu_exact: its samples are this attempt's; gpu_shared: another attempt had
---                 the same GPU meanwhile, so that they are ambiguous
+--   attribution   gpu_exact: the GPU's samples are this attempt's; gpu_shared: another attempt had
+--                 the same GPU meanwhile, so that the samples are ambiguous
 with held as (
   select
     p.job_id,
@@ -52,8 +52,8 @@ met as (
 )
 
 select
-  -- by start, so that later attempts do not number those of past weeks anew; rows come in this
-  -- order, so that sums over their readings are the same in each run
+  -- by start, so that later attempts do not change the numbers of attempts of past weeks; rows come
+  -- in this order, so that sums over readings are the same in each run
   row_number() over (
     order by h.started_at, h.job_id, h.attempt, h.machine_id, h.gpu
   )::integer as placement,

@@ -12,8 +12,8 @@
 --                 known
 --   expected_min  minutes from from_at to until_at, which should have readings
 --   attribution   node_exclusive: no other attempt had a GPU of the server at the same time, so the
---                 server's samples are this attempt's; node_shared: another attempt had one, so the
---                 samples are ambiguous; null: the start or end is not known
+--                 server's samples are this attempt's; node_shared: another attempt had a GPU of
+--                 the server, so the samples are ambiguous; null: the start or end is not known
 with held as (
   select
     p.job_id,
@@ -36,7 +36,7 @@ select
   date_trunc('minute', started_at) as from_at,
   minute_end(ended_at) as until_at,
   (seconds_between(from_at, until_at) / 60)::integer as expected_min,
-  -- an attempt of no length is compared with such ones only, and overlaps with none
+  -- an attempt of no length is compared with attempts of no length, and overlaps with none
   case
     when
       ended_at >= started_at

@@ -1,15 +1,16 @@
 -- materialized
 -- When could a pool not serve a request, and when did a job without room wait meanwhile?
 -- One row per request and moment, as in shortages.
---   request     as in requests
---   pool        as in pools
---   moment      as in machine_use; the first row stands for all time before
---   too_few     as in shortages
---   too_few_us  as in shortages
---   no_fit      as in shortages
---   no_fit_us   as in shortages
---   no_room     as in shortages
---   no_room_us  as in shortages
+--   request     number of the request, as in requests
+--   pool        name of the pool, as in pools
+--   moment      moment of the change in doubled microseconds since 1970, as in machine_use; the
+--               first row stands for all time before
+--   too_few     true when the pool had fewer GPUs free than the gang, as in shortages
+--   too_few_us  microseconds with too few free GPUs, as in shortages
+--   no_fit      true when the requested servers had fewer GPUs free than the gang, as in shortages
+--   no_fit_us   microseconds without a fit, as in shortages
+--   no_room     true when no such servers had GPUs, CPUs and memory free, as in shortages
+--   no_room_us  microseconds without room, as in shortages
 --   blocked_us  microseconds before the moment during which a job of the pool waited for room
 --   queued_us   microseconds before the moment during which the pool had room for the request, and
 --               a job of the pool waited for room

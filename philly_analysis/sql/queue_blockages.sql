@@ -1,11 +1,11 @@
 -- materialized
 -- When did a job of each pool wait for room, or start after it?
 -- One row per pool and moment at which the answer changed.
---   pool        as in pools
---   moment      as in machine_use
---   blocked     true when such a job waited, from the moment on: a job that gets its room takes it,
---               and starts after the usual start-up (see start_up_times)
---   blocked_us  microseconds with such a job before the moment
+--   pool        name of the pool, as in pools
+--   moment      moment of the change in doubled microseconds since 1970, as in machine_use
+--   blocked     true when a job of the pool waited for room, from the moment on. A job that gets
+--               its room takes the room, and starts after the usual start-up (see start_up_times)
+--   blocked_us  microseconds before the moment during which a job of the pool waited for room
 with shifted as (
   select
     w.pool,

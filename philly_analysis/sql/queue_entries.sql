@@ -1,6 +1,6 @@
 -- When did each job enter the queue, start and end?
--- One row per job in gpu_jobs with trusted times and a known gang size that started, gave up at a
--- known time, or waits at the end of the log.
+-- One row per job in gpu_jobs with trusted times and a known gang size. The job started, gave up at
+-- a known time, or waits at the end of the log.
 --   job_id        identifier of the job
 --   vc            virtual cluster
 --   account       account or project that is charged for the job

@@ -1,18 +1,20 @@
 -- materialized
 -- Until when were jobs of higher order in the queue before each attempt?
 -- One row per attempt in queued_attempts whose pool has servers.
---   job_id       job
---   attempt      which attempt, from 1
---   pool         as in pools
---   request      as in requests
---   wait_class   as in wait_classes
---   eligible_us  as in queued_attempts
---   until_us     as in contending_attempts
---   outcome      as in queued_attempts
+--   job_id       identifier of the job
+--   attempt      number of the attempt within its job, from 1
+--   pool         name of the pool, as in pools
+--   request      number of the request, as in requests
+--   wait_class   number of the class, as in wait_classes
+--   eligible_us  moment at which the job was eligible in microseconds since 1970, as in
+--                queued_attempts
+--   until_us     end of the wait in microseconds since 1970, less the launch, as in
+--                contending_attempts
+--   outcome      started, given up or waiting, as in queued_attempts
 --   older_us     latest contended_us of attempts that were eligible before (see
 --                contending_attempts); null: none
---   ahead_us     later one of older_us and the last start before until_us, which overtook the
---                attempt
+--   ahead_us     later of older_us and of the last start before until_us that overtook the attempt,
+--                in microseconds since 1970
 select
   q.job_id,
   q.attempt,

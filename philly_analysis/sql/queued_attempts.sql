@@ -1,15 +1,16 @@
 -- materialized
 -- Which attempts of known gang waited from a known and trusted moment, and until when?
--- One row per attempt of the jobs in gpu_jobs: until it started; also until it was given up, or the
--- log ended, where the log has times at which jobs became eligible.
---   job_id       job
---   attempt      which attempt, from 1
+-- One row per attempt of the jobs in gpu_jobs that started. Where the log has times at which jobs
+-- became eligible, attempts that were given up, or waited as the log ended, have a row too.
+--   job_id       identifier of the job
+--   attempt      number of the attempt within its job, from 1
 --   account      account
 --   vc           virtual cluster or partition
---   user         who submitted it
+--   user         user who submitted the job
 --   gpus         gang size
 --   first        true for the first attempt, false for a retry
---   outcome      started; given up: it ended without a start; waiting: it waited as the log ended
+--   outcome      started; given up: the attempt ended without a start; waiting: the attempt waited
+--                as the log ended
 --   since_at     submission, or the end of the attempt before
 --   until_at     start, end, or end of the log
 --   wait_s       seconds from since_at to until_at
@@ -18,7 +19,7 @@
 --   eligible_us  end of held_s: microseconds since 1970
 --   until_us     until_at: microseconds since 1970
 --   reason       reason that the scheduler stated last; null: none
---   cause        cause that the last reason means, as in wait_reasons
+--   cause        cause that the last stated reason means, as in wait_reasons
 with recorded as (
   select count(eligible_at) > 0 as eligible_times
   from jobs

@@ -1,7 +1,7 @@
 -- For what did each attempt wait while the scheduler stated a reason?
 -- One row per attempt and span of one stated reason within its wait.
---   job_id    job
---   attempt   which attempt, from 1
+--   job_id    identifier of the job
+--   attempt   number of the attempt within its job, from 1
 --   reason    reason, in the scheduler's word
 --   cause     cause that the reason means, as in wait_reasons
 --   kind      kind of the reason, as in wait_reasons

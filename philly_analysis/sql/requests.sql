@@ -3,9 +3,9 @@
 -- One row per request. CPUs and memory count only where a server of the pool that had enough free
 -- GPUs ever had too little of either.
 --   request   number of the request, from 1
---   pool      as in pools
+--   pool      name of the pool, as in pools
 --   gpus      gang size
---   machines  servers, as in job_needs
+--   machines  servers that the job asks for, as in job_needs
 --   servers   servers of the pool
 --   cpus      CPU cores per server, as in job_needs; null: CPUs never ran short
 --   mem_gb    memory per server, as in job_needs; null: memory never ran short

@@ -3,8 +3,8 @@
 --   gang        gang-size bucket; all: every job
 --   run_s       run time in seconds at which a job ended or was last seen
 --   ended       jobs that ended at this run time
---   ended_frac  share of jobs that run for at most run_s, 0 to 1 (Kaplan and Meier, 1958: a running
---               job counts as longer than the time seen)
+--   ended_frac  share of jobs that run for at most run_s, 0 to 1. A running job counts as longer
+--               than the time seen (Kaplan and Meier, 1958)
 with jobs_by_run_time as (
   select
     coalesce(gang, 'all') as gang,

@@ -1,8 +1,9 @@
 -- How many GPUs of each server could a job get, from moment to moment?
--- One row per server and moment at which the number, or that of GPUs out of service, may change.
---   machine_id     server
---   moment         as in machine_use
---   open_before    GPUs that a job could get before the moment: free, and the server in service
+-- One row per server and moment at which the number of free GPUs, or of GPUs out of service, may
+-- change.
+--   machine_id     identifier of the server
+--   moment         moment of the change in doubled microseconds since 1970, as in machine_use
+--   open_before    GPUs that a job could get before the moment: free, and on a server in service
 --   open_after     GPUs that a job could get from the moment on
 --   closed_before  free GPUs before the moment, while the server was out of service
 --   closed_after   free GPUs from the moment on, while the server is out of service

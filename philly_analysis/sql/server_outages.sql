@@ -1,11 +1,12 @@
 -- When was a server out of service?
--- One row per server and span: recorded closures, and failures, at which an attempt ended by a
--- failure of a server, and no attempt held a GPU of the server any more.
---   machine_id  server
+-- One row per server and span. A span is a recorded closure, or begins with a failure. At a
+-- failure, an attempt ended by a failure of a server, and no attempt held a GPU of the server any
+-- more.
+--   machine_id  identifier of the server
 --   gpus        GPUs of the server
---   from_us     start of the span, as in machine_use
---   until_us    end of the closure, or the end of the log; after a failure, the next start on the
---               server, at most a day later; as in machine_use
+--   from_us     start of the span in doubled microseconds since 1970, as in machine_use
+--   until_us    end of the closure, or of the log, in doubled microseconds since 1970; after a
+--               failure, the next start on the server, at most a day later
 with failures as (
   select distinct
     p.machine_id,

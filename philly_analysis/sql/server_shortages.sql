@@ -1,7 +1,8 @@
 -- When had too few servers the GPUs, CPUs and memory that a request asks of each?
 -- One row per request with CPUs or memory, and moment at which the answer changed.
---   request  as in requests
---   moment   as in machine_use; the first row stands for all time before
+--   request  number of the request, as in requests
+--   moment   moment of the change in doubled microseconds since 1970, as in machine_use; the first
+--            row stands for all time before
 --   short    true when fewer servers than the request asks for had enough, from the moment on
 with states as (
   select

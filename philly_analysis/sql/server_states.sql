@@ -2,8 +2,9 @@
 -- How many GPUs, CPUs and how much memory of each server were free, from moment to moment?
 -- One row per server with GPUs, whose CPUs or memory and their allocations are recorded, and moment
 -- at which a free amount changed.
---   machine_id       server
---   moment           as in machine_use; the first row of each server stands for all time before
+--   machine_id       identifier of the server
+--   moment           moment of the change in doubled microseconds since 1970, as in machine_use;
+--                    the first row of each server stands for all time before
 --   free_gpus        GPUs free from the moment on
 --   free_cpus        CPU cores free from the moment on; null: not recorded
 --   free_mem_gb      memory free from the moment on; null: not recorded

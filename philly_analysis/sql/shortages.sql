@@ -1,9 +1,10 @@
 -- materialized
 -- When could a pool not serve a request?
--- One row per request and moment at which one of three answers changed; each answer implies the
--- next one.
---   request     as in requests
---   moment      as in machine_use; the first row stands for all time before
+-- One row per request and moment at which one of three answers changed; too_few implies no_fit, and
+-- no_fit implies no_room.
+--   request     number of the request, as in requests
+--   moment      moment of the change in doubled microseconds since 1970, as in machine_use; the
+--               first row stands for all time before
 --   too_few     true when the pool had fewer GPUs free than the gang, from the moment on
 --   too_few_us  microseconds with too few free GPUs before the moment
 --   no_fit      true when the servers that the request asks for had fewer GPUs free than the gang,

@@ -1,12 +1,14 @@
 -- How long may a wait last that counts as start-up?
 -- One row per method of knowing the quota with ten waits during which no cap bound, the pool had
--- room, and nothing waited ahead: then nothing but the start-up of the job is known to take time.
---   method     as in wait_parts
---   waits      number of such waits
---   longest_s  upper fence of the logarithms of the seconds of such waits and of starts without a
---              wait (Tukey 1977): above the third quartile by 1.5 times the distance of the
---              quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. Less than
---              a second, the unit of most logs, counts as a second
+-- room, and nothing waited ahead. During these waits, only the start-up of the job is known to take
+-- time.
+--   method     how the quota is known, as in wait_parts
+--   waits      number of waits during which no cap bound, the pool had room, and nothing waited
+--              ahead
+--   longest_s  upper fence of the logarithms of the counted waits in seconds, starts without a wait
+--              included (Tukey 1977). The fence is the third quartile plus 1.5 times the distance
+--              of the quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. A
+--              limit below a second, the unit of most logs, counts as a second
 with started as (
   select
     q.job_id,

@@ -1,8 +1,9 @@
 -- How long does a start take, where nothing else keeps a job waiting?
 -- One row, of attempts that had room as they became eligible, while nothing waited before them.
---   starts    number of such attempts
---   usual_us  third quartile of the microseconds that they waited, starts without a wait included;
---             at most an hour; 0: fewer than ten such attempts
+--   starts    number of attempts that had room as they became eligible, while nothing waited before
+--             them
+--   usual_us  third quartile of the microseconds that attempts with room and nothing before them
+--             waited, starts without a wait included; at most an hour; 0: fewer than ten attempts
 with arrivals as (
   select
     pool,

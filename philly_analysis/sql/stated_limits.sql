@@ -1,9 +1,9 @@
 -- Which limit did the scheduler state for each job?
 -- One row per job and stated reason that means a limit.
---   job_id  job
+--   job_id  identifier of the job
 --   reason  reason, in the scheduler's word
---   name    name of the recorded limit of that scope and resource on which the job counts. Without
---           a record: what the limit is set on, whose it is, and on what resource
+--   name    name of the recorded limit with the scope and resource of the reason on which the job
+--           counts. Without a record: the kind of limit, its owner, and the limited resource
 with words as (
   select
     job_id,

@@ -2,8 +2,8 @@
 -- What do the reasons mean that the scheduler stated?
 -- One row per different reason of an attempt or of a queue state.
 --   reason    reason, in the scheduler's word
---   cause     as in wait_reasons; pending where no pattern fits
---   kind      as in wait_reasons; null: none
+--   cause     cause that the reason means, as in wait_reasons; pending where no pattern fits
+--   kind      kind of hold or limit that the reason means, as in wait_reasons; null: none
 --   resource  resource that a limit is on: gpus, jobs, cpus, mem_gb or servers; null: another one
 with words as (
   select wait_reason as reason

@@ -1,8 +1,8 @@
 -- Was each wait fair-share or fragmentation delay, as the study defines these two?
 -- One row per method of knowing the quota and attempt that started after a trusted wait.
---   method           as in wait_causes
---   job_id           job
---   attempt          which attempt, from 1
+--   method           how the quota is known, as in wait_causes
+--   job_id           identifier of the job
+--   attempt          number of the attempt within its job, from 1
 --   vc               virtual cluster
 --   gpus             gang size
 --   first            true for the first attempt, false for a retry
@@ -14,8 +14,8 @@
 --   start_up_s       seconds of the cause start_up
 --   unknown_s        seconds of the causes stranded, behind and unknown, which the study does not
 --                    have
---   cause            none: it did not wait; unknown: for more than half of the wait; otherwise the
---                    longest of held, fair_share, fragmentation and start_up
+--   cause            none: the attempt did not wait; unknown: more than half of the wait is
+--                    unknown; otherwise the longest of held, fair_share, fragmentation and start_up
 with methods as (
   select distinct method
   from vc_quotas

@@ -1,11 +1,11 @@
 -- materialized
 -- What is each virtual cluster's quota of GPUs?
--- One row per virtual cluster and method. Estimates stand only where no quota is given, and several
--- virtual clusters exist, and the log has neither limits nor the scheduler's reasons with their
--- times.
---   method  given; or, estimated from the GPUs that it used at once: peak, p99 and p95 (not
---           exceeded during 99 and 95 % of the time from its first start to its last end, but not
---           before the log is complete)
+-- One row per virtual cluster and method. Estimates stand only where no quota is given, several
+-- virtual clusters exist, and the log states neither limits nor timed reasons of the scheduler.
+--   method  given: the quota is known; peak, p99 and p95: the quota is estimated from the GPUs that
+--           the virtual cluster used at once. The use did not exceed the estimate during 100, 99
+--           and 95 % of the time. The time counts from the virtual cluster's first start, but not
+--           before the log is complete, to its last end
 --   vc      virtual cluster
 --   gpus    quota; an estimate is at least the largest gang that the virtual cluster ran
 with levels as (

@@ -1,9 +1,9 @@
 -- How many GPUs did each virtual cluster use, from moment to moment?
 -- One row per virtual cluster and moment at which the number changed; guests use no quota.
 --   vc           virtual cluster
---   moment       as in machine_use
---   gpus_before  GPUs in use before
---   gpus_after   GPUs in use from then on
+--   moment       moment of the change in doubled microseconds since 1970, as in machine_use
+--   gpus_before  GPUs in use before the moment
+--   gpus_after   GPUs in use from the moment on
 with changes as (
   select
     vc,

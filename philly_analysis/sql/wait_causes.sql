@@ -2,16 +2,17 @@
 -- Why did each attempt wait?
 -- One row per method of knowing the quota, attempt, cause and name; the seconds of an attempt add
 -- up to its wait.
---   method   as in vc_quotas; none: no quota is known and none can be estimated
---   job_id   job
---   attempt  which attempt, from 1
---   cause    the first that applies: held: not eligible; limit: at a limit that an administrator
---            set; quota: the virtual cluster would have exceeded its quota; too_few: the pool had
---            fewer GPUs free than the gang; fragmented: enough GPUs were free, but not on the
---            servers that the job asks for; stranded: those GPUs were free, but not the CPUs or
---            memory beside them; behind: there was room, and a job of higher order waited;
---            start_up: nothing waited ahead, and these seconds are no more than start_up_limits;
---            unknown: the log does not explain it
+--   method   how the quota is known, as in vc_quotas; none: no quota is known and no quota can be
+--            estimated
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
+--   cause    the first cause that applies: held: not eligible; limit: at a limit that an
+--            administrator set; quota: the virtual cluster would have exceeded its quota; too_few:
+--            the pool had fewer GPUs free than the gang; fragmented: enough GPUs were free, but not
+--            on the servers that the job asks for; stranded: the servers that the job asks for had
+--            enough GPUs free, but too few CPUs or too little memory; behind: there was room, and a
+--            job of higher order waited; start_up: nothing waited ahead, and the seconds are no
+--            more than start_up_limits; unknown: the log does not explain the wait
 --   name     what held the job, as in held_causes; or name of the limit; null: another cause
 --   wait_s   seconds that passed for this cause
 with queued as (

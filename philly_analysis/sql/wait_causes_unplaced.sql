@@ -1,13 +1,14 @@
 -- Why did each attempt wait, by what the scheduler stated?
 -- One row per attempt, cause and name; the seconds of an attempt add up to its wait.
 --   method   none: no quota is tested
---   job_id   job
---   attempt  which attempt, from 1
---   cause    held, limit or start_up, as in wait_causes; pending: for priority or resources;
---            unknown: the log has neither reasons nor times at which jobs became eligible
---   name     as in wait_causes
---   wait_s   seconds that passed for this cause. Eligible seconds without a reason of their time
---            have the last recorded reason
+--   job_id   identifier of the job
+--   attempt  number of the attempt within its job, from 1
+--   cause    held, limit or start_up, as in wait_causes; pending: the job waits for priority or
+--            resources; unknown: the log has neither reasons nor times at which jobs became
+--            eligible
+--   name     what held the job, or name of the limit, as in wait_causes; null: another cause
+--   wait_s   seconds that passed for this cause. Eligible seconds without a stated reason count for
+--            the last recorded reason
 with spans as (
   select
     s.job_id,

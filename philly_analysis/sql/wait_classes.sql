@@ -2,10 +2,10 @@
 -- Which jobs wait for the same reasons at the same time?
 -- One row per class: a request, a virtual cluster, and the limits that hold.
 --   wait_class  number of the class, from 1
---   request     as in requests
+--   request     number of the request, as in requests
 --   vc          virtual cluster
---   limits      names of the limits in order, each with the amount that a job takes of it; null:
---               none
+--   limits      names of the limits in order, each with the amount of the limit that a job takes;
+--               null: none
 with job_limits as (
   select
     job_id,

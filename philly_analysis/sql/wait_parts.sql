@@ -1,15 +1,17 @@
 -- materialized
 -- Which cap and which state of the pool kept each attempt waiting, by stated reason?
 -- One row per method of knowing the quota, attempt, stated reason and cap, of eligible time.
---   method       as in vc_quotas; none: no quota is known and none can be estimated
---   job_id       job
---   attempt      which attempt, from 1
+--   method       how the quota is known, as in vc_quotas; none: no quota is known and no quota can
+--                be estimated
+--   job_id       identifier of the job
+--   attempt      number of the attempt within its job, from 1
 --   reason       reason that the scheduler stated meanwhile; null: none
 --   cap          limit or quota that bound, as in cap_states; null: none
 --   too_few_s    seconds in which the pool had fewer GPUs free than the gang
 --   scattered_s  seconds in which enough GPUs were free, but not on the servers that the job asks
 --                for
---   stranded_s   seconds in which those GPUs were free, but not the CPUs or memory beside them
+--   stranded_s   seconds in which the servers that the job asks for had enough GPUs free, but too
+--                few CPUs or too little memory
 --   behind_s     seconds with room, in which a job of higher order waited for room
 --   room_s       seconds with room, in which no job of higher order waited for room
 with methods as (
@@ -59,7 +61,7 @@ spans as materialized (
   ) as eligible_spans
 ),
 
--- the moments at which clocks are read; those of jobs ahead stop early
+-- the moments at which clocks are read; clocks of jobs ahead stop early
 ends as (
   select
     span,

@@ -1,14 +1,14 @@
 -- Why does a job wait, by the reason that Slurm states?
--- One row per pattern of reasons; where several patterns fit, the first counts. From Slurm's list
--- "Job Reason Codes" (https://slurm.schedmd.com/job_reason_codes.html), and the names in its
--- library.
+-- One row per pattern of reasons; where several patterns fit, the first counts. The patterns come
+-- from Slurm's list "Job Reason Codes" (https://slurm.schedmd.com/job_reason_codes.html), and from
+-- the names in Slurm's library.
 --   place    order of the pattern, from 1
 --   pattern  regular expression that a whole reason fits
 --   cause    held: the job is not to start yet; limit: a limit that an administrator set; start_up:
---            the scheduler prepares the start; pending: for its turn, or for servers
---   kind     what holds the job (dependency, begin time, hold, reservation), whose limit it is
---            (account, qos, user, partition, array, licence), or request: the job asks for more
---            than it may
+--            the scheduler prepares the start; pending: the job waits for its turn, or for servers
+--   kind     what holds the job (dependency, begin time, hold, reservation); for a limit, whose
+--            limit it is (account, qos, user, partition, array, licence); request: the job asks for
+--            more than is permitted
 --   meaning  why the job waits
 with listed (place, pattern, cause, kind, meaning) as (
   values

@@ -1,17 +1,16 @@
 -- materialized
 -- How long did each attempt wait for its GPUs?
--- One row per attempt of the jobs in gpu_jobs that started, after a known moment from which it
--- waited.
---   job_id      job
---   attempt     which attempt, from 1
+-- One row per attempt of the jobs in gpu_jobs that started, and whose wait began at a known moment.
+--   job_id      identifier of the job
+--   attempt     number of the attempt within its job, from 1
 --   vc          virtual cluster
---   user        who submitted it
+--   user        user who submitted the job
 --   gpus        gang size
 --   first       true for the first attempt, false for a retry
 --   since_at    submission, or the end of the attempt before
---   started_at  when it got its GPUs
+--   started_at  time at which the attempt got its GPUs
 --   wait_s      seconds from since_at to started_at; negative when attempts overlap
---   held_s      the part of it before the job was eligible: dependencies, holds, a begin time
+--   held_s      seconds of the wait before the job was eligible: dependencies, holds, a begin time
 --   flag        why the wait is not trusted: flag of the attempt or job, or negative wait
 with episodes as (
   select

@@ -1,9 +1,9 @@
 -- materialized
 -- When did an eligible job below its limits wait for room that its pool did not have?
 -- One row per pool and moment at which the answer changed.
---   pool     as in pools
---   moment   as in machine_use
---   blocked  true when such a job waited, from the moment on
+--   pool     name of the pool, as in pools
+--   moment   moment of the change in doubled microseconds since 1970, as in machine_use
+--   blocked  true when an eligible job below its limits waited for room, from the moment on
 with class_changes as (
   select
     wait_class,

@@ -1,4 +1,4 @@
--- Which jobs make up the workload, for how long do they run, and why are others excluded?
+-- Which jobs make up the workload, how long do the jobs run, and why are other jobs excluded?
 -- One row per job.
 --   job_id            identifier of the job
 --   vc                virtual cluster

@@ -1,4 +1,4 @@
-"""What the systems that followed the study printed, figure by figure, and what is re-run of it."""
+"""Figures that papers of the systems after the study printed, and which figures are re-run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 def published_figures() -> "pd.DataFrame":
     """Return the figures of the papers.
 
-    Columns: system, figure, shows, here (whether it is reproduced: yes, in part, no or not
-    checked), why, known (how we know of it).
+    Columns: system, figure, shows, here (whether the figure is reproduced: yes, in part, no or not
+    checked), why, known (how we know of the figure).
     """
     import pandas as pd
 

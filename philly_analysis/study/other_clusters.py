@@ -13,11 +13,11 @@ class PrintedNumber:
     Attributes
     ----------
     source, place
-        Paper or repository; table, figure or page; empty where it is not known.
+        Paper or repository; table, figure or page; empty where the place is not known.
     known
-        How it was obtained: read, quoted by others, recalled.
+        How the number was obtained: read, quoted by others, recalled.
     note
-        What it counts that the claim does not; empty where nothing is known.
+        What the number counts that the claim does not count; empty where nothing is known.
     """
 
     claim: str

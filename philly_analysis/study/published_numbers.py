@@ -1,10 +1,10 @@
 """Numbers and curves that the study and the archive's notebook printed.
 
 ``numbers.csv`` holds the printed numbers, each under the analysis and the fact that measures the
-same thing, with its source, how it was obtained, and why ours may differ. ``curves.csv`` holds
-the curves of the archive's notebook, read off its published images (quantiles with a reading
-error); they follow the notebook's own definitions. ``archive.csv`` counts the public archive,
-``table4.csv`` and ``table7.csv`` are further tables of the study.
+same quantity. Each row has the source, how the number was obtained, and why ours may differ.
+``curves.csv`` holds the curves of the archive's notebook, read off its published images (quantiles
+with a reading error). The curves follow the notebook's own definitions. ``archive.csv`` counts the
+public archive, ``table4.csv`` and ``table7.csv`` are further tables of the study.
 """
 
 import csv
@@ -31,7 +31,7 @@ class PublishedNumber:
     Attributes
     ----------
     what
-        What it measures, as a phrase.
+        What the number measures, as a phrase.
     published
         The value, in `unit`.
     source
@@ -50,7 +50,7 @@ class PublishedNumber:
 
 @cache
 def archive() -> dict[str, int]:
-    """Return counts of the public archive: its jobs, its attempts, and those that lack times."""
+    """Return counts of the public archive: jobs, attempts, and records that lack times."""
     with (_HERE / "archive.csv").open(newline="", encoding="utf-8") as file:
         return {row["what"]: int(row["count"]) for row in csv.DictReader(file)}
 
@@ -100,7 +100,7 @@ def curve(name: str, group: str) -> "pd.DataFrame":
         ``run_time``, ``queueing_delay``, ``locality``, ``gpu_util``, ``gpu_util_dedicated`` or
         ``host_util``.
     group
-        Its group there: ``2-4``; ``ee9e8c 5-8``; ``Pass 8``; ``8``; ``cpu``.
+        Group of the curve in its figure: ``2-4``; ``ee9e8c 5-8``; ``Pass 8``; ``8``; ``cpu``.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def curve(name: str, group: str) -> "pd.DataFrame":
     Raises
     ------
     UnknownNameError
-        There is no such curve.
+        The curve is not known.
     """
     table = _curves()
     rows = table[(table["curve"] == name) & (table["group"] == group)]

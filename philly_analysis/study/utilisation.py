@@ -26,8 +26,9 @@ def table_3() -> tuple[tuple[int, tuple[float, ...]], ...]:
 def table_4() -> dict[str, float]:
     """Return images per second of a 2-GPU job by its placement (``table4.csv``).
 
-    Both GPUs are in one server (``SameServer``) or in two (``DiffServer``), beside another gang in
-    the same server (``IntraServer``) or in each of the two (``InterServer``).
+    Both GPUs are in one server (``SameServer``) or in two servers (``DiffServer``). Another gang
+    runs beside the job in the same server (``IntraServer``) or in each of the two servers
+    (``InterServer``).
     """
     import pandas as pd
 

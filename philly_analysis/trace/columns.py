@@ -67,10 +67,11 @@ class Table:
     Attributes
     ----------
     references
-        Names of the tables whose key columns it has, too: each row refers to one of theirs.
+        Names of the tables whose key columns it has, too: each row refers to a row of each table.
     streamed
-        True for tables of samples, which may be larger than memory: they are written and read in
-        batches, as a folder of Parquet files, and their keys are checked partition by partition.
+        True for tables of samples, which may be larger than memory. Such tables are written and
+        read in batches, as a folder of Parquet files. The keys of the tables are checked partition
+        by partition.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Table:
         )
 
     def completed(self, present: Collection[str]) -> str:
-        """Return the select list of all columns for rows that have the required ones.
+        """Return the select list of all columns for rows that have the required columns.
 
         Raises
         ------

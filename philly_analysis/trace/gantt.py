@@ -141,7 +141,7 @@ def day_shares(rows: pd.DataFrame, sizes: Mapping[str, int], by: By, begin: date
         inside, whole = np.modf(since_s.to_numpy(float) / width_s)
         whole = whole.astype(int)
         on = rows["machine_id"].map(row_of).to_numpy()
-        # in its first interval it is there for what remains of it, then for all of each
+        # a run counts for the rest of its first interval, then for all of each interval
         np.add.at(levels, (codes, on, whole), sign * gpus * (1 - inside))
         np.add.at(levels, (codes, on, whole + 1), sign * gpus * inside)
     used = np.cumsum(levels, axis=2)[:, :, :_COLUMNS]

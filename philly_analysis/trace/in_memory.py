@@ -84,7 +84,7 @@ def write_frames(frames: Frames, options: FrameOptions = _AS_IS) -> Path:
     frames
         Tables of the schema by name (``jobs``, ``attempts``, …), one table, or a workload. One
         table has the columns of ``jobs``, and the known columns of ``attempts`` (``started_at``,
-        ``ended_at``, ``run_s``). It has a row per job, or per attempt if it has the column
+        ``ended_at``, ``run_s``). The table has a row per job, or per attempt if there is a column
         ``attempt``. Times with a zone are converted to UTC. Rows without a submission, with an end
         before the start, or with the identifier of another row are rejected. Notes of the trace
         count the rejected rows, and name the columns that neither table has.
@@ -148,13 +148,13 @@ def _read(frame: Frame) -> pa.Table:
 
 def _renamed(table: pa.Table, options: FrameOptions) -> tuple[pa.Table, tuple[str, ...]]:
     """Return a table of jobs with the columns of the schema, without bad rows, and notes."""
-    known = {*JOBS.column_names, *ATTEMPTS.column_names}
+    column_names = {*JOBS.column_names, *ATTEMPTS.column_names}
     if absent := [name for name in options.columns if name not in table.column_names]:
         raise TraceError(
             f"columns= has {', '.join(absent)}, but the frame {', '.join(table.column_names)}."
         )
-    if unknown := [name for name in options.columns.values() if name not in known]:
-        raise UnknownNameError("column of jobs or attempts", unknown[0], sorted(known))
+    if unknown := [name for name in options.columns.values() if name not in column_names]:
+        raise UnknownNameError("column of jobs or attempts", unknown[0], sorted(column_names))
     table = table.rename_columns([options.columns.get(name, name) for name in table.column_names])
     notes = []
     if "status" in table.column_names:
@@ -170,11 +170,13 @@ def _with_statuses(table: pa.Table, given: Mapping[str, str]) -> tuple[pa.Table,
     def status(word: str | None) -> str | None:
         if word is None or word in STATUSES:
             return word
-        found = given.get(word) or SLURM_STATUSES.get(word.upper().partition(" ")[0].rstrip("+"))
-        if found not in STATUSES:
+        schema_status = given.get(word) or SLURM_STATUSES.get(
+            word.upper().partition(" ")[0].rstrip("+")
+        )
+        if schema_status not in STATUSES:
             unknown[word] = unknown.get(word, 0) + 1
             return None
-        return found
+        return schema_status
 
     words = [status(word) for word in table["status"].cast(pa.string()).to_pylist()]
     at = table.column_names.index("status")

@@ -200,7 +200,7 @@ class Manifest:
         Raises
         ------
         TraceError
-            The folder holds no manifest, or one that cannot be read.
+            The folder holds no manifest, or the manifest cannot be read.
         """
         file = trace / MANIFEST
         if not file.is_file():

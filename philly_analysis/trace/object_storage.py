@@ -117,7 +117,7 @@ class RemoteFolder:
     """
 
     def __init__(self, address: str | Path) -> None:
-        """Connect to the storage; InputError: its package is not installed, or unknown."""
+        """Connect to the storage; InputError: its package is not installed or not known."""
         protocol, _, path = str(address).partition(":")
         path = path.strip("/")
         self.address = f"{protocol}://{path}"
@@ -140,7 +140,7 @@ class RemoteFolder:
         return ""
 
     def manifest(self, text: str) -> Manifest:
-        """Return the trace's manifest from its text; TraceError: it is not valid."""
+        """Return the trace's manifest from its text; TraceError: the text is not valid."""
         if not text:
             raise not_a_trace(self.address)
         try:
@@ -155,7 +155,7 @@ class RemoteFolder:
         return manifest
 
     def digest(self, file: str, like: str) -> Digest:
-        """Return the size and digest of a file; FileNotFoundError: it is missing.
+        """Return the size and digest of a file; FileNotFoundError: the file is missing.
 
         `like`: see :func:`philly_analysis.trace.checksums.digest_of`.
         """
@@ -211,7 +211,7 @@ class RemoteFolder:
             raise TraceError(f"{self.address}/{wrong[0]} does not match its checksum. {_HINT}")
 
     def upload(self, before: str) -> None:
-        """Upload the cache's trace; `before`: the manifest of the one that it replaces.
+        """Upload the cache's trace; `before`: the manifest of the replaced trace.
 
         There is no manifest while files are replaced, so that no reader gets half of each trace.
         """

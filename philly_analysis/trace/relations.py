@@ -83,7 +83,7 @@ class Relation:
         meanings: dict[str, str] = {}
         name = ""
         for line in self._header():
-            if name and line.startswith("    "):  # it continues the line before
+            if name and line.startswith("    "):  # the line continues the line before
                 meanings[name] += f" {line.strip()}"
             elif line.startswith("  "):
                 name, _, meaning = line.strip().partition(" ")

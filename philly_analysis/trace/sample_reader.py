@@ -99,7 +99,7 @@ class Readings:
         order = order[: many.sum()]
         from_us = from_us[order]
         since = int(from_us.min()) if len(from_us) else 0
-        # one more, for moments after the last reading
+        # one more entry, for moments after the last reading
         span = int(from_us.max(initial=since)) - since + 2
         line = np.repeat(np.arange(len(machines)) * span - since, many)
         line += from_us

@@ -61,16 +61,17 @@ class Trace:
         How attempts become a job's run time, in every analysis of this trace.
     quotas
         GPUs that each virtual cluster is entitled to, or a file with these numbers (see
-        :func:`philly_analysis.trace.quotas.read_quotas`). They replace the recorded or estimated
-        quotas in this session. To record quotas in the trace, ingest the logs with quotas.
+        :func:`philly_analysis.trace.quotas.read_quotas`). The given quotas replace the recorded or
+        estimated quotas in this session. To record quotas in the trace, ingest the logs with
+        quotas.
     executor
         Where samples are counted: an executor, a number of processes, or the address of a Dask
         scheduler whose workers have the folder under the same path. None: threads of this process.
     columns, status
-        Of one frame of jobs: the schema's column by the frame's column, and the status (Pass,
-        Killed, Failed) by the frame's word. The words of Slurm are known.
+        For one frame of jobs: the schema's column by the frame's column, and the status (Pass,
+        Killed, Failed) by the frame's word. Slurm's words need no entry.
     name, synthetic
-        Of tables in memory: name of the trace, and whether no real cluster recorded the jobs.
+        For tables in memory: name of the trace, and whether no real cluster recorded the jobs.
 
     Raises
     ------
@@ -112,7 +113,7 @@ class Trace:
             self._views = Views(self._materializer)
         except (duckdb.Error, TraceError) as error:
             try:
-                self._folder.check(self.manifest.files)  # its message names the damaged file
+                self._folder.check(self.manifest.files)  # the error names the damaged file
             finally:
                 self.close()
             raise TraceError(f"{self.path}: {first_line(error)}. Ingest the trace again.") from None
@@ -483,8 +484,8 @@ class Trace:
     def folders(self, kind: str, *texts: str) -> list[Path]:
         """Return folders for what is computed from this trace and `texts`.
 
-        The first is in the trace, the second in this session, in case the first cannot be written.
-        Neither need exist.
+        The first folder is in the trace. The second folder is in this session, in case the first
+        folder cannot be written. Neither folder need exist.
         """
         name = f"{kind}-{text_digest(self._content, *texts)}"
         return [self.path / DERIVED / name, self._scratch / name]

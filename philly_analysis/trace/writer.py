@@ -82,8 +82,8 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
     """Return a folder inside a trace for new files, with the append lock held.
 
     The files are part of the trace once :func:`replace_manifest` lists them. Files that no manifest
-    lists are removed first. Such files are left by a killed append, or were replaced by the
-    previous append and kept for readers that had the trace open.
+    lists are removed first. A killed append left unlisted files, or the previous append replaced
+    files and kept them for readers that had the trace open.
 
     Yields
     ------
@@ -109,7 +109,7 @@ def append_to(out: Path) -> Iterator[tuple[Path, Manifest]]:
         finally:
             if Manifest.read(out).generation == manifest.generation:
                 shutil.rmtree(folder, ignore_errors=True)
-                with suppress(OSError):  # it has files of other generations
+                with suppress(OSError):  # the folder has files of other generations
                     folder.parent.rmdir()
 
 
@@ -126,7 +126,7 @@ def replace_manifest(out: Path, manifest: Manifest) -> Manifest:
     manifest = with_digests(out, manifest, Manifest.read(out).digests)
     folders = set()
     for file in manifest.every_file:
-        # those of earlier generations are there already
+        # files of earlier generations are on the disk already
         if file.startswith(f"{PARTS}/{manifest.generation:06}/"):
             _flush(out / file)
             folders |= {folder for folder in (out / file).parents if folder.is_relative_to(out)}
@@ -142,7 +142,7 @@ def replace_manifest(out: Path, manifest: Manifest) -> Manifest:
 def _flush(path: Path) -> None:
     """Wait until a file or folder is on the disk."""
     if path.is_dir() and sys.platform == "win32":
-        return  # it cannot flush folders
+        return  # Windows cannot flush folders
     descriptor = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(descriptor)

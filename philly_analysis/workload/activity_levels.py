@@ -22,8 +22,8 @@ def activity(trace: Trace, begin: datetime, end: datetime) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns at (start of the interval, UTC), allocated_gpus, waiting_gpus (gang sizes of
-        attempts that wait, of those that started).
+        Columns at (start of the interval, UTC), allocated_gpus, waiting_gpus (gang sizes of waiting
+        attempts, of attempts that started).
     """
     begin_s, end_s = (moment.replace(tzinfo=UTC).timestamp() for moment in (begin, end))
     edges_s = np.linspace(begin_s, end_s, _INTERVALS + 1)

@@ -19,7 +19,7 @@ class Prerun:
     Attributes
     ----------
     servers
-        Number of servers for first runs. They are the last machines of the cluster.
+        Number of servers for first runs. These servers are the last machines of the cluster.
     limit_s
         Length of a first run (s).
 
@@ -106,7 +106,7 @@ class Changeable:
         Raises
         ------
         UnknownNameError
-            There is no such run policy.
+            The run policy is not known.
         """
         if run_policy not in list(RunPolicy):
             raise UnknownNameError("run policy", run_policy, list(RunPolicy))
@@ -123,7 +123,7 @@ class Changeable:
         Raises
         ------
         SimulationError
-            There is no such kind of estimates.
+            The kind of estimates is not known.
         """
         kind = estimates_of(estimates) if isinstance(estimates, str) else estimates
         return self.with_changes(replace(self.changes, estimates=kind))

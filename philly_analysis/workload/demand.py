@@ -42,7 +42,7 @@ class Demand:
 
     @property
     def span_s(self) -> float:
-        """Seconds from the first submission to the last."""
+        """Seconds from the first submission to the last submission."""
         return float(self.jobs["submit_s"].max() or 0.0)  # type: ignore[arg-type]
 
     @property
@@ -61,16 +61,16 @@ class Demand:
         return account(self.jobs.height, self.gpu_s / 3600, running, self.left_out)
 
     def within(self, gpus: int) -> "Demand":
-        """Return the demand without gangs larger than a cluster of so many GPUs."""
+        """Return the demand without gangs larger than a cluster of `gpus` GPUs."""
         return self._only(pl.col("gpus") <= gpus, f"gang larger than the cluster of {gpus:,} GPUs")
 
     def of_gangs(self, gangs: Sequence[int]) -> "Demand":
-        """Return the demand with jobs of these gang sizes only; other jobs become excluded."""
+        """Return the demand with jobs of the gang sizes only; other jobs become excluded."""
         sizes = ", ".join(map(str, gangs)) if len(gangs) <= 8 else f"1 to {max(gangs)}"
         return self._only(pl.col("gpus").is_in(list(gangs)), f"gang size not among {sizes}")
 
     def _only(self, fits: pl.Expr, reason: str) -> "Demand":
-        """Return the demand with some jobs only; submit_s counts from the first of these jobs."""
+        """Return the demand with some jobs only; submit_s counts from the first selected job."""
         others, jobs = self.jobs.filter(~fits), self.jobs.filter(fits)
         if not others.height:
             return self
@@ -158,7 +158,7 @@ def demand_of(workload: JobTables, run_policy: RunPolicy | str = RunPolicy.SUM) 
     Raises
     ------
     UnknownNameError
-        There is no such run policy.
+        The run policy is not known.
     """
     recorded = workload.answer("workload_jobs", run_policy=run_policy)
     requested = workload.jobs.pl().select("job_id", "job_type", "cpus", "mem_gb", "time_limit_s")

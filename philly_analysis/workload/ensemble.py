@@ -75,7 +75,7 @@ class Ensemble(Changeable, Sequence[Workload]):
     def with_load(self, load: float, cluster: int | str | Sequence[Machine]) -> "Ensemble":
         """Return the ensemble at an offered load: the rate changes, days stay days.
 
-        Parameters are those of :meth:`Workload.with_load`.
+        The parameters are the parameters of :meth:`Workload.with_load`.
         """
         return replace(self, load=(load, machines_of(cluster)))
 

@@ -64,9 +64,9 @@ class Estimates:
         if self.exact:
             return ()
         if self.requested:
-            known = sum(spec.time_limit_s is not None for spec in specs)
+            limits = sum(spec.time_limit_s is not None for spec in specs)
             return (
-                f"Run times are believed to be the requested time limit for {count(known, 'job')} "
+                f"Run times are believed to be the requested time limit for {count(limits, 'job')} "
                 f"of {len(specs):,}; for the others they are known.",
             )
         return (
@@ -81,7 +81,7 @@ def estimates_of(text: str) -> Estimates:
     Raises
     ------
     SimulationError
-        The text is none of these.
+        The text is none of the three forms.
     """
     word, _, sigma = text.partition(":")
     try:

@@ -12,9 +12,9 @@ class Stay:
     start_s, end_s
         Seconds after the workload's origin.
     shares
-        Of each server: its identifier, how many of its GPUs, and their indices where known.
+        Share of each server: identifier, number of GPUs, and indices of the GPUs where known.
     guest
-        Whether it shared GPUs that were allocated to other jobs.
+        Whether the attempt shared GPUs that were allocated to other jobs.
     """
 
     start_s: float
@@ -24,7 +24,7 @@ class Stay:
 
     @property
     def gpus(self) -> int:
-        """GPUs that were allocated to it."""
+        """GPUs that were allocated to the attempt."""
         return sum(count for _, count, _ in self.shares)
 
 
@@ -35,13 +35,13 @@ class AttemptSpec:
     Attributes
     ----------
     stay
-        Where and when it ran, if requested (see ``Workload.specs``).
+        Where and when the attempt ran, if requested (see ``Workload.specs``).
     failure
         Failure reason as in the study's Table 7, if requested (see
-        :func:`philly_analysis.workload.with_failure_reasons`); None: it did not fail, or the
-        reason is not known.
+        :func:`philly_analysis.workload.with_failure_reasons`); None: the attempt did not fail, or
+        the reason is not known.
     believed_s
-        Estimated run time for schedulers that plan by it; None: the run time itself.
+        Estimated run time for schedulers that plan by estimates; None: the run time itself.
     """
 
     run_s: float
@@ -60,21 +60,22 @@ class JobSpec:
     submit_s
         Seconds after the workload's origin.
     attempts
-        Its attempts in order; the last one decides the status.
+        Attempts of the job in order; the last attempt decides the status.
     gpu_frac
-        Share of each GPU that it requests, above 0 to 1.
+        Share of each GPU that the job requests, above 0 to 1.
     gpus_by_server
-        GPUs on each server that it requested, most first; empty: any servers.
+        GPUs on each server that the job requested, most first; empty: any servers.
     gpu_model
-        GPU model that it requested; None: any.
+        GPU model that the job requested; None: any model.
     account, qos
-        Account and quality of service that it was submitted to; empty: not recorded.
+        Account and quality of service that the job was submitted to; empty: not recorded.
     eligible_s
-        When it began to wait for resources only, as `submit_s`; None: at its submission.
+        Seconds after the workload's origin at which the job began to wait for resources only; None:
+        at submission.
     util_frac, gpu_mem_frac
-        Share of a GPU's compute and memory that it uses, 0 to 1; None: not known.
+        Share of a GPU's compute and memory that the job uses, 0 to 1; None: not known.
     censored
-        Whether it was still running at the end of its log: its run time is a lower bound.
+        Whether the job was still running at the end of its log: the run time is a lower bound.
     """
 
     job_id: str

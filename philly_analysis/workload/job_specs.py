@@ -88,7 +88,7 @@ def _even_parts(gpus: int, servers: int | None) -> tuple[int, ...]:
 def _shares(workload: JobFrames) -> pl.DataFrame:
     """Return one row per server of an attempt: its GPUs, and their indices if all are known.
 
-    A share of unknown size makes the placement unknown: its GPUs are null.
+    A share of unknown size makes the placement unknown: its number of GPUs is null.
     """
     return (
         workload.frames["placements"]

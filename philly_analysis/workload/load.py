@@ -14,9 +14,9 @@ ALL = slice(None)
 
 
 def offered_load(gpu_s: float, span_s: float, gpus: int) -> float | None:
-    """Return the GPU-seconds that jobs request over those that the cluster has in the window.
+    """Return GPU-seconds that jobs request, divided by GPU-seconds of the cluster in the window.
 
-    This is the only definition of load. Jobs that are excluded from the workload, and jobs
+    This function is the only definition of load. Jobs that are excluded from the workload, and jobs
     submitted outside the window, count in neither. To change the load, the rate of submissions
     changes and days stay days: see :meth:`Workload.with_load` and :meth:`WorkloadModel.sample`.
 
@@ -44,7 +44,7 @@ def stretch_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float
     Parameters
     ----------
     gpu_s, span_s, gpus
-        As in :func:`offered_load`.
+        Requested time, window and GPUs, as in :func:`offered_load`.
 
     Raises
     ------
@@ -64,13 +64,13 @@ def stretch_factor(load: float, gpu_s: float, span_s: float, gpus: int) -> float
 
 
 def load_of(specs: Sequence[JobSpec], gpus: int, window: slice = ALL) -> float:
-    """Return the load that jobs in the measured window offer a cluster of so many GPUs.
+    """Return the load that jobs in the measured window offer a cluster of `gpus` GPUs.
 
     Parameters
     ----------
     window
         Positions of the measured jobs in the order of submission. The window ends when the next
-        job is submitted, or the last of all.
+        job, or the last job of all, is submitted.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def stretch_to_load(
     Parameters
     ----------
     load, gpus, window
-        As in :func:`load_of`.
+        Load, GPUs and window, as in :func:`load_of`.
     """
     factor = load_of(specs, gpus, window) / load
     first = min(s.submit_s for s in specs)

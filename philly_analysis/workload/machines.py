@@ -39,9 +39,9 @@ SERVER = Machine("m0", gpus=8, cpus=24.0, mem_gb=500.0)
 
 
 def default_servers(gpus: int) -> tuple[Machine, ...]:
-    """Return servers of 8 GPUs that have `gpus` in all; the last one may be smaller."""
-    full, rest = divmod(gpus, SERVER.gpus)
-    sizes = [SERVER.gpus] * full + [rest] * bool(rest)
+    """Return servers of 8 GPUs that have `gpus` in all; the last server may be smaller."""
+    full_servers, last_gpus = divmod(gpus, SERVER.gpus)
+    sizes = [SERVER.gpus] * full_servers + [last_gpus] * bool(last_gpus)
     return tuple(
         replace(
             SERVER,
@@ -96,10 +96,10 @@ def fleet(text: str) -> tuple[Machine, ...]:
     Parameters
     ----------
     text
-        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each may add the number of
-        slices of a GPU (``64x8/7``, NVIDIA's MIG; 2 to 8), CPUs and memory in GB
-        (``16x8:24:500``), machines per rack (``240x8@40``) and racks per pod (``240x8@40/3``),
-        and the GPU model (``240x8=V100``).
+        ``COUNTxGPUS``, several joined by commas: ``240x8,288x2``. Each part may add the number of
+        slices of a GPU (``64x8/7``, NVIDIA's MIG; 2 to 8), CPUs and memory in GB (``16x8:24:500``),
+        machines per rack (``240x8@40``) and racks per pod (``240x8@40/3``), and the GPU model
+        (``240x8=V100``).
 
     Raises
     ------

@@ -24,7 +24,8 @@ def use_by_vc(specs: Iterable[JobSpec]) -> tuple[dict[str, float], dict[str, int
 def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
     """Return GPUs by virtual cluster, and a sentence on where they come from.
 
-    Without quotas in the workload they are the estimates of the findings, scaled to the cluster.
+    Without quotas in the workload, the quotas are the estimates of the findings, scaled to the
+    cluster.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
         table = workload.virtual_clusters.pl()
         return dict(zip(table["vc"], table["gpus"], strict=True)), "Quotas are the workload's own."
     estimates = workload.answer("vc_quotas").filter(pl.col("method") == ESTIMATE).sort("vc")
-    own = int(workload.machines.pl()["gpus"].sum())
-    factor = capacity / own if own else 1.0
+    workload_gpus = int(workload.machines.pl()["gpus"].sum())
+    factor = capacity / workload_gpus if workload_gpus else 1.0
     return (
         {vc: max(1, int(gpus * factor)) for _, vc, gpus in estimates.iter_rows()},
         "Quotas are estimates: the GPUs that each virtual cluster's use did not exceed 99 % of the "

@@ -18,7 +18,7 @@ from philly_analysis.workload.protocol import Tables
 
 WEEK_S, DAY_S = 604_800, 86_400
 CANDIDATES = 64
-"""Selections of jobs that are drawn; the one with the nearest load is taken."""
+"""Selections of jobs that are drawn; the selection with the nearest load is taken."""
 ORDER_SD = 0.1
 """Standard deviation added to log GPU-seconds before jobs are drawn at equal steps of that order,
 so that seeds differ."""
@@ -36,18 +36,18 @@ class Resampled:
 def at_rate(workload: Tables, demand: Demand, load: float, gpus: int, seed: int) -> Tables:
     """Return a workload whose jobs are thinned or copied so that they offer a load.
 
-    Each job has the same expected number of copies. Selected jobs keep their submissions; the
-    k-th further copy is submitted k whole weeks later, and after the last whole week of the log
-    from its beginning. Logs shorter than two weeks use days, logs shorter than two days the same
-    moment. Waits and run times stay. Recorded placements and samples no longer match the jobs, and
-    are dropped.
+    Each job has the same expected number of copies. Selected jobs keep their submissions. The k-th
+    further copy is submitted k whole weeks later; after the last whole week of the log, copies
+    continue from the log's beginning. Logs shorter than two weeks use days, logs shorter than two
+    days use the same moment. Waits and run times stay. Recorded placements and samples no longer
+    match the jobs, and are dropped.
 
     Parameters
     ----------
     demand
         Jobs of the workload that can run on the cluster.
     load, gpus
-        As in :func:`~philly_analysis.workload.load.offered_load`.
+        Load and GPUs, as in :func:`~philly_analysis.workload.load.offered_load`.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def note(drawn: Resampled, load: float, gpus: int) -> str:
 
 
 def _resample(demand: Demand, load: float, gpus: int, rng: np.random.Generator) -> Resampled:
-    """Draw selections of jobs, and return the one whose load is nearest."""
+    """Draw selections of jobs, and return the selection with the nearest load."""
     span_s = demand.span_s
     factor = 1 / stretch_factor(load, demand.gpu_s, span_s, gpus)
     gpu_s, submit_s = (demand.jobs[name].to_numpy() for name in ("gpu_s", "submit_s"))
@@ -109,7 +109,7 @@ def _resample(demand: Demand, load: float, gpus: int, rng: np.random.Generator) 
 
 
 def _span_s(submit_s: Floats, whole_s: float) -> float:
-    """Return the seconds from the first selected submission to the last."""
+    """Return the seconds from the first to the last selected submission."""
     return min(float(np.ptp(submit_s)), whole_s) if submit_s.size else 0.0
 
 

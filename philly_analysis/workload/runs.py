@@ -6,11 +6,11 @@ from philly_analysis.study import LAST_END
 from philly_analysis.workload.job import AttemptSpec, JobSpec
 
 SCHEDULER_ENDS = ("preempted", "migrated", "resized")
-"""End reasons caused by a scheduler: such an attempt and the next are one run of the job."""
+"""End reasons caused by a scheduler: the ended and the next attempt are one run of the job."""
 
 
 def runs_of(spec: JobSpec) -> tuple[AttemptSpec, ...]:
-    """Return a job's runs: attempts, where those that a scheduler interrupted are joined."""
+    """Return a job's runs: attempts, where attempts that a scheduler interrupted are joined."""
     last_end = LAST_END.get(spec.status or "", "completed")
     if len(spec.attempts) == 1:
         [only] = spec.attempts

@@ -13,7 +13,7 @@ _FREE = ("free_before", "free_after")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time of measurement: from the first submission to the last one, less a warm-up.
+    """The time of measurement: from the first to the last submission, less a warm-up.
 
     The drain, after the last submission, is not part of the window.
     """
@@ -28,7 +28,7 @@ class Window:
 
 
 def submission_window(trace: Trace, warmup: float = 0.0) -> Window | None:
-    """Return the window of measurement of a trace; None: its jobs are submitted at one moment.
+    """Return the window of measurement of a trace; None: all jobs are submitted at one moment.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def _empty(table: Table) -> pl.DataFrame:
 
 
 def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Return a frame with all columns of its table and their types; missing ones are null."""
+    """Return a frame with all columns of its table and their types; missing columns are null."""
     absent = [c.name for c in table.columns if not c.nullable and c.name not in frame.columns]
     if absent:
         raise WorkloadError(f"the {table.name} of a workload lack {', '.join(absent)}.")
@@ -190,8 +190,8 @@ class Workload(Changeable):
         Jobs drawn from a model are drawn again at the other rate, as
         ``model.sample(…, offered=load)`` draws them. Recorded jobs are thinned, or copied whole
         weeks later: each job has the same expected number of copies. Recorded placements and
-        samples no longer match, and are dropped. A workload without machines gets those of the
-        assumed cluster. :meth:`stretched` keeps the jobs and changes the length of the day.
+        samples no longer match, and are dropped. A workload without machines gets the machines of
+        the assumed cluster. :meth:`stretched` keeps the jobs and changes the length of the day.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Workload(Changeable):
         Parameters
         ----------
         load, cluster
-            As in :meth:`with_load`.
+            Load and cluster, as in :meth:`with_load`.
 
         Raises
         ------
@@ -316,7 +316,7 @@ class Workload(Changeable):
 
     @property
     def frames_with_rows(self) -> dict[str, pl.DataFrame]:
-        """The frames of jobs and attempts, and others that are not empty, by name."""
+        """The frames of jobs and attempts, and other frames that are not empty, by name."""
         return {n: f for n, f in self.frames.items() if n in ("jobs", "attempts") or f.height}
 
     def answer(self, name: str, *, run_policy: RunPolicy | str = RunPolicy.SUM) -> pl.DataFrame:

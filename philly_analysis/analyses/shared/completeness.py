@@ -13,7 +13,7 @@ _WINDOW = {"window"}
 """Criteria of samples that have all jobs of their time."""
 
 _LITTLE_USED = 0.25
-"""Share of GPUs allocated below which others are suspected to be in use."""
+"""Share of GPUs allocated below which other jobs are suspected to use GPUs."""
 
 _MOSTLY = 0.5
 """Share of unexplained waiting time from which a little used cluster's trace is incomplete."""
@@ -22,9 +22,10 @@ _MOSTLY = 0.5
 def missing_jobs(trace: Trace) -> str:
     """Return why the trace is known to lack jobs of its cluster, as a clause; empty if it is not.
 
-    Either the jobs are declared to be a sample, by other criteria than their time. Or less than a
-    quarter of the GPUs is allocated and most of the waiting time has no cause, although there was
-    room for the gang within its quota.
+    The first reason is that the jobs are declared to be a sample, by other criteria than their
+    time. The second reason is low use with long waits: less than a quarter of the GPUs is
+    allocated, and most of the waiting time has no cause. The waiting gangs had room within their
+    quotas.
     """
     sample = trace.manifest.sample
     if sample is not None and set(sample.by) != _WINDOW:

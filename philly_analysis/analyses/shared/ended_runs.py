@@ -24,8 +24,8 @@ _ATTEMPT = ["job_id", "attempt"]
 def observes_failures(trace: Trace) -> bool:
     """Return whether the log shows that server failures are recorded: evidence of zero failures.
 
-    Evidence is output of failed attempts, one recorded server failure on any job, with or without
-    GPUs, or Slurm, which has a job state of its own for server failures.
+    One kind of evidence suffices: output of failed attempts, a recorded server failure on any job,
+    with or without GPUs, or Slurm as the source. Slurm has a job state for server failures.
     """
     if "failures" in trace.tables or trace.manifest.source == "slurm":
         return records_failures(trace)
@@ -46,7 +46,7 @@ def ended_attempts(trace: Trace, seen: Exposure) -> pd.DataFrame:
 
 
 def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return the attempts that begin a failure among those of the same group.
+    """Return the attempts that begin a failure among the attempts of the same group.
 
     Attempts that one server failure ended count once per group, as in :mod:`node_failures`. In a
     log without servers, each attempt counts.

@@ -19,7 +19,7 @@ def gang_facts(template: str, values: "pd.Series[Any]", meaning: str) -> list[Fa
     values
         The values by bucket.
     meaning
-        Their meaning, before the name of the bucket.
+        Meaning of the values, before the name of the bucket.
     """
     return [
         Fact(template.format(slug(str(gang))), value, f"{meaning}, {gang_label(str(gang))}")

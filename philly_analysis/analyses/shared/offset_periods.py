@@ -81,7 +81,7 @@ def periods(steps: pd.DataFrame) -> list[Period]:
     Returns
     -------
     list of Period
-        In order of time; empty without attempt ends.
+        Periods in order of time; empty without attempt ends.
     """
     ends = steps[steps["event"] == "end"]
     if ends.empty:

@@ -17,9 +17,9 @@ from philly_analysis.errors import InputError
 class Recovery:
     """Times of checkpoints and restarts; logs do not record them.
 
-    The defaults are the times of Kokolis et al., "Revisiting Reliability in Large-Scale Machine
-    Learning Research Clusters", HPCA 2025: hourly checkpoints, 5 minutes to write a checkpoint,
-    and 5 minutes to restart.
+    The defaults are hourly checkpoints, 5 minutes to write a checkpoint, and 5 minutes to restart.
+    These times are from Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning
+    Research Clusters", HPCA 2025.
 
     Attributes
     ----------
@@ -51,15 +51,15 @@ def training_ratio(
     """Return the expected effective training time ratio (ETTR) of a long run.
 
     The ratio is progress that is kept, divided by the time of the run, waits after failures
-    included. With failures at the rate 1/M, the number of checkpoints completed between failures
-    is geometric, which gives
+    included. Failures occur at the rate 1/M. The number of checkpoints completed between failures
+    is then geometric. The ratio is
 
     Δ/(Δ+w) · exp(-u/M) · x/(exp(x) - 1) / (1 + q/M) with x = (Δ+w)/M,
 
     for the checkpoint interval Δ, the writing time w, the restart time u and the wait q. Without
-    waits, this is Daly's equation of the run time (Future Generation Computer Systems 22, 2006).
-    For rare failures it agrees with (1 - (u + Δ/2)/M) / (1 + w/Δ) (Kokolis et al., HPCA 2025),
-    which turns negative where failures are frequent.
+    waits, the ratio follows Daly's equation of the run time (Future Generation Computer Systems 22,
+    2006). For rare failures the ratio agrees with (1 - (u + Δ/2)/M) / (1 + w/Δ) (Kokolis et al.,
+    HPCA 2025). That formula turns negative where failures are frequent.
 
     Parameters
     ----------

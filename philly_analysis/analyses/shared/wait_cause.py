@@ -13,15 +13,15 @@ class Cause:
     Attributes
     ----------
     label
-        Its label in the figure.
+        Label of the cause in the figure.
     meaning
-        Its meaning, after "of the waiting time:".
+        Meaning of the cause, after "of the waiting time:".
     advice
-        Recommendation where it is the largest cause.
+        Recommendation where the cause is the largest.
     by
         Column whose group with most of this waiting time is named: ``gang``, ``vc`` or ``user``.
     color
-        Its colour.
+        Colour of the cause in the figure.
     """
 
     label: str
@@ -32,7 +32,7 @@ class Cause:
 
     @property
     def headline(self) -> str:
-        """Its label as the beginning of a headline."""
+        """Label of the cause as the beginning of a headline."""
         return self.label[0].upper() + self.label[1:]
 
 

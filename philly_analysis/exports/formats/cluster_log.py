@@ -47,7 +47,7 @@ class Mode:
     def rows(self, request: Request) -> tuple[pl.DataFrame, tuple[str, ...]]:
         """Return the lines of the log, and sentences on what was assumed for them."""
         jobs, first = request.jobs, request.jobs["submitted_at"][0]
-        # the shift of submissions moves the first one inside the window
+        # the shift of submissions moves the first submission inside the window
         shift = self.opens - first if self.anchored else max(self.counts_from - first, timedelta(0))
         assumed = []
         if shift:

@@ -73,7 +73,7 @@ def _series(request: Request, tasks: pl.DataFrame) -> Iterator[pl.DataFrame]:
         pending: list[pl.DataFrame] = []
         for batch in trace.sql(UTILISATION).to_arrow_reader(_BATCH):
             rows = pl.concat([*pending, pl.DataFrame(batch)])
-            # the last task of a batch may go on in the next one
+            # the last task of a batch may go on in the next batch
             unfinished = rows["job_id"] == rows["job_id"].last()
             yield rows.filter(~unfinished).join(ids, on="job_id", maintain_order="left")
             pending = [rows.filter(unfinished)]

@@ -1,10 +1,10 @@
 -- What share of its GPUs' time did each job use, minute by minute?
 -- One row per (job, minute) with a reading of one of its GPUs.
---   job_id     job
+--   job_id     identifier of the job
 --   minute_at  minute
---   gpu_frac   mean utilisation of the GPUs that it held and that were read, 0 to 1
+--   gpu_frac   mean utilisation of the job's GPUs that were read, 0 to 1
 --
--- A reading that stands for longer than a minute is that of each minute up to its end.
+-- A reading that stands for longer than a minute counts in each minute up to its end.
 with held as (
   select
     placements.job_id,

@@ -89,7 +89,8 @@ def _entries(workload: Workload, attempts: pl.DataFrame, details: pl.DataFrame) 
         .join(by_job, on="job_id", how="left", maintain_order="left")
         .select(
             entry=pl.struct(
-                # its readers know no other status: one that asks for Pass would find no job
+                # readers of the format know no other status: a reader that asks for Pass would find
+                # no job
                 status=pl.col("status").fill_null(PASS),
                 vc=pl.col("vc").fill_null(_NONE),
                 jobid="job_id",

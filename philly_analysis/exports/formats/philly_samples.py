@@ -26,7 +26,7 @@ _UTIL, _FREE_GB = pl.col("util_pct"), pl.col("mem_gb") - pl.col("mem_used_gb")
 SAMPLE_FILES = {
     "cluster_gpu_util": (
         GPU_SAMPLES.name,
-        # a GPU that is offline reads NA; one that the machine does not have is empty
+        # a GPU that is offline reads NA; a GPU that the machine lacks is empty
         [
             pl.when(_UTIL.list.len() > i)
             .then(_reading(_UTIL.list.get(i, null_on_oob=True)))

@@ -19,7 +19,7 @@ _ROUND_S = 300
 
 
 def _first_id(jobs: int) -> int:
-    """Return the number of the first job, so that the simulator measures those in the middle."""
+    """Return the number of the first job, so that the simulator measures jobs in the middle."""
     least, below = _MEASURED
     return max(least - max(jobs - (below - least), 0) // 2, 0)
 

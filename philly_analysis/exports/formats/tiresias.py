@@ -64,8 +64,8 @@ def _tiresias(request: Request) -> Content:
             "num_switch": 1,
             "num_node_p_switch": request.nodes,
             "num_gpu_p_node": server.gpus,
-            # a job that exceeds the simulator's CPUs never starts; its preemptive schedules never
-            # return memory when placing by yarn, until no job fits
+            # a job that exceeds the simulator's CPUs never starts; when placing by yarn, the
+            # simulator's preemptive schedules never return memory, until no job fits
             "num_cpu_p_node": max(128, round(server.cpus or 0)),
             "mem_p_node": _MEMORY_GB,
         }
@@ -141,10 +141,10 @@ def _pai(request: Request) -> Content:
     estimate = request.estimated_s().round(1)
     gpu_estimate = (estimate * pl.col("gpus")).round(1)
     rows = jobs.with_columns(
-        # the simulator's log requires numbers, and its job order breaks ties by them
+        # the simulator's log requires numbers, and the job order breaks ties by these numbers
         job_id=pl.int_range(pl.len()),
         user="user_id",
-        # it counts each of several instances as a job, and one node has all GPUs
+        # the simulator counts each instance as a job, and one node has all GPUs
         num_inst=pl.lit(1),
         num_cpu=pl.col("cpus_due").round(2),
         gpu_type=pl.lit("MISC"),

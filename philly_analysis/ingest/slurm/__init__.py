@@ -1,9 +1,9 @@
 """Read Slurm accounting logs: output of sacct as text or JSON, with lists of servers.
 
 ``philly slurm-command`` prints the command to run. Other lists of fields, overlapping windows,
-repeated prints, and several of these forms in one folder are read as well. The output of ``scontrol
-show node -o`` adds the servers; that of ``scontrol show job -d``, printed while jobs run, adds the
-GPUs that they hold.
+repeated prints, and several forms of output in one folder are read as well. The output of
+``scontrol show node -o`` adds the servers; the output of ``scontrol show job -d``, printed while
+jobs run, adds the GPUs that the jobs hold.
 """
 
 from collections.abc import Iterator
@@ -121,7 +121,7 @@ def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[
 def _count_records(
     con: duckdb.DuckDBPyConnection, raw_store: RawStore, records: int, refused: int
 ) -> int:
-    """Store the number of records read by this ingest; return that of this and earlier ingests."""
+    """Store the number of records read by this ingest; return the number over all ingests."""
     counts = [records]
     if raw_store.before and not raw_store.files(f"{RAW}/record_counts"):
         excluded = len(con.table("sacct").filter("source_line is null")) - refused
@@ -143,12 +143,12 @@ def _stored_headers(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> list
 
 def _files(raw: Path) -> tuple[Path, ...]:
     if raw.is_dir():
-        found = sorted(p for p in raw.iterdir() if p.is_file() and not p.name.startswith("."))
+        files = sorted(p for p in raw.iterdir() if p.is_file() and not p.name.startswith("."))
     else:
-        found = [raw] if raw.is_file() else []
-    if not found:
+        files = [raw] if raw.is_file() else []
+    if not files:
         raise InputError(f"no sacct output at {raw}: give a file, or a folder of files")
-    return tuple(found)
+    return tuple(files)
 
 
 def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -> Read | None:
@@ -157,7 +157,7 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
     Raises
     ------
     InputError
-        It is of another kind.
+        The file is of another kind.
     """
     lines = [line for line in first_lines(file) if not snapshots.print_time(line)]
     first, second = (*lines, "", "")[:2]

@@ -1,7 +1,7 @@
 """Read ``sacct --json``, in the formats of its data parsers.
 
 Numbers are plain or ``{set, infinite, number}``, states a word or a list of words, resources a
-list of objects; each is converted to the text that sacct prints for it.
+list of objects; each value is converted to the text that sacct prints for the value.
 """
 
 import json
@@ -95,7 +95,7 @@ def number_text(value: Any) -> str | None:
 
 
 def _state(value: Any) -> str | None:
-    """Return the state that sacct prints: a flag, if the record ended because of it."""
+    """Return the state that sacct prints: a flag, if the flag tells why the record ended."""
     words = value if isinstance(value, list) else [value]
     return next((str(word) for word in words if word in _FLAGS), first_word(words))
 

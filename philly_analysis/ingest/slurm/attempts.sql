@@ -1,6 +1,6 @@
 -- Attempts of Slurm jobs.
--- One row per reading of a record. Attempts without a start never ran: their job still waits, or
--- ended before it started.
+-- One row per reading of a record. Attempts without a start never ran: the job still waits, or
+-- ended before a start.
 with users as (
   select
     cluster,

@@ -1,4 +1,4 @@
-"""Read the fields that sacct prints from ``fields.toml``: patterns, and common lists of them.
+"""Read the fields that sacct prints from ``fields.toml``: patterns, and common lists of fields.
 
 The patterns split lines whose free text contains the delimiter or a line break, and detect files
 without a header by one of :data:`LISTS`.
@@ -18,7 +18,7 @@ REQUESTED, NEEDED, DELIMITERS, NOTHING, STATES, SELECTED = (
     for name in ("requested", "needed", "delimiters", "nothing", "states", "selected")
 )
 READ = tuple(RAW_TABLES["sacct"].names[4:])
-"""Fields that are read where they are present, after the columns of the place; others are not."""
+"""Fields that are read where they are present, after the columns of the place."""
 LISTS = (REQUESTED, *map(tuple, _DECLARED["lists"]))
 LONG, FREE = frozenset(_DECLARED["long"]), frozenset(_DECLARED["free"])
 

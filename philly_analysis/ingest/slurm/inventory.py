@@ -39,13 +39,13 @@ def generic_resources(text: str | None) -> tuple[int, int, list[str]]:
     """
     gpus, shards, models = 0, 0, []
     for one in _SPLIT.split(text or ""):
-        if found := _GRES.fullmatch(one.strip()):
-            count = int(found[3] or 1)
-            if found[1] == "shard":
+        if resource := _GRES.fullmatch(one.strip()):
+            count = int(resource[3] or 1)
+            if resource[1] == "shard":
                 shards += count
             else:
                 gpus += count
-                models += [found[2]] if found[2] else []
+                models += [resource[2]] if resource[2] else []
     return gpus, shards, list(dict.fromkeys(models))
 
 
@@ -61,10 +61,14 @@ def read_nodes(
 def scontrol_nodes(path: Path) -> Iterator[Node]:
     """Yield the servers of ``scontrol show node``, one a line (``-o``) or over several."""
     for number, text in line_groups(path, "NodeName="):
-        found = dict(_SCONTROL.findall(text))
-        if name := found.get("NodeName"):
-            resources = (found.get("Gres", ""), found.get("CPUTot"), found.get("RealMemory"))
-            partitions = found.get("Partitions", "").split(",")
+        properties = dict(_SCONTROL.findall(text))
+        if name := properties.get("NodeName"):
+            resources = (
+                properties.get("Gres", ""),
+                properties.get("CPUTot"),
+                properties.get("RealMemory"),
+            )
+            partitions = properties.get("Partitions", "").split(",")
             yield _node(number, text.strip(), None, name, resources, partitions)
 
 
@@ -126,8 +130,8 @@ def _cluster(path: Path) -> str | None:
     """Return the cluster that a JSON file names at its top, if any."""
     with open_bytes(path) as file:
         top = file.read(4096).decode("utf-8", "replace")
-    found = re.search(r'"cluster"\s*:\s*"([^"]+)"', top.partition('"nodes"')[0])
-    return found[1] if found else None
+    cluster = re.search(r'"cluster"\s*:\s*"([^"]+)"', top.partition('"nodes"')[0])
+    return cluster[1] if cluster else None
 
 
 def _node(
@@ -157,5 +161,5 @@ def _node(
 
 
 def _positive(text: Any) -> float | None:
-    found = re.match(r"\d{1,30}(\.\d{1,30})?", str(text or ""))
-    return float(found[0]) or None if found else None
+    digits = re.match(r"\d{1,30}(\.\d{1,30})?", str(text or ""))
+    return float(digits[0]) or None if digits else None

@@ -1,6 +1,6 @@
 -- Jobs of a Slurm cluster.
--- One row per job number: the request of its first record, and the end of its last. A component of
--- a heterogeneous job has a number of its own.
+-- One row per job number: the request of the number's first record, and the end of the number's
+-- last record. A component of a heterogeneous job has a job number of its own.
 with last_records as (
   select
     r.job_id,

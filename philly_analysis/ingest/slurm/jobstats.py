@@ -30,8 +30,8 @@ def read_summaries(con: duckdb.DuckDBPyConnection) -> None:
         "select distinct admincomment from sacct where starts_with(admincomment, 'JS1:')"
     )
     while comments := cursor.fetchmany(_BATCH_ROWS):
-        found = [summary for (text,) in comments for summary in summaries(text)]
-        insert_rows(con, "jobstats", pa.Table.from_pylist(found, RAW_TABLES["jobstats"]))
+        job_summaries = [summary for (text,) in comments for summary in summaries(text)]
+        insert_rows(con, "jobstats", pa.Table.from_pylist(job_summaries, RAW_TABLES["jobstats"]))
 
 
 def summaries(comment: str) -> Iterator[Summary]:
@@ -48,7 +48,7 @@ def summaries(comment: str) -> Iterator[Summary]:
         if not unpack.eof:
             raise ValueError("it was cut off, or is too long")
         job = json.loads(text)
-        found = [s for name, node in job["nodes"].items() for s in _of_node(name, node)]
+        node_summaries = [s for name, node in job["nodes"].items() for s in _of_node(name, node)]
         total_s = _number(job.get("total_time"))
     except (
         *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
@@ -56,7 +56,7 @@ def summaries(comment: str) -> Iterator[Summary]:
     ):
         yield {"admin_comment": comment, "fault": "the summary of jobstats cannot be read"}
         return
-    for summary in found:
+    for summary in node_summaries:
         yield summary | {"admin_comment": comment, "total_s": total_s}
 
 

@@ -26,7 +26,7 @@ _SETTINGS = (
     *("GrpTRES", "GrpJobs", "MaxJobs"),
     *("MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA"),
 )
-"""Limits on what runs at once; others are on one job, on time, or on what waits."""
+"""Limits on what runs at once; other limits are on one job, on time, or on what waits."""
 _PARTITION = re.compile(r"(?:^|\s)(PartitionName|QoS)=(\S+)")
 
 
@@ -57,7 +57,7 @@ def read_sacctmgr(con: duckdb.DuckDBPyConnection, kind: str, names: list[str], p
 
 
 def read_partitions(con: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Add the QOS of each partition, whose limits are those of the partition."""
+    """Add the QOS of each partition, whose limits hold for the partition."""
     rows = [
         {"source_file": path.name, "kind": "partition", "partition": name, "qos": qos}
         for name, qos in _partitions(path)
@@ -67,6 +67,6 @@ def read_partitions(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 def _partitions(path: Path) -> Iterator[tuple[str, str]]:
     for _, text in line_groups(path, "PartitionName="):
-        found = dict(_PARTITION.findall(text))
-        if "PartitionName" in found and found.get("QoS", "N/A") not in ("N/A", "(null)"):
-            yield found["PartitionName"], found["QoS"]
+        properties = dict(_PARTITION.findall(text))
+        if "PartitionName" in properties and properties.get("QoS", "N/A") not in ("N/A", "(null)"):
+            yield properties["PartitionName"], properties["QoS"]

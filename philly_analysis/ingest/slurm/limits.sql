@@ -1,6 +1,6 @@
 -- Which limits on what runs at once did administrators set?
--- One row per limit, resource and account whose jobs count. Of several prints the last by name
--- counts. Limits of a trace of several clusters are left out.
+-- One row per limit, resource and account whose jobs count. Of several prints, the print whose name
+-- sorts last counts. A trace of several clusters has no limits.
 with recursive latest as (
   select *
   from limit_settings

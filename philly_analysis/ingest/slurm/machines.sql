@@ -1,6 +1,7 @@
 -- Servers of Slurm's clusters.
--- One row per server. Its GPUs are those listed, or the most allocated to one attempt if that is
--- more. Without a list they are the maximum allocated at once, a lower bound.
+-- One row per server. A server has the listed number of GPUs, or the most that one attempt got if
+-- that number is larger. Without a list, the number of GPUs is the maximum allocated at once, a
+-- lower bound.
 with allocated as (
   select
     shares.prefix,

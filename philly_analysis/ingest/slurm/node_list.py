@@ -46,8 +46,11 @@ def _expand_item(item: str) -> list[str] | None:
         if count > MOST_HOSTS or not all(width for _, width in spans):
             return None
         numbers.append([f"{n:0{width}}" for span, width in spans for n in span])
-    found = ["".join(chain(*zip(texts, (*each, ""), strict=True))) for each in product(*numbers)]
-    return found if all(len(host) <= _LONGEST_HOST for host in found) else None
+    hosts = [
+        "".join(chain(*zip(texts, (*combination, ""), strict=True)))
+        for combination in product(*numbers)
+    ]
+    return hosts if all(len(host) <= _LONGEST_HOST for host in hosts) else None
 
 
 def _span(part: str) -> tuple[range, int]:

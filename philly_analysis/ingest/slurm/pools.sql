@@ -1,6 +1,6 @@
 -- Which partitions share servers, and thus compete for them?
 -- One row per partition with servers. Partitions that share servers are one pool, which has the
--- name of the largest.
+-- name of the largest partition.
 with recursive members as (
   select
     prefix,

@@ -1,7 +1,7 @@
 -- materialized
 -- For which time does each print of the queue stand?
--- One row per cluster and moment of a print: from halfway to the print before until halfway to the
--- print after, but for no more than the usual interval on either side.
+-- One row per cluster and moment of a print. A print stands from the midpoint with the print before
+-- to the midpoint with the print after. Either side is at most the usual interval between prints.
 with moments as (
   select distinct
     c.cluster,

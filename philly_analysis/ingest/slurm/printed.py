@@ -1,6 +1,6 @@
 """Read the text output of sacct: any fields in any order, any delimiter, header or not.
 
-The database splits lines that are complete records. :mod:`rejoin` splits the others, whose free
+The database splits lines that are complete records. :mod:`rejoin` splits other records, whose free
 text contains the delimiter or a line break.
 """
 

@@ -1,5 +1,6 @@
 -- Which reasons did Slurm state for which a job was pending, and when?
--- One row per job and span of one reason. A print of the queue stands until halfway to the next.
+-- One row per job and span of one reason. A print of the queue stands until halfway to the next
+-- print.
 with tasks as (
   select
     job_id,

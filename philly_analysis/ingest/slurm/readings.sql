@@ -88,7 +88,7 @@ select
   case
     when t.word = 'PENDING' or t.never_ran then null
     when t.known_start_at is not null then t.known_start_at
-    -- of a job that ran without a recorded start: its end, run time and suspensions give it
+    -- a job's end, run time and suspensions give a start that is not recorded
     when t.elapsed_s > 0
       then t.known_end_at - to_seconds(t.elapsed_s + coalesce(slurm_span_s(t.suspended), 0))
   end as started_at,

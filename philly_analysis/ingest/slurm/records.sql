@@ -1,8 +1,8 @@
 -- materialized
 -- Which reading of each record of Slurm's accounting is the latest?
--- One row per reading. A record is one submission of a job number on a cluster. A reading of its
--- end is later than one of its run, which is later than one of its wait. Fields that the latest
--- reading lacks come from the others.
+-- One row per reading. A record is one submission of a job number on a cluster. A reading of a
+-- record's end is later than a reading of its run, which is later than a reading of its wait.
+-- Fields that the latest reading lacks come from the other readings.
 with repeated as (
   select row(cluster, id, submitted_at, reject is null) as submission
   from readings

@@ -1,8 +1,8 @@
 """Split records of sacct whose free text contains the delimiter or line breaks.
 
 A record is a list of pieces between delimiters. A field takes one piece, or several if it is free
-text. Of all assignments of pieces to fields those are valid in which each other field matches its
-pattern; if they agree on every field that is read, the record is unambiguous.
+text. An assignment of pieces to fields is valid if each field that is no free text matches its
+pattern. The record is unambiguous if all valid assignments agree on every field that is read.
 """
 
 import re
@@ -174,7 +174,7 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
             taken = 1
             pieces = layout.split(lines[at][1])
             if len(pieces) == len(layout.names):
-                # the number of fields is right: the fault is that of one field
+                # the number of fields is right: one field is at fault
                 values = dict(zip(layout.names, pieces, strict=True))
                 yield Record(first, lines[at][1], {n: values[n] for n in READ if n in values})
             elif not layout.is_continuation(pieces):

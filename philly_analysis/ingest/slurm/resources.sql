@@ -1,8 +1,8 @@
 -- materialized
 -- Which resources are in Slurm's lists of trackable resources?
--- One row per distinct list: its CPUs, its memory in GB (10^9 bytes; sacct counts in 1024s), its
--- GPUs (the generic count, else the sum of the typed ones), its shards of GPUs, the models of its
--- GPUs, how many of each, and its servers.
+-- One row per distinct list, with the list's CPUs, memory, GPUs, shards of GPUs, GPU models with
+-- the number of GPUs per model, and servers. Memory is in GB (10^9 bytes; sacct counts in 1024s).
+-- The number of GPUs is the generic count, else the sum of the typed counts.
 with lists as (
   select distinct unnest([alloctres, reqtres, 'mem=' || reqmem]) as tres
   from sacct

@@ -1,4 +1,4 @@
-"""Read what ``scontrol show job -d`` prints: reasons of waiting jobs, GPUs of running ones."""
+"""Read what ``scontrol show job -d`` prints: reasons of waiting jobs, GPUs of running jobs."""
 
 import re
 from collections.abc import Iterator

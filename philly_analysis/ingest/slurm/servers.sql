@@ -1,5 +1,5 @@
 -- materialized
--- Servers of Slurm's clusters: those in lists of servers and those on which jobs ran.
+-- Servers of Slurm's clusters: servers in lists of servers, and servers on which jobs ran.
 -- One row per server.
 with used as (
   select

@@ -1,8 +1,8 @@
 -- materialized
 -- How many GPUs of each server were allocated to each attempt of a Slurm job?
 -- One row per attempt that started with GPUs, and server. GPUs of a model are spread evenly over
--- the servers of that model; gpus is null where they do not divide evenly, or exceed those of a
--- server.
+-- the servers of that model. The column gpus is null where the GPUs do not divide evenly, or exceed
+-- the GPUs of a server.
 with granted as (
   select
     r.prefix,

@@ -1,7 +1,7 @@
 -- materialized
--- By how much do the times in each file of snapshots differ from those of sacct?
+-- By how much do the times in each file of snapshots differ from the times of sacct?
 -- One row per file, with the cluster of its jobs. Submissions and starts of the same jobs differ by
--- the offset of a time zone, a multiple of a quarter of an hour; the most frequent one counts. A
+-- the offset of a time zone, a multiple of a quarter of an hour. The most frequent offset counts. A
 -- file whose jobs sacct lacks has the most frequent offset of all files.
 with printed as (
   select distinct

@@ -1,9 +1,9 @@
-"""Read snapshots of the queue: reasons of pending jobs, and GPUs of running ones.
+"""Read snapshots of the queue: reasons of pending jobs, and GPUs of running jobs.
 
 ``scontrol show job -d`` and ``squeue`` print what Slurm knows at one moment. A file has one print,
 or several one after the other; a line ``# 2026-01-31T12:00:00Z`` before a print gives its time.
-Without such a line the time is that of the running jobs (start and run time), else the latest
-evaluation of a pending job, else that in the file's name.
+Without a time line, the time comes from the running jobs (start and run time). Without running
+jobs, the time is the latest evaluation of a pending job, else the time in the file's name.
 """
 
 import re
@@ -42,7 +42,7 @@ _NO_TIME = (
 
 @dataclass(slots=True)
 class Snapshot:
-    """One print: its time if a line before it gives it, its jobs, and GPUs of running jobs."""
+    """One print: its time if the line before states a time, its jobs, and GPUs of running jobs."""
 
     stamp: str | None
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -90,17 +90,17 @@ def _queued(names: list[str], delimiter: str | None, line: str) -> dict[str, str
             values[place : place + extra + 1] = [" ".join(values[place : place + extra + 1])]
     values = [value.strip() for value in values]
     row = dict(zip(names, values, strict=False))
-    found: dict[str, str | None] = {_SQUEUE[n]: v for n, v in row.items() if n in _SQUEUE}
-    state = found.get("state") or ""
-    found["state"] = _STATES.get(state, state or "PENDING")
-    reason = found.get("reason") or ""
+    fields: dict[str, str | None] = {_SQUEUE[n]: v for n, v in row.items() if n in _SQUEUE}
+    state = fields.get("state") or ""
+    fields["state"] = _STATES.get(state, state or "PENDING")
+    reason = fields.get("reason") or ""
     if "NODELIST(REASON)" in names and "REASON" not in names:
-        found["reason"] = reason[1:] if reason.startswith("(") else None
-    # the number, or the number of an array and its tasks, or both in two columns
+        fields["reason"] = reason[1:] if reason.startswith("(") else None
+    # the job number, or an array's number and its tasks, or both in two columns
     ids = [value for name, value in zip(names, values, strict=False) if name == "JOBID"]
     for array_id, _, tasks in (text.partition("_") for text in ids):
         if tasks:
-            found |= {"array_id": array_id, "tasks": tasks.strip("[]")}
+            fields |= {"array_id": array_id, "tasks": tasks.strip("[]")}
     numbers = [text for text in ids if text.isdecimal()]
-    found["id"] = numbers[0] if numbers else re.split(r"[_+]", ids[0])[0]
-    return stated_fields(found)
+    fields["id"] = numbers[0] if numbers else re.split(r"[_+]", ids[0])[0]
+    return stated_fields(fields)

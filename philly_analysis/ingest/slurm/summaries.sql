@@ -1,5 +1,5 @@
--- What did jobstats measure of Slurm's attempts? It writes AdminComment (JS1) as a job ends.
--- One row per attempt and server, with its CPUs and memory, and per GPU allocated there.
+-- What did jobstats measure of Slurm's attempts? jobstats writes AdminComment (JS1) as a job ends.
+-- One row per attempt and server, with the server's CPUs and memory, and per GPU allocated there.
 select
   r.job_id,
   r.attempt,

@@ -38,7 +38,7 @@ class Arrivals:
     Hourly counts have the fitted distribution and autocorrelation and follow the hour of the
     week (iterated amplitude-adjusted Fourier transform; Schreiber and Schmitz 1996). Gaps within
     an hour depend on the hour's count and are autocorrelated. A sample's dispersion and
-    autocorrelation are the fitted ones up to its finite length.
+    autocorrelation equal the fitted values up to the sample's finite length.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Arrivals:
     count_levels, count_quantiles
         Quantile function of the arrivals in an hour, linear between these points.
     autocorrelation
-        Of the hourly counts, at lags of 1, 2, .. hours.
+        Autocorrelation of the hourly counts, at lags of 1, 2, .. hours.
     intrahour_gaps
-        By ascending arrivals in the hour.
+        Gaps within an hour, by ascending arrivals in the hour.
     gap_correlation
         Correlation of the normal scores of successive gaps.
     gaps_s
@@ -161,7 +161,7 @@ class Arrivals:
         if span_h < hours:
             expected[-1] *= span_h - (hours - 1)
         expected *= (jobs or span_h * rate) / expected.sum()
-        # systematic rounding: each hour within one of its count, the total exact
+        # systematic rounding: each hour is within 1 of its expected count, and the total is exact
         edges = np.floor(np.cumsum(expected) + (0.5 if jobs is not None else rng.random()))
         counts = np.diff(edges, prepend=0).astype(int)
         last_s = (span_h - (hours - 1)) * HOUR_S

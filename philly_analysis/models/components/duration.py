@@ -54,8 +54,8 @@ class Conditions(TypedDict, total=False):
 class Duration(FittedDistribution):
     """Distributions of run time, in seconds.
 
-    Its methods describe the run times of all jobs: ``duration.ppf(0.9)``. A call returns the
-    distribution of some jobs: ``duration(gpus=8)``.
+    The methods of a duration describe the run times of all jobs: ``duration.ppf(0.9)``. A call
+    returns the distribution of some jobs: ``duration(gpus=8)``.
 
     Attributes
     ----------

@@ -138,7 +138,7 @@ def classed(jobs: pd.DataFrame, resolution_s: float) -> pd.DataFrame:
 
 
 def normal_scores(frame: pd.DataFrame) -> Floats:
-    """Return the normal score of each run time in its gang class; of censored ones the expected."""
+    """Return normal scores of run times in their gang class; if censored, the expected score."""
     score = np.zeros(len(frame))
     for _, jobs in frame.groupby("gang"):
         by_value = jobs.sort_values("run_s", kind="stable")
@@ -151,9 +151,9 @@ def normal_scores(frame: pd.DataFrame) -> Floats:
 def prior_size(cells: tuple[DurationCell, ...]) -> float:
     """Return the weight of a gang class's distribution, in independent jobs.
 
-    If each conditional distribution is drawn from a Dirichlet process (Ferguson 1973), its squared
-    distance from the base CDF, over the variance of one value, is 1 / (1 + concentration), plus
-    the sampling variance.
+    Each conditional distribution is taken as drawn from a Dirichlet process (Ferguson 1973). Its
+    squared distance from the base CDF, over the variance of one value, is then 1 / (1 +
+    concentration), plus the sampling variance.
     """
     levels = np.linspace(0.05, 0.95, 19)
     base = {c.gang: c.distribution for c in cells if c.vc == c.status == ANY}

@@ -87,7 +87,7 @@ class Failures:
         Raises
         ------
         UnknownNameError
-            No such reason.
+            The reason is not known.
         ModelError
             Fewer than `MIN_FAILURES` failures.
         """

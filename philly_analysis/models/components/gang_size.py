@@ -108,7 +108,7 @@ class GangSizeDistribution(DiscreteDistribution):
         ax
             Axes to draw into; None: a new figure.
         **bar
-            Passed to ``Axes.bar``: ``label``, ``color`` and others.
+            Passed to ``Axes.bar``: ``label``, ``color`` and other properties.
         """
         from philly_analysis.results import figures
 

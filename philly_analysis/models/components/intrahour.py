@@ -104,7 +104,8 @@ def place_arrivals(
         return np.sort(np.floor(hour * HOUR_S + rng.random(hour.size) * length))
     busy = np.flatnonzero(counts)
     n = counts[busy]
-    # one more gap than arrivals: before the first, between them, and after the last
+    # one more gap than arrivals: before the first arrival, between arrivals, and after the last
+    # arrival
     hour = np.repeat(np.arange(busy.size), n + 1)
     first = np.concatenate(([0], np.cumsum(n + 1)[:-1]))
     outer = np.zeros(hour.size, bool)
@@ -118,7 +119,7 @@ def place_arrivals(
         for grid, where in ((quantiles.inner, ~outer), (quantiles.outer, outer)):
             mine = (of_class == i) & where
             gap[mine] = np.interp(u[mine], np.linspace(0, 1, len(grid)), grid)
-    # Gaps must fill the hour: those within a batch keep their length, the others are scaled.
+    # Gaps must fill the hour: gaps within a batch keep their length, other gaps are scaled.
     length = np.where(busy == counts.size - 1, last_s, HOUR_S)
     elastic = outer | (gap > BATCH_GAP_S)
     gap = np.where(elastic, np.maximum(gap, 1e-3), gap)

@@ -18,7 +18,7 @@ def gang_names(gpus: ArrayLike) -> NDArray[np.str_]:
 
 
 def nearest_gang(classes: Iterable[str], index: int) -> str:
-    """Return the gang class nearest to the one at an index of `GANGS`."""
+    """Return the gang class nearest to the class at an index of `GANGS`."""
     return min(classes, key=lambda gang: abs(GANGS.index(gang) - index))
 
 

@@ -44,7 +44,7 @@ def correlate_with_load(at_s: Floats, score: Floats, target: float) -> Floats:
     Parameters
     ----------
     at_s, score
-        As in :func:`load_correlation`, all known.
+        Submissions and scores of :func:`load_correlation`, all known.
     target
         Correlation of the result.
 
@@ -81,9 +81,9 @@ def draw_load_dependent(
     Parameters
     ----------
     at_s, score, target
-        As in :func:`correlate_with_load`.
+        Submissions, scores and correlation of :func:`correlate_with_load`.
     run_times
-        Draws run times by scores, shape (n,).
+        Function that draws run times by scores, shape (n,).
     """
     aim = target
     for iteration in range(_ITERATIONS):

@@ -10,7 +10,7 @@ def impute_status(jobs: pd.DataFrame) -> pd.DataFrame:
     """Draw a status for running jobs from longer, finished jobs of the same gang class.
 
     Each finished job has its Kaplan-Meier probability (Efron 1967). Without imputation, only
-    finished jobs would have run times given a status, and finished jobs are the short ones.
+    finished jobs would have run times given a status, and finished jobs are short.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def impute_status(jobs: pd.DataFrame) -> pd.DataFrame:
     run_s, censored = jobs["run_s"].to_numpy(float), jobs["censored"].to_numpy(bool)
     for i in np.unique(gang[unknown]):
         mine = np.flatnonzero((gang == i) & np.isfinite(run_s))
-        # by run time; of equal ones the finished jobs first
+        # by run time; of equal run times, finished jobs first
         mine = mine[np.lexsort((censored[mine], run_s[mine]))]
         at_risk = np.arange(mine.size, 0, -1)
         survival = np.cumprod(np.where(~censored[mine], 1 - 1 / at_risk, 1.0))
@@ -39,9 +39,9 @@ def impute_status(jobs: pd.DataFrame) -> pd.DataFrame:
         mass[pd.isna(status[mine])] = 0.0
         if not mass.any():
             continue
-        reached, known = np.cumsum(mass), status[mine]
+        reached, statuses = np.cumsum(mass), status[mine]
         for k in np.flatnonzero(unknown.to_numpy()[mine]):
-            # after the last finished job, its status
+            # jobs that run longer than all finished jobs get the status of the longest finished job
             u = reached[k] + (1 - rng.random()) * (reached[-1] - reached[k])
-            status[mine[k]] = known[min(int(np.searchsorted(reached, u)), mine.size - 1)]
+            status[mine[k]] = statuses[min(int(np.searchsorted(reached, u)), mine.size - 1)]
     return jobs.assign(status=status)

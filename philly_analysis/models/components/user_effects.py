@@ -65,9 +65,9 @@ class Effects:
         effects = []
         for i in np.flatnonzero(count >= MIN_JOBS):
             mine = index == i
-            own = np.unique(cluster[mine], return_inverse=True)[1]
+            user_clusters = np.unique(cluster[mine], return_inverse=True)[1]
             shift = round(float(score[mine].mean()), 4)
-            n = round(effective_size(own, correlation), 2)
+            n = round(effective_size(user_clusters, correlation), 2)
             effects.append(Effect(str(names[i]), shift, int(count[i]), n))
         if not effects:
             return cls(0.0, ())

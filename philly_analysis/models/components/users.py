@@ -27,8 +27,8 @@ class VirtualCluster:
     user_shares
         Share of all jobs that each user submits to this virtual cluster, descending.
     users
-        Names of the users; if empty, they are numbered. A user of several virtual clusters has
-        the name of the one with most of its jobs.
+        Names of the users; if empty, users are numbered. A user of several virtual clusters is
+        named after the virtual cluster with most of the user's jobs.
     """
 
     vc: str
@@ -37,7 +37,7 @@ class VirtualCluster:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its users."""
+        """Names of the virtual cluster's users."""
         return self.users or _numbered(self.vc, len(self.user_shares))
 
     @property
@@ -53,14 +53,14 @@ class Users:
     Attributes
     ----------
     virtual_clusters
-        By descending share.
+        Virtual clusters by descending share.
     n
         Number of jobs fitted to.
     named
         Whether users were known; otherwise each virtual cluster counts as one user.
     repeat_in_burst, repeat_otherwise
         Probability that a job has the user of the previous job, in excess of chance, within
-        `BURST_S` seconds of it and later.
+        `BURST_S` seconds of the previous job and later.
     repeat_gang, repeat_status
         Probability that a user's next job has the gang size and the status of the previous one,
         in excess of chance.
@@ -213,7 +213,7 @@ def _named(share: pd.Series) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        By virtual cluster and user, in the order given: share, name.
+        Rows by virtual cluster and user, in the order of `share`: share, name.
     """
     frame = share.rename("share").reset_index()
     home = frame.drop_duplicates("user")  # the first of descending shares

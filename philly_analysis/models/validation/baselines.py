@@ -94,8 +94,10 @@ def lublin_feitelson(jobs: pd.DataFrame, span_s: float) -> Sampler:
         is_short = rng.random(n) < np.clip(base + slope * gpus, 0, 1)
         log_run = np.where(is_short, rng.gamma(*short, n), rng.gamma(*long, n))
         gaps = np.minimum(np.exp2(rng.gamma(*gap, n)) - 1, 30 * DAY_S) * gap_factor
-        days, rest = np.divmod(np.cumsum(gaps), operational[-1])
-        at = days * DAY_S + np.interp(rest, operational, np.arange(HALF_HOURS + 1) * 1_800.0)
+        days, operational_s = np.divmod(np.cumsum(gaps), operational[-1])
+        at = days * DAY_S + np.interp(
+            operational_s, operational, np.arange(HALF_HOURS + 1) * 1_800.0
+        )
         run_s = np.exp(np.minimum(log_run, 18.0))
         return pd.DataFrame({"submitted_s": np.floor(at), "gpus": gpus, "run_s": run_s})
 

@@ -74,7 +74,7 @@ def held_out(
     Raises
     ------
     UnknownNameError
-        No such split.
+        The split is not known.
     ModelError
         A part has too few jobs to fit to or to compare with.
     """
@@ -86,26 +86,28 @@ def held_out(
             f"{count(len(data.timed), 'job')} with a known gang and run time; at least {MIN_JOBS} "
             "are needed to fit to, and to compare with"
         )
-    fitted_to, rest, part = how.parts(data)
-    timed = [int(jobs.frame["run_s"].notna().sum()) for jobs in (fitted_to, rest)]
+    fitted_to, held_out_part, part = how.parts(data)
+    timed = [int(jobs.frame["run_s"].notna().sum()) for jobs in (fitted_to, held_out_part)]
     if min(timed) < MIN_JOBS:
         raise ModelError(
             f"{count(timed[0], 'job')} with a run time to fit to and {timed[1]:,} to compare "
             f"with; at least {MIN_JOBS} are needed of each"
         )
     model = WorkloadModel.fit(part, family=family, windows=fitted_to.windows, conditional=False)
-    sample = model.sample(days=rest.span_s / DAY_S, seed=seed, variation="none")
+    sample = model.sample(days=held_out_part.span_s / DAY_S, seed=seed, variation="none")
     made = {WORKLOAD_MODEL: Jobs.of_workload(sample), REAL_PART: fitted_to}
-    n = max(round(len(fitted_to.frame) * rest.span_s / fitted_to.span_s), 1)
+    n = max(round(len(fitted_to.frame) * held_out_part.span_s / fitted_to.span_s), 1)
     for name, fit in BASELINES.items():
         sampler = fit(fitted_to.frame, fitted_to.span_s)
         made[name] = Jobs(sampler(n, np.random.default_rng(seed)))
-    table = pd.concat(distances(rest, jobs).assign(model=name) for name, jobs in made.items())
+    table = pd.concat(
+        distances(held_out_part, jobs).assign(model=name) for name, jobs in made.items()
+    )
     if not how.arrivals:  # a random half of the jobs has longer gaps
         table = table[table["quantity"].isin(["run time", "gang size", "gang size and run time"])]
     limit = table["quantity"].map(LIMITS).astype(float)
     if how.resample:
-        least = resampled_distances(rest, how.resample, seed)
+        least = resampled_distances(held_out_part, how.resample, seed)
         keys = pd.MultiIndex.from_frame(table[["quantity", "gang"]])
         # np.maximum keeps a missing limit missing
         limit = np.maximum(limit, least.reindex(keys).fillna(0.0).to_numpy())

@@ -63,7 +63,7 @@ class Window:
 
     @property
     def span_s(self) -> tuple[float, float]:
-        """Whole hours from the one of its start, Unix seconds."""
+        """Whole hours from the hour of the window's start, Unix seconds."""
         first_s = self.start_s // HOUR_S * HOUR_S
         return first_s, first_s + self.days * DAY_S
 
@@ -173,7 +173,7 @@ METHODS: dict[str, Draws] = {
 
 
 def width_and_miss(made: Floats, real: Floats) -> tuple[Floats, Floats]:
-    """Return the width of the draws' intervals (shape (k,)), and the distance outside of them.
+    """Return the widths of the draws' intervals, and the distances outside, shapes (k,).
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def score(
     lengths_d: Iterable[int] = LENGTHS_D,
     most: int = 6,
 ) -> pd.DataFrame:
-    """Fit to the first of each pair of windows, and score predictions of the second.
+    """Fit to the first window of each pair, and score predictions of the second window.
 
     Each pair has its own seeds, from `seed` on, so that errors of draws are independent.
 
@@ -245,8 +245,8 @@ _SCORES = ("days", "pair", "method", "statistic", "group", "covered", "width", "
 def plot(table: pd.DataFrame, methods: Iterable[str] = (WORKLOAD_MODEL, "user blocks")) -> Figure:
     """Plot histograms of the probability integral transform (:func:`score`), by group.
 
-    Calibrated predictions have flat ones. The band contains each of ten bars in 90 % of cases, if
-    pairs of windows are independent.
+    Calibrated predictions have flat histograms. The band contains each of ten bars in 90 % of
+    cases, if pairs of windows are independent.
     """
     groups = list(dict.fromkeys(STATISTICS.values()))
     fig, axes = figures.canvas(len(groups), 1, width=10.5, height=2.6, sharey=True)

@@ -58,7 +58,7 @@ class Jobs:
 
 
 def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
-    """Return the distances of jobs from real ones.
+    """Return the distances of jobs from real jobs.
 
     Run time and gaps between arrivals: largest gap between the CDFs (run times within a gang
     class); gang size and run time: between the joint CDFs. Gang size: total variation. Hourly
@@ -67,13 +67,13 @@ def distances(real: Jobs, other: Jobs) -> pd.DataFrame:
     Parameters
     ----------
     real, other
-        Real jobs, and sampled (or other real) ones.
+        Real jobs, and sampled (or other real) jobs.
 
     Returns
     -------
     pandas.DataFrame
-        Columns quantity, gang (class, or all), distance, jobs (real ones), other_jobs. Gang
-        classes with fewer than `MIN_JOBS` jobs on a side are excluded.
+        Columns quantity, gang (class, or all), distance, jobs (real jobs), other_jobs. Gang classes
+        with fewer than `MIN_JOBS` jobs on a side are excluded.
     """
     a, b = real.frame, other.frame
     rows: list[tuple[str, str, float, int, int]] = []
@@ -120,7 +120,7 @@ def resampled_distances(jobs: Jobs, resample: Resample, seed: int) -> pd.Series:
     Returns
     -------
     pandas.Series
-        By quantity and gang: the 95 % quantile of the distances of `REPEATS` pairs.
+        The 95 % quantile of the distances of `REPEATS` pairs, by quantity and gang.
     """
     rng = np.random.default_rng((seed, REPEATS))
     start_s = float(jobs.frame["submitted_s"].min())
@@ -141,7 +141,7 @@ def cdf_gap(x: Floats, y: Floats, n: tuple[int, int] | None = None) -> float:
     x, y
         Values of both samples.
     n
-        Sizes of the samples, if `x` and `y` are parts of them; both CDFs then end below 1.
+        Sizes of the samples, if `x` and `y` are parts of the samples; both CDFs then end below 1.
     """
     x, y = np.sort(x), np.sort(y)
     n_x, n_y = n or (x.size, y.size)

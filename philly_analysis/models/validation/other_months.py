@@ -31,7 +31,10 @@ CONFIDENCE_PCT = 90
 
 
 def compute(trace: Trace) -> Result:
-    """Return the coverage measured on other lists of jobs; it is the same for any trace."""
+    """Return the coverage measured on other lists of jobs.
+
+    The coverage is the same for any trace.
+    """
     text = files("philly_analysis.models").joinpath("shipped", "CALIBRATION.md").read_text("utf-8")
     [measured_on] = re.findall(r"\((\d{4}-\d\d-\d\d)\)", text.partition("\n## ")[0])
     scores, about = _section(text, "Other months")
@@ -131,8 +134,8 @@ def plot(result: Result) -> Figure:
 
 def _section(text: str, title: str) -> tuple[pd.DataFrame, str]:
     """Return the first table of a section, and the paragraph before it."""
-    about, _, rest = text.partition(f"## {title}\n")[2].partition("\n|")
-    lines = f"|{rest}".split("\n\n")[0].splitlines()
+    about, _, table_text = text.partition(f"## {title}\n")[2].partition("\n|")
+    lines = f"|{table_text}".split("\n\n")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return pd.DataFrame(rows, columns=head), " ".join(about.split())
 

@@ -1,6 +1,7 @@
 """The generator of "Philly-like" jobs, compared with a fitted model and Philly's own jobs.
 
-Papers differ in details. The generator is the one that most of them share: Gavel's (OSDI 2020).
+Papers differ in details. The compared generator is the generator that most papers share: Gavel's
+(OSDI 2020).
 """
 
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ def compute(trace: Trace) -> Result:
     """Compare the shipped models; the result is the same for any trace."""
     try:
         return compare()
-    except ModelError as error:  # they have the study's gang buckets only
+    except ModelError as error:  # shipped models have the study's gang buckets
         return Result("philly_like", pd.DataFrame(columns=_COLUMNS), caveats=(str(error),))
 
 

@@ -70,7 +70,7 @@ RESAMPLERS: dict[str, Resample] = {
 def _blocks(
     jobs: pd.DataFrame, block: Ints, rng: np.random.Generator, *, named: bool
 ) -> pd.DataFrame:
-    """Draw as many blocks as there are; rename users if blocks are users."""
+    """Draw as many blocks as the log has; rename users if blocks are users."""
     order = np.argsort(block, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(block))[:-1])
     pick = rng.integers(0, len(members), len(members))

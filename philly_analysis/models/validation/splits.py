@@ -97,4 +97,4 @@ SPLITS = {
         "fitted to all jobs and compared with the same: the model's own error", None, None
     ),
 }
-"""Splits by name, the one most sensitive to drift first; ``none`` holds nothing out."""
+"""Splits by name, the split most sensitive to drift first; ``none`` holds nothing out."""

@@ -28,7 +28,7 @@ def ramp(names: Sequence[str]) -> dict[str, str]:
 
 
 GANG_COLORS = ramp(GANGS)
-"""Colour by gang bucket: deeper blue for larger gangs, orange for those without an upper end."""
+"""Colour by gang bucket: deeper blue for larger gangs, orange for buckets without an upper end."""
 
 STATUS_COLORS = dict(zip(STATUSES, ("#3a9a78", "#e0a83a", "#c4473f"), strict=True))
 ACCENT, MUTED, SOFT, INK = "#1b3f73", "#9aa5b1", "#5b6672", "#22272e"

@@ -43,6 +43,7 @@ def svg(fig: Figure) -> str:
     text = _STYLED.sub(lambda m: m[1] + _attributes(m[2]), _RULE.sub("", text))
     text = add_hover_data(_POSITIONS.sub(_rounded, text.replace("<svg", root, 1)), fig)
     # matplotlib's ids depend on the last digits of sums; two figures of a page may have the same
+    # ids
     numbers: dict[str, str] = {}
     plain = _MARK.sub(lambda m: m[1] + numbers.setdefault(m[2], f"m{len(numbers)}"), text)
     digest = hashlib.sha256(plain.encode()).hexdigest()[:8]
