@@ -51,7 +51,7 @@ from philly_analysis.trace import Analysis
 FRONT = "In short"
 """Title of the first chapter."""
 TRUST = "How good is this log?"
-"""Title of the last chapter."""
+"""Title of the chapter at the end of the page."""
 
 CHAPTERS: dict[str, tuple[Analysis, ...]] = {
     FRONT: (

@@ -111,7 +111,9 @@ def print_json(results: "Mapping[str, Result]") -> None:
 
 
 def _fields(item: "Fact | Comparison") -> dict[str, Any]:
-    return {name: _plain(value) for name, value in asdict(item).items()}
+    from philly_analysis.results import json_value
+
+    return {name: json_value(value) for name, value in asdict(item).items()}
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
@@ -120,22 +122,9 @@ def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
 
 def _rows(table: "pd.DataFrame") -> list[tuple[Any, ...]]:
     """Return the rows of a table as plain values, with None for missing ones."""
-    return [tuple(map(_plain, row)) for row in table.astype(object).itertuples(index=False)]
+    from philly_analysis.results import json_value
 
-
-def _plain(value: Any) -> Any:
-    """Return a value, or None where JSON cannot express it: missing or infinite.
-
-    Real numbers are rounded to 12 significant digits.
-    """
-    import pandas as pd
-
-    from philly_analysis.results import reproducible
-
-    missing = value is pd.NA or value != value  # NaN is unequal to itself
-    if missing or value in (float("inf"), float("-inf")):
-        return None
-    return reproducible(value) if isinstance(value, float) else value
+    return [tuple(map(json_value, row)) for row in table.astype(object).itertuples(index=False)]
 
 
 def _cell(value: object) -> str:

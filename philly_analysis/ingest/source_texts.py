@@ -1,6 +1,7 @@
 """Read what is said about each source of raw logs, and the words that it has for its parts."""
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -23,3 +24,10 @@ def words_of(source: str) -> dict[str, str]:
     if word is None:
         return {}
     return {"virtual cluster": word, "Virtual cluster": word.capitalize()}
+
+
+def in_words(words: Mapping[str, str], text: str) -> str:
+    """Return a text with the terms of the findings replaced by the words of a source."""
+    for term, word in words.items():
+        text = text.replace(term, word)
+    return text

@@ -12,7 +12,7 @@ from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step
-from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
+from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, answerable
 from philly_analysis.results import Result, Results, create_folder, figures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
@@ -42,7 +42,7 @@ def analyze(
             raise UnknownNameError("analysis", name, ANALYSES)
     results = Results()
     with open_trace(trace, run_policy) as source:
-        wanted = names or [name for name in relevant(source) if not lacking(source, name)]
+        wanted = names or answerable(source)
         for i, name in enumerate(wanted, 1):
             if isinstance(name, str) and ANALYSES[name].all_jobs and is_selected(source.manifest):
                 raise MissingTableError(

@@ -59,6 +59,11 @@ def relevant(trace: Trace) -> list[str]:
     return [name for name, analysis in ANALYSES.items() if study or not analysis.study_only]
 
 
+def answerable(trace: Trace) -> list[str]:
+    """Return the names of the relevant findings whose tables and columns a trace has."""
+    return [name for name in relevant(trace) if not lacking(trace, name)]
+
+
 def lacking(trace: Trace, name: str) -> tuple[str, ...]:
     """Return what a finding needs and a trace lacks: tables, columns, jobs."""
     analysis = ANALYSES[name]

@@ -58,15 +58,15 @@ def forecast_of(
     sentence = asked.describe(f"{request}, submitted {_moment(forecaster.at_s)},")
     rows = [{"gpus": g, **of.numbers()} for g, of in zip(sizes, others, strict=True)]
     completion = completion_times(runs, dict(zip(sizes, others, strict=True)))
-    told = completion_sentence(completion, request.gpus)
+    completion_text = completion_sentence(completion, request.gpus)
     result = Result(
         "forecast",
         pd.DataFrame(rows),
-        sentences=(sentence, told, *backtest_sentences(forecaster.backtest)),
+        sentences=(sentence, completion_text, *backtest_sentences(forecaster.backtest)),
         synthetic=synthetic,
         question=QUESTION,
         draw=partial(_draw, asked, request, dict(zip(sizes, others, strict=True))),
-        write_page=partial(_write, forecaster, completion, told),
+        write_page=partial(_write, forecaster, completion, completion_text),
     )
     forecast = Forecast(
         asked.waits,
@@ -124,13 +124,13 @@ def _moment(at_s: float) -> str:
 
 def _pending(forecaster: Forecaster, *, synthetic: bool) -> Result:
     table = forecaster.waiting()
-    told = (
+    waiting_text = (
         f"{count(len(table), 'job')} waited at {_moment(forecaster.at_s)}. The forecasts are of "
         "the remaining waits."
         if len(table)
         else f"No job waited at {_moment(forecaster.at_s)}."
     )
-    sentences = (told, *backtest_sentences(forecaster.backtest))
+    sentences = (waiting_text, *backtest_sentences(forecaster.backtest))
     question = "When will the waiting jobs start?"
     return Result("pending", table, sentences=sentences, synthetic=synthetic, question=question)
 
@@ -225,7 +225,11 @@ def _by_hours(week: pd.DataFrame) -> pd.DataFrame:
 
 
 def _write(
-    forecaster: Forecaster, completion: pd.DataFrame, told: str, result: Result, folder: Path
+    forecaster: Forecaster,
+    completion: pd.DataFrame,
+    completion_text: str,
+    result: Result,
+    folder: Path,
 ) -> Path:
     """Write the page: the forecast, the weekly table, the waiting jobs, and the backtest."""
     week = _week(forecaster.queue, result.synthetic)
@@ -252,7 +256,9 @@ def _write(
     ]
     if not completion.empty:
         question = "How large should a repeated job be?"
-        sizes = Result("completion", completion, sentences=(told,), synthetic=result.synthetic)
+        sizes = Result(
+            "completion", completion, sentences=(completion_text,), synthetic=result.synthetic
+        )
         chapters.insert(
             0, Chapter("Completion by gang size", (section("completion", question, sizes),))
         )

@@ -14,6 +14,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from philly_analysis.ingest import in_words
 from philly_analysis.report.page import PAGE, replacing
 from philly_analysis.report.sections import Card, Chapter
 from philly_analysis.results import NOT_KNOWN, bind_units, number, reproducible, write_csv
@@ -100,12 +101,12 @@ def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Templa
         The terms of a source by those of the findings, which they replace in texts and figures:
         ``{"virtual cluster": "partition"}``. Text of logs and code are left as they are.
     """
-    replaced = partial(_in_words, words or {})
+    replaced = partial(in_words, words or {})
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("philly_analysis.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=lambda value: _unbroken(replaced(value)),
+        finalize=lambda value: bind_units(replaced(value)) if _is_text(value) else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -136,17 +137,9 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _in_words(words: Mapping[str, str], value: Any) -> Any:
-    """Replace terms in a text, except in HTML: code, figures, text of logs."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        for term, word in words.items():
-            value = value.replace(term, word)
-    return value
-
-
-def _unbroken(value: object) -> object:
-    """Keep numbers and units on one line, except in HTML: code, figures, text of logs."""
-    return bind_units(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+def _is_text(value: object) -> bool:
+    """Return whether a value is text of ours, and not HTML: code, figures, text of logs."""
+    return isinstance(value, str) and not hasattr(value, "__html__")
 
 
 def _plain(texts: Iterable[str]) -> str:

@@ -10,12 +10,20 @@ from typing import Any
 import pandas as pd
 
 from philly_analysis.errors import OutputError
-from philly_analysis.ingest import words_of
+from philly_analysis.ingest import in_words, words_of
 from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.report.cards import answered
 from philly_analysis.report.computing import compute_each
-from philly_analysis.report.findings import ANALYSES, lacking, relevant
-from philly_analysis.results import Facts, Result, Verdict, printable, reproducible, save_text
+from philly_analysis.report.findings import ANALYSES, answerable
+from philly_analysis.results import (
+    Facts,
+    Result,
+    Verdict,
+    json_value,
+    printable,
+    reproducible,
+    save_text,
+)
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Manifest, TraceLike, open_trace
 
@@ -79,7 +87,7 @@ class Summary:
             if name in self.results:
                 lines += ["", self.results[name].question]
                 lines += [f"  {sentence}" for sentence in self.results[name].sentences]
-        return printable(self._in_words("\n".join(lines)), lines=True)
+        return self._printed("\n".join(lines))
 
     def to_markdown(self) -> str:
         """Return the answers as Markdown, e.g. for a chat; names of the log are escaped."""
@@ -92,7 +100,7 @@ class Summary:
             if name in self.results:
                 sentences = " ".join(self.results[name].sentences)
                 lines += [f"**{_escaped(self.results[name].question)}** {_escaped(sentences)}", ""]
-        return printable(self._in_words("\n".join(lines).strip() + "\n"), lines=True)
+        return self._printed("\n".join(lines).strip() + "\n")
 
     _repr_markdown_ = to_markdown
 
@@ -123,7 +131,7 @@ class Summary:
                 }
                 for question, verdict in self.cards
             ],
-            "facts": [{k: _plain(v) for k, v in fact.items()} for fact in facts],
+            "facts": [{k: json_value(v) for k, v in fact.items()} for fact in facts],
         }
 
     def to_json(self) -> str:
@@ -173,11 +181,9 @@ class Summary:
         save_text(_FORMS[path.suffix](self), path)
         return path
 
-    def _in_words(self, text: str) -> str:
-        """Replace the terms of the findings by those of the trace's source."""
-        for term, word in words_of(self.manifest.source).items():
-            text = text.replace(term, word)
-        return text
+    def _printed(self, text: str) -> str:
+        """Return a text in the words of the trace's source, without control characters."""
+        return printable(in_words(words_of(self.manifest.source), text), lines=True)
 
     def _warnings(self) -> list[str]:
         return [warning for result in self.results.values() for warning in result.warnings]
@@ -194,8 +200,7 @@ def summary(
         open_executor(executor) as workers,
         open_trace(trace, run_policy, executor=workers) as source,
     ):
-        names = [name for name in relevant(source) if not lacking(source, name)]
-        results = {r.name: r for r in compute_each(source, names, workers)}
+        results = {r.name: r for r in compute_each(source, answerable(source), workers)}
         began_at, _, ended_at = source.answer("snapshot").fetchall()[0]
         period = () if began_at is None else (pd.Timestamp(began_at), pd.Timestamp(ended_at))
         ordered = {name: results[name] for name in ANALYSES if name in results}
@@ -225,13 +230,6 @@ def _with_intervals(facts: Facts) -> Iterator[tuple[object, ...]]:
                 else (None, None)
             )
             yield fact.name, fact.value, low, high, fact.unit, fact.meaning
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; None for what is missing or infinite."""
-    if value is None or value is pd.NA or value != value or value in (float("inf"), -float("inf")):
-        return None
-    return reproducible(value) if isinstance(value, float) else value
 
 
 def _escaped(text: str) -> str:

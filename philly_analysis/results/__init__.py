@@ -11,6 +11,7 @@ from philly_analysis.results.formatting import (
     count_note,
     duration,
     gang_label,
+    json_value,
     number,
     percent,
     quantity,

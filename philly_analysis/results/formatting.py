@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 NOT_KNOWN = "–"
 """Text for an unknown value."""
@@ -66,6 +67,19 @@ def number(value: float | None, *, signed: bool = False) -> str:
         return f"{value:{sign},.0f}"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:{sign},.{digits}f}"
+
+
+def json_value(value: Any) -> Any:
+    """Return a value, or None where JSON cannot express it: missing or infinite.
+
+    Real numbers are rounded to 12 significant digits.
+    """
+    import pandas as pd
+
+    missing = value is pd.NA or value != value  # NaN is unequal to itself
+    if missing or value in (float("inf"), float("-inf")):
+        return None
+    return reproducible(value) if isinstance(value, float) else value
 
 
 _SUFFIXES = {"_gpu_h": "GPU h", "_h": "h", "_min": "min", "_pct": "%", "_gb": "GB"}

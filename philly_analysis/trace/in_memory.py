@@ -111,9 +111,9 @@ def write_frames(frames: Frames, options: FrameOptions = _AS_IS) -> Path:
             raise UnknownNameError("table", min(unknown), TABLES)
         tables = {name: _read(frame) for name, frame in frames.items()}
     else:
-        table, told = _renamed(_read(frames), options)
+        table, renaming_notes = _renamed(_read(frames), options)
         tables, unread = _split_jobs(table)
-        notes = (*told, *unread)
+        notes = (*renaming_notes, *unread)
     for name, table in tables.items():
         required = [c.name for c in TABLES[name].columns if not c.nullable]
         if absent := [column for column in required if column not in table.column_names]:
@@ -158,8 +158,8 @@ def _renamed(table: pa.Table, options: FrameOptions) -> tuple[pa.Table, tuple[st
     table = table.rename_columns([options.columns.get(name, name) for name in table.column_names])
     notes = []
     if "status" in table.column_names:
-        table, told = _with_statuses(table, options.status)
-        notes += told
+        table, status_notes = _with_statuses(table, options.status)
+        notes += status_notes
     return _without_bad_rows(table, notes)
 
 
@@ -180,8 +180,8 @@ def _with_statuses(table: pa.Table, given: Mapping[str, str]) -> tuple[pa.Table,
 
     words = [status(word) for word in table["status"].cast(pa.string()).to_pylist()]
     at = table.column_names.index("status")
-    told = ", ".join(f"{word} ({n:,})" for word, n in sorted(unknown.items()))
-    notes = [f"Statuses that are not known, and count as missing: {told}. Map them by status=."]
+    listed = ", ".join(f"{word} ({n:,})" for word, n in sorted(unknown.items()))
+    notes = [f"Statuses that are not known, and count as missing: {listed}. Map them by status=."]
     return table.set_column(at, "status", pa.array(words, pa.string())), notes * bool(unknown)
 
 
@@ -207,8 +207,10 @@ def _without_bad_rows(table: pa.Table, notes: list[str]) -> tuple[pa.Table, tupl
     reasons = numbered.project(f"nth, case {cases} end as reason").order("nth").to_arrow_table()
     bad = [reason for reason in reasons["reason"].to_pylist() if reason is not None]
     if bad:
-        told = ", ".join(f"{n:,} with {why}" for why, n in sorted(Counter(bad).items()))
-        notes.append(f"{len(bad):,} of {table.num_rows:,} rows of the frame are rejected: {told}.")
+        listed = ", ".join(f"{n:,} with {why}" for why, n in sorted(Counter(bad).items()))
+        notes.append(
+            f"{len(bad):,} of {table.num_rows:,} rows of the frame are rejected: {listed}."
+        )
         table = table.filter(pa.compute.is_null(reasons["reason"]))
     return table, tuple(notes)
 
