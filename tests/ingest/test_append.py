@@ -401,7 +401,7 @@ def killed(raw: Path, out: Path, last: int) -> int:
     with pytest.MonkeyPatch.context() as patch:
         steps_of: dict[object, tuple[str, ...]] = {
             raw_store.RawStore: ("merge",),
-            ingest_tables: ("_fill_table", "fill_streamed"),
+            ingest_tables: ("fill_table", "fill_streamed"),
             trace_builder.TraceBuilder: ("merge_rejects",),
             writer: ("_flush",),
             Path: ("write_text", "replace"),
