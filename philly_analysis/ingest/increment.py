@@ -74,26 +74,27 @@ def _derive_before(source: Source, builder: TraceBuilder) -> None:
 
     Creates ``removed_jobs``, and ``<name>_before`` for each relation about all records.
     """
-    con = builder.con
-    con.execute("alter table sacct rename to sacct_after; create view sacct as from sacct_before")
+    con, store = builder.con, builder.store
     sql, relations = plan(source)
     names = [name for name in relations if name not in TABLES and mark_of(sql[name]) != "context"]
+    if not con.sql("from sacct_before").limit(1).fetchall():  # all jobs of the new records are new
+        con.execute("create table removed_jobs (job_id varchar)")
+        for name in (n for n in names if mark_of(sql[n]) in STORED):
+            stored = parquet_scan(store.files(f"{RAW}/{name}"))
+            con.execute(f"create table {name}_before as from {stored} limit 0")
+        return
+    con.execute("alter table sacct rename to sacct_after; create view sacct as from sacct_before")
     for name in names:
-        mark = mark_of(sql[name])
-        if mark in STORED:
+        if mark_of(sql[name]) in STORED:
             con.execute(f"create table {name}_before as {sql[name]}")
-            _create_stored(con, builder.store, name)
+            stored = parquet_scan(store.files(f"{RAW}/{name}"))
+            con.execute(f"create view {name} as from {stored}")
         else:
             create_relation(builder, name, sql[name])
     con.execute("create table removed_jobs as from derived_jobs")
     for name in reversed(names):
         con.execute(f"drop view {name}")
     con.execute("drop view sacct; alter table sacct_after rename to sacct")
-
-
-def _create_stored(con: duckdb.DuckDBPyConnection, store: RawStore, name: str) -> None:
-    files = store.files(f"{RAW}/{name}")
-    con.execute(f"create or replace view {name} as from {parquet_scan(files)}")
 
 
 def _create_stored_views(con: duckdb.DuckDBPyConnection, store: RawStore) -> None:

@@ -12,7 +12,6 @@ from philly_analysis.ingest.sql import parquet_scan
 
 PART_ROWS = 65_536
 """Rows of a part of a table: rewriting a part takes about a quarter of a second (measured)."""
-_LAYOUT = f"format parquet, compression zstd, row_group_size {PART_ROWS}, row_groups_per_file 1"
 
 
 def write_parts(con: duckdb.DuckDBPyConnection, select: str, file: Path) -> list[Path]:
@@ -22,8 +21,9 @@ def write_parts(con: duckdb.DuckDBPyConnection, select: str, file: Path) -> list
     shutil.rmtree(folder, ignore_errors=True)
     file.unlink(missing_ok=True)
     con.execute(
-        f"copy ({select}) to '{str(folder).replace(chr(39), chr(39) * 2)}' "
-        f"({_LAYOUT}, filename_pattern '{{i}}')"
+        f"copy ({select}) to '{str(folder).replace(chr(39), chr(39) * 2)}' (format parquet, "
+        f"compression zstd, row_group_size {PART_ROWS}, row_groups_per_file 1, "
+        "filename_pattern '{i}')"
     )
     parts = sorted(folder.glob("*.parquet"), key=lambda path: int(path.stem))
     if len(parts) > 1:
