@@ -40,7 +40,7 @@ def test_snapshots_give_the_schedule_back(
 ) -> None:
     works = kueue.fortnight(seed=3, jobs=jobs, days=days)
     raw = kueue.write(tmp_path / "raw", works, every_s, version)
-    assert detect_source(raw) == "kubernetes"
+    assert detect_source(raw)[0] == "kubernetes"
     trace = ingested("kubernetes", raw)
     rows = trace.rows(
         "select job_id, vc, account, gpus, submitted_at, status from jobs order by submitted_at"
