@@ -17,11 +17,11 @@ with labels as (
 
 -- pods of one name in several namespaces are known by namespace/name only
 ambiguous as (
-  select regexp_extract(name, '[^/]*$') as name
+  select regexp_extract(name, '[^/]*$') as pod
   from labels
   where contains(name, '/')
   group by all
-  having count(distinct labels.name) > 1
+  having count(distinct name) > 1
 ),
 
 candidates as (
@@ -36,7 +36,7 @@ candidates as (
   inner join facts
     on l.series = facts.series
   anti join ambiguous
-    on l.name = ambiguous.name
+    on l.name = ambiguous.pod
   union all
   select
     facts.series,
