@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import duckdb
 import pandas as pd
 
 from philly_analysis.results import NOT_KNOWN, UNNAMED, duration, number, share
@@ -10,8 +13,7 @@ from philly_analysis.trace import Trace
 
 MOST = {"user": 150, "account": 50, "server": 150}
 """Entries of each kind, those with most GPU hours first."""
-WORST_JOBS = 10
-"""Jobs of an entry: those with most GPU hours idle, lost to failures or waited for."""
+_ENTRIES = Path(__file__).with_name("entries.sql").read_text("utf-8")
 _CAUSES = {
     "held": "held",
     "limit": "a limit",
@@ -60,66 +62,63 @@ def entries(trace: Trace) -> list[Entry]:
     jobs = _jobs(trace)
     listed: list[Entry] = []
     for kind in ("user", "account"):
-        if len(jobs[kind].unique()) > 1:
-            listed += _entries(kind, jobs.rename(columns={kind: "name"}))
+        if len(jobs.select(f'"{kind}"').distinct().limit(2).fetchall()) > 1:
+            listed += _entries(kind, jobs.select(f'*, "{kind}" as name, 1.0 as part'))
     if trace.has_values("placements"):
-        listed += _entries("server", _on_servers(trace, jobs))
+        placed = trace.answer("job_servers").select("job_id, machine_id as name, part")
+        listed += _entries("server", jobs.join(placed, "job_id"))
     return listed
 
 
-def _entries(kind: str, rows: pd.DataFrame) -> Iterator[Entry]:
-    """Yield the entries of the names with most GPU hours."""
-    rows = rows[rows["name"] != UNNAMED]
-    most = rows.groupby("name")["gpu_h"].sum().nlargest(MOST[kind]).index
-    groups = rows[rows["name"].isin(most)].groupby("name")
-    for name in most:
-        jobs = groups.get_group(name)
-        worst = jobs.nlargest(WORST_JOBS, "lost_h")
-        yield Entry(kind, str(name), _summary(jobs), _shown(worst[worst["lost_h"] > 0]))
-
-
-def _jobs(trace: Trace) -> pd.DataFrame:
+def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
     """Return a row per job: names, GPUs, hours used, idle, lost to failures and waited, cause."""
-    jobs: pd.DataFrame = trace.answer("job_hours").df()
+    jobs = trace.answer("job_hours")
     lost = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
-    relations = {"idle_h": "worst_offenders_idle", "failed_h": lost, "cause": "job_wait_cause"}
-    for column, relation in relations.items():
+    for column, values, relation in (
+        ("idle_h", "lost_h", "worst_offenders_idle"),
+        ("failed_h", "lost_h", lost),
+        ("cause", "cause", "job_wait_cause"),
+    ):
         if trace.has(relation):
-            rows = trace.answer(relation).df().rename(columns={"lost_h": column})
-            jobs = jobs.merge(rows[["job_id", column]], "left", "job_id")
+            rows = trace.answer(relation).select(f"job_id, {values} as {column}")
+            jobs = jobs.join(rows, "job_id", "left")
         else:
-            jobs[column] = None
-    waited_gpu_h = jobs["wait_h"].astype(float) * jobs["gpus"].astype(float)
-    hours = jobs[["idle_h", "failed_h"]].astype(float).assign(waited=waited_gpu_h)
-    return jobs.assign(lost_h=hours.fillna(0).sum(axis=1))
+            jobs = jobs.select(f"*, null as {column}")
+    return jobs
 
 
-def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per job and server, with the job's part of the hours there."""
-    placed: pd.DataFrame = trace.answer("job_servers").df()
-    rows = placed.rename(columns={"machine_id": "name"}).merge(jobs, on="job_id")
-    for column in ("gpu_h", "idle_h", "failed_h", "lost_h"):
-        rows[column] = rows[column].astype(float) * rows["part"]
-    return rows
+def _entries(kind: str, named: duckdb.DuckDBPyRelation) -> Iterator[Entry]:
+    """Yield the entries of the names with most GPU hours, of a row per job and name."""
+    name = duckdb.ColumnExpression("name")
+    most = (
+        named.filter(name != duckdb.ConstantExpression(UNNAMED))
+        .aggregate("name, round(sum(gpu_h * part), 9) as gpu_h", "name")
+        .order("gpu_h desc, name")
+        .limit(MOST[kind])
+        .fetchall()
+    )
+    if not most:
+        return
+    chosen = name.isin(*(duckdb.ConstantExpression(of) for of, _ in most))
+    rows = named.filter(chosen).query("named", _ENTRIES).df()
+    for of, jobs in rows.groupby("name", sort=False):
+        yield Entry(kind, str(of), _summary(jobs.iloc[0]), _shown(jobs[jobs["job"].notna()]))
 
 
-def _summary(jobs: pd.DataFrame) -> str:
+def _summary(numbers: "pd.Series[Any]") -> str:
     """Return the numbers of an entry as one line."""
-    used_h, waited = float(jobs["gpu_h"].sum()), jobs["wait_h"].astype(float).dropna()
-    parts = [f"{len(jobs):,} {'job' if len(jobs) == 1 else 'jobs'}", f"{number(used_h)} GPU h"]
+    jobs, used_h = int(numbers["jobs"]), float(numbers["gpu_h"])
+    parts = [f"{jobs:,} {'job' if jobs == 1 else 'jobs'}", f"{number(used_h)} GPU h"]
     for column, word in (("idle_h", "idle"), ("failed_h", "lost to failures")):
-        hours = float(jobs[column].astype(float).sum())
+        hours = float(numbers[column])
         if hours > 0 and used_h > 0:
             parts.append(f"{number(hours)} GPU h {word} ({share(min(1.0, hours / used_h))})")
-    if len(waited):
-        parts.append(f"median wait {duration(3600 * waited.median())}")
-    hours_by_cause = waited.groupby(jobs["cause"]).sum()
-    if len(hours_by_cause) and hours_by_cause.max() > 0:
-        cause = str(hours_by_cause.idxmax())
-        parts.append(f"waits mostly for {_CAUSES.get(cause, cause)}")
-    failed = int((jobs["status"].astype(str).str.lower().isin(["failed", "unsuccessful"])).sum())
-    if failed:
-        parts.append(f"{failed:,} failed")
+    if pd.notna(numbers["median_wait_h"]):
+        parts.append(f"median wait {duration(3600 * float(numbers['median_wait_h']))}")
+    if pd.notna(numbers["cause"]):
+        parts.append(f"waits mostly for {_CAUSES.get(numbers['cause'], numbers['cause'])}")
+    if numbers["failed_jobs"]:
+        parts.append(f"{numbers['failed_jobs']:,} failed")
     return "; ".join(parts)
 
 
@@ -127,17 +126,17 @@ def _shown(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return jobs as the page shows them."""
     return pd.DataFrame(
         {
-            "job": jobs["job_id"],
+            "job": jobs["job"],
             "GPUs": jobs["gpus"],
             "submitted": jobs["submitted_at"].dt.strftime("%Y-%m-%d %H:%M").fillna(NOT_KNOWN),
             "status": jobs["status"],
             **{
                 title: jobs[column].astype(float).round(2)
                 for title, column in (
-                    ("GPU h", "gpu_h"),
-                    ("idle GPU h", "idle_h"),
-                    ("failed GPU h", "failed_h"),
-                    ("wait h", "wait_h"),
+                    ("GPU h", "job_gpu_h"),
+                    ("idle GPU h", "job_idle_h"),
+                    ("failed GPU h", "job_failed_h"),
+                    ("wait h", "job_wait_h"),
                 )
                 if jobs[column].notna().any()
             },
