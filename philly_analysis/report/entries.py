@@ -1,28 +1,21 @@
 """List the users, accounts and servers of a trace, each with numbers and its worst jobs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 import pandas as pd
 
-from philly_analysis.results import NOT_KNOWN, UNNAMED, duration, number, share
+from philly_analysis.analyses.shared.wait_cause import Cause, named_causes
+from philly_analysis.results import NOT_KNOWN, UNNAMED
 from philly_analysis.trace import Trace
 
 MOST = {"user": 150, "account": 50, "server": 150}
 """Entries of each kind, those with most GPU hours first."""
 WORST_JOBS = 10
 """Jobs of an entry: those with most GPU hours idle, lost to failures or waited for."""
-_CAUSES = {
-    "held": "held",
-    "limit": "a limit",
-    "quota": "the quota",
-    "too_few": "too few free GPUs",
-    "fragmented": "fragmented free GPUs",
-    "stranded": "CPUs or memory beside free GPUs",
-    "behind": "jobs of higher order",
-    "start_up": "start-up",
-    "unknown": "a cause that the log does not show",
-}
+_LONGEST = 128
+"""Characters of a name in an address; longer names are digested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,41 +26,57 @@ class Entry:
     ----------
     kind, name
         ``user``, ``account`` or ``server``, and its name in the log.
-    summary
-        Its numbers in one line.
+    numbers
+        Numbers and words of the entry, by column of the list; None: not known.
     jobs
-        Its worst jobs: job, gpus, submitted, status, and hours used, idle, failed and waited.
+        Worst jobs of the entry, as rows of the page.
     """
+
+    kind: str
+    name: str
+    numbers: Mapping[str, float | str | None]
+    jobs: pd.DataFrame
 
     @property
     def anchor(self) -> str:
         """Fragment of the address of the entry."""
         return anchor(self.kind, self.name)
 
-    kind: str
-    name: str
-    summary: str
-    jobs: pd.DataFrame
+    @property
+    def is_short(self) -> bool:
+        """Whether the address of the entry contains its name."""
+        return len(self.name.encode().hex()) <= _LONGEST
 
 
 def anchor(kind: str, name: str) -> str:
     """Return the fragment of the address of an entry, without characters that need escaping."""
-    return f"{kind}-{name.encode().hex()}"
+    digits = name.encode().hex()
+    if len(digits) > _LONGEST:
+        digits = sha256(name.encode()).hexdigest()
+    return f"{kind}-{digits}"
 
 
 def entries(trace: Trace) -> list[Entry]:
     """Return the entries of a trace by kind, those with most GPU hours first."""
-    jobs = _jobs(trace)
+    jobs, causes = _jobs(trace), _causes(trace)
     listed: list[Entry] = []
     for kind in ("user", "account"):
         if len(jobs[kind].unique()) > 1:
-            listed += _entries(kind, jobs.rename(columns={kind: "name"}))
+            listed += _entries(kind, jobs.assign(name=jobs[kind]), causes)
     if trace.has_values("placements"):
-        listed += _entries("server", _on_servers(trace, jobs))
+        listed += _entries("server", _on_servers(trace, jobs), causes)
     return listed
 
 
-def _entries(kind: str, rows: pd.DataFrame) -> Iterator[Entry]:
+def _causes(trace: Trace) -> Mapping[str, Cause]:
+    """Return the causes of waits with their words, by the way in which quotas are known."""
+    if not trace.has("job_wait_cause"):
+        return {}
+    methods = {method for (method,) in trace.answer("wait_causes").unique("method").fetchall()}
+    return named_causes("given" if "given" in methods else min(methods, default="none"))
+
+
+def _entries(kind: str, rows: pd.DataFrame, causes: Mapping[str, Cause]) -> Iterator[Entry]:
     """Yield the entries of the names with most GPU hours."""
     rows = rows[rows["name"] != UNNAMED]
     most = rows.groupby("name")["gpu_h"].sum().nlargest(MOST[kind]).index
@@ -75,11 +84,12 @@ def _entries(kind: str, rows: pd.DataFrame) -> Iterator[Entry]:
     for name in most:
         jobs = groups.get_group(name)
         worst = jobs.nlargest(WORST_JOBS, "lost_h")
-        yield Entry(kind, str(name), _summary(jobs), _shown(worst[worst["lost_h"] > 0]))
+        worst = worst[worst["lost_h"] > 0]
+        yield Entry(kind, str(name), _numbers(jobs, causes), _shown(worst, causes))
 
 
 def _jobs(trace: Trace) -> pd.DataFrame:
-    """Return a row per job: names, GPUs, hours used, idle, lost to failures and waited, cause."""
+    """Return a row per job: names, GPUs, hours, cause of the wait, failure reason."""
     jobs: pd.DataFrame = trace.answer("job_hours").df()
     lost = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
     relations = {"idle_h": "worst_offenders_idle", "failed_h": lost, "cause": "job_wait_cause"}
@@ -89,9 +99,20 @@ def _jobs(trace: Trace) -> pd.DataFrame:
             jobs = jobs.merge(rows[["job_id", column]], "left", "job_id")
         else:
             jobs[column] = None
+    jobs = jobs.merge(_failure_reasons(trace), "left", "job_id")
     waited_gpu_h = jobs["wait_h"].astype(float) * jobs["gpus"].astype(float)
     hours = jobs[["idle_h", "failed_h"]].astype(float).assign(waited=waited_gpu_h)
     return jobs.assign(lost_h=hours.fillna(0).sum(axis=1))
+
+
+def _failure_reasons(trace: Trace) -> pd.DataFrame:
+    """Return the most frequent failure reason of each job whose output is known."""
+    if not trace.has_values("failures"):
+        return pd.DataFrame({"job_id": pd.Series(dtype=str), "reason": pd.Series(dtype=str)})
+    reasons: pd.DataFrame = trace.sql(
+        "select job_id, mode(reason order by reason) as reason from failures group by job_id"
+    ).df()
+    return reasons
 
 
 def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
@@ -103,43 +124,42 @@ def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def _summary(jobs: pd.DataFrame) -> str:
-    """Return the numbers of an entry as one line."""
+def _numbers(jobs: pd.DataFrame, causes: Mapping[str, Cause]) -> dict[str, float | str | None]:
+    """Return the numbers and words of an entry, by column of the list."""
     used_h, waited = float(jobs["gpu_h"].sum()), jobs["wait_h"].astype(float).dropna()
-    parts = [f"{len(jobs):,} {'job' if len(jobs) == 1 else 'jobs'}", f"{number(used_h)} GPU h"]
-    for column, word in (("idle_h", "idle"), ("failed_h", "lost to failures")):
-        hours = float(jobs[column].astype(float).sum())
-        if hours > 0 and used_h > 0:
-            parts.append(f"{number(hours)} GPU h {word} ({share(min(1.0, hours / used_h))})")
-    if len(waited):
-        parts.append(f"median wait {duration(3600 * waited.median())}")
+    numbers: dict[str, float | str | None] = {"jobs": len(jobs), "GPU h": used_h}
+    for column, word in (("idle_h", "idle"), ("failed_h", "lost")):
+        hours = jobs[column].astype(float)
+        lost_h = float(hours.sum()) if hours.notna().any() else None
+        numbers[f"{word} GPU h"] = lost_h
+        of_used = min(100.0, 100 * lost_h / used_h) if lost_h is not None and used_h > 0 else None
+        numbers[f"{word} %"] = of_used
+    numbers["median wait"] = 3600 * float(waited.median()) if len(waited) else None
     hours_by_cause = waited.groupby(jobs["cause"]).sum()
-    if len(hours_by_cause) and hours_by_cause.max() > 0:
-        cause = str(hours_by_cause.idxmax())
-        parts.append(f"waits mostly for {_CAUSES.get(cause, cause)}")
-    failed = int((jobs["status"].astype(str).str.lower().isin(["failed", "unsuccessful"])).sum())
-    if failed:
-        parts.append(f"{failed:,} failed")
-    return "; ".join(parts)
+    waits = len(hours_by_cause) > 0 and hours_by_cause.max() > 0
+    numbers["waits for"] = causes[str(hours_by_cause.idxmax())].label if waits else None
+    failed = jobs["status"].astype(str).str.lower().isin(["failed", "unsuccessful"])
+    numbers["failed jobs"] = int(failed.sum())
+    numbers["fails by"] = str(top.iloc[0]) if len(top := jobs["reason"].mode()) else None
+    return numbers
 
 
-def _shown(jobs: pd.DataFrame) -> pd.DataFrame:
+def _shown(jobs: pd.DataFrame, causes: Mapping[str, Cause]) -> pd.DataFrame:
     """Return jobs as the page shows them."""
+    labels = {name: cause.label for name, cause in causes.items()}
     return pd.DataFrame(
         {
             "job": jobs["job_id"],
+            "user": jobs["user"],
+            "account": jobs["account"],
             "GPUs": jobs["gpus"],
             "submitted": jobs["submitted_at"].dt.strftime("%Y-%m-%d %H:%M").fillna(NOT_KNOWN),
             "status": jobs["status"],
-            **{
-                title: jobs[column].astype(float).round(2)
-                for title, column in (
-                    ("GPU h", "gpu_h"),
-                    ("idle GPU h", "idle_h"),
-                    ("failed GPU h", "failed_h"),
-                    ("wait h", "wait_h"),
-                )
-                if jobs[column].notna().any()
-            },
+            "GPU h": jobs["gpu_h"].astype(float).round(2),
+            "idle GPU h": jobs["idle_h"].astype(float).round(2),
+            "lost GPU h": jobs["failed_h"].astype(float).round(2),
+            "wait h": jobs["wait_h"].astype(float).round(2),
+            "waits for": jobs["cause"].map(labels),
+            "fails by": jobs["reason"],
         }
     )
