@@ -1,11 +1,13 @@
 -- Which numbers and which worst jobs has each name?
 -- One row per name and one of its ten worst jobs; one row without a job for a name that has none.
 -- Reads `named`, which has one row per job and name: name, part (share of the job's placements that
--- is of the name), and the columns of job_hours, idle_h, failed_h and cause.
+-- is of the name), and the columns of job_hours, idle_h, failed_h, cause and reason.
 with hours as materialized (
   select
     name,
     job_id,
+    "user",
+    account,
     gpus,
     submitted_at,
     status,
@@ -14,6 +16,7 @@ with hours as materialized (
     failed_h::double * part as failed_h,
     wait_h,
     cause,
+    reason,
     -- worst is the job with most GPU hours idle, lost to failures or waited for
     round(
       (coalesce(idle_h, 0) + coalesce(failed_h, 0) + coalesce(wait_h * gpus, 0)) * part, 9
@@ -27,10 +30,11 @@ numbers as (
     count(*) as jobs,
     -- rounded, because the order of a sum's terms differs between runs
     round(sum(gpu_h), 9) as gpu_h,
-    round(coalesce(sum(idle_h), 0), 9) as idle_h,
-    round(coalesce(sum(failed_h), 0), 9) as failed_h,
+    round(sum(idle_h), 9) as idle_h,
+    round(sum(failed_h), 9) as failed_h,
     median(wait_h) as wait_h,
-    count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs
+    count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs,
+    mode(reason order by reason) as reason
   from hours
   group by name
 ),
@@ -60,7 +64,19 @@ worst as (
     unnest(
       min_by(
         struct_pack(
-          job := job_id, gpus, submitted_at, status, gpu_h, idle_h, failed_h, wait_h, lost_h
+          job := job_id,
+          "user",
+          account,
+          gpus,
+          submitted_at,
+          status,
+          gpu_h,
+          idle_h,
+          failed_h,
+          wait_h,
+          cause,
+          reason,
+          lost_h
         ),
         (-lost_h, job_id),
         10
@@ -79,8 +95,11 @@ select
   numbers.failed_h,
   numbers.wait_h as median_wait_h,
   numbers.failed_jobs,
+  numbers.reason,
   causes.cause,
   worst.job.job,
+  worst.job."user",
+  worst.job.account,
   worst.job.gpus,
   worst.job.submitted_at,
   worst.job.status,
@@ -88,6 +107,8 @@ select
   worst.job.idle_h as job_idle_h,
   worst.job.failed_h as job_failed_h,
   worst.job.wait_h as job_wait_h,
+  worst.job.cause as job_cause,
+  worst.job.reason as job_reason,
   worst.job.lost_h as job_lost_h
 from numbers
 left join causes using (name)

@@ -128,7 +128,7 @@ def test_the_advice_on_quotas_names_the_virtual_cluster(make_trace: MakeTrace) -
     answer = verdict(why_waits.compute(trace))
     assert str(answer) == "Over quota: 100 % of waiting time"
     assert answer.cost == "60 min of waiting by 1 user, 30 min per attempt."
-    assert answer.advice.endswith("VC v has 100 % of this waiting time: 60 min.")
+    assert answer.advice.endswith("Virtual cluster v has 100 % of this waiting time: 60 min.")
 
 
 @pytest.mark.parametrize(
@@ -348,8 +348,8 @@ def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:
     trace = cluster(**PLACED, gpu_samples=SAMPLES)
     table = worst_offenders.compute(trace).table.fillna("")
     assert list(table.itertuples(index=False, name=None)) == [
-        ("idle_user", "ann", "", 1.0, 100.0),
+        ("idle_user", "ann", "a", 1.0, 100.0),
         ("idle_job", "ann", "a", 1.0, 100.0),
-        ("failed_user", "ann", "", 4.0, 100.0),
+        ("failed_user", "ann", "a", 4.0, 100.0),
         ("failed_job", "ann", "a", 4.0, 100.0),
     ]

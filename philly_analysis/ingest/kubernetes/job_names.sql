@@ -1,6 +1,6 @@
 -- By which names may labels of telemetry, or names of output files, refer to a job?
 -- One row per name and job.
---   name     namespace/name of the job, or of one of its pods; also with an underscore for the slash
+--   name     namespace/name of the job, or of one of its pods; also with an underscore for "/"
 --   job_id   job
 --   cluster  null: snapshots are of one cluster
 with pods as (
