@@ -80,7 +80,6 @@ def computed_shares(folder: Path) -> dict[str, float]:
     return shares
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "load", "jobs"),
     [
