@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from philly_analysis.errors import WorkloadError
 from philly_analysis.experiments.runs import Run, outcome_of
+from philly_analysis.workload import demand_of, offered_load, target_cluster
 
 LEAST_WAIT_S = 1.0
 """Mean wait in seconds below which a run has no queue: the resolution of most logs."""
@@ -55,23 +57,34 @@ def lacks_queue(mean_waits_s: "pd.Series[float]") -> bool:
     return len(waits_s) > 0 and bool((waits_s < LEAST_WAIT_S).all())
 
 
-def queue_load(run: Run, begin: float) -> QueueLoad:
+def queue_load(run: Run) -> QueueLoad | None:
     """Return the load at which the jobs of a run without a queue begin to wait.
 
-    The load doubles until the mean wait is a minute, and then the interval is halved.
-
-    Parameters
-    ----------
-    begin
-        Load at which no job waits.
+    The load doubles until the mean wait is a minute, and then the interval is halved. None: the
+    jobs are submitted at once, or too few for another load.
     """
 
     def waits(load: float) -> bool:
         wait_s = outcome_of(replace(run, load=load))["measures"].get("mean_wait_s", 0.0)
         return bool(wait_s >= QUEUE_WAIT_S)
 
-    load, tried = smallest(waits, begin, begin * _HIGHEST)
+    begin = run.load or _recorded_load(run)
+    if not begin:
+        return None
+    try:
+        load, tried = smallest(waits, begin, begin * _HIGHEST)
+    except WorkloadError:
+        return None
     return QueueLoad(run.jobs.name, run.arm, run.seed, load, tried)
+
+
+def _recorded_load(run: Run) -> float | None:
+    """Return the load that the jobs of a run offer as they are submitted."""
+    workload = run.jobs.workload(run.seed)
+    demand = demand_of(workload)
+    machines = run.options.cluster
+    gpus = sum(m.gpus for m in machines) if machines else target_cluster(workload, demand).gpus
+    return offered_load(demand.gpu_s, demand.span_s, gpus)
 
 
 def smallest(

@@ -166,14 +166,12 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Swe
 
 def _queue_loads(planned: Sequence[Run], compared: pd.DataFrame) -> dict[str, QueueLoad]:
     """Return the load that makes a queue, of each workload in which no job waits at any load."""
-    loads = {}
+    loads: dict[str, QueueLoad] = {}
     for name, rows in compared.groupby("setting", sort=False):
         runs = [run for run in planned if run.jobs.name == name]
         if len({run.arm for run in runs}) > 1 and lacks_queue(rows["mean_wait_s"]):
-            highest = max(runs, key=lambda run: run.load or 0.0)
-            # where nobody waits, what is offered is allocated
-            offered = highest.load or float(rows["held_frac"].mean())
-            loads[str(name)] = queue_load(highest, max(offered, 0.01))
+            load = queue_load(max(runs, key=lambda run: run.load or 0.0))
+            loads |= {str(name): load} if load else {}
     return loads
 
 
