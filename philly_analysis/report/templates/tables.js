@@ -129,7 +129,11 @@
     const table = element("table", "", "sortable");
     const head = table.createTHead().insertRow();
     table.createTBody();
-    titles.forEach((title, i) => head.append(element("th", title, kinds[i])));
+    titles.forEach((title, i) => {
+      const cell = element("th", "", kinds[i]);
+      title.split(/(?<=_)/).forEach((part, j) => cell.append(...(j ? [element("wbr")] : []), part));
+      head.append(cell);
+    });
     box.append(table);
     const rows = values.map((row) => ({ values: row, draw: () => drawn(row, kinds, titles) }));
     const begin = () => enliven(table, rows, filtered).refresh();
@@ -220,9 +224,9 @@
     });
     const job = document.getElementById("jobs");
     const jobTable = async () => {
-      const { columns, kinds, cells } = await jobs;
+      const { columns, kinds, cells, whole } = await jobs;
       const { rows } = live.get(job);
-      columnwise(cells).slice(rows.length)
+      columnwise(cells).slice(rows.length, whole)
         .forEach((values) => rows.push({ values, draw: () => drawn(values, kinds, columns) }));
       const [, digits] = /^job-([0-9a-f]+)$/.exec(location.hash.slice(1)) ?? [];
       if (digits) {
