@@ -1,10 +1,11 @@
 """List the sources of raw logs, and detect the source of given files."""
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS, is_log
+from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS
 from philly_analysis.ingest.kubernetes import KUBERNETES
 from philly_analysis.ingest.kubernetes.snapshots import is_list
 from philly_analysis.ingest.pai import PAI
@@ -96,11 +97,17 @@ def detect_source(raw: Path) -> str:
         return PAI.name
     if "map.toml" in names or raw.with_name(f"{raw.name.split('.')[0]}.toml").is_file():
         return TABLE.name
-    if any(map(_is_sacct, files[:_MOST_FILES])):
+    starts = {file: _first_lines(file) for file in files[:_MOST_FILES]}
+    if any(_is_sacct(file, lines) for file, lines in starts.items()):
         return SLURM.name
-    if any(map(_is_snapshot, files[:_MOST_FILES])):
+    if any(is_list(file, lines) for file, lines in starts.items()):
         return KUBERNETES.name
-    if names_of_logs := _accounting_logs(files[:_MOST_FILES]):
+    names_of_logs = [
+        name
+        for name, parse in PARSERS.items()
+        if any(map(parse, chain.from_iterable(starts.values())))
+    ]
+    if names_of_logs:
         if names_of_logs[1:]:
             raise InputError(
                 f"{raw} has accounting logs of {' and '.join(names_of_logs)}. Name one of them as "
@@ -114,32 +121,19 @@ def detect_source(raw: Path) -> str:
     )
 
 
-def _accounting_logs(files: list[Path]) -> list[str]:
-    """Return the schedulers whose accounting logs are among these files."""
-    names = []
-    for file in files:
+def _first_lines(file: Path) -> list[str]:
+    """Return the first lines of a file; none if the file cannot be read."""
+    try:
+        return first_lines(file)
+    except InputError:
+        return []
+
+
+def _is_sacct(file: Path, lines: list[str]) -> bool:
+    """Return whether a file with these first lines is output of sacct."""
+    if lines and lines[0].lstrip().startswith("{"):
         try:
-            lines = first_lines(file)
-        except InputError:
-            continue
-        names += [name for name, parse in PARSERS.items() if is_log(parse, lines)]
-    return list(dict.fromkeys(names))
-
-
-def _is_snapshot(file: Path) -> bool:
-    """Return whether a file is a list of Kubernetes objects."""
-    try:
-        return is_list(file)
-    except InputError:
-        return False
-
-
-def _is_sacct(file: Path) -> bool:
-    """Whether a file is output of sacct, by its first lines."""
-    try:
-        lines = first_lines(file)
-        if lines and lines[0].lstrip().startswith("{"):
             return is_accounting(next(json_items(file, "jobs"), None))
-        return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
-    except InputError:
-        return False
+        except InputError:
+            return False
+    return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
