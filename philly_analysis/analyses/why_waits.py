@@ -190,7 +190,7 @@ def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     if groups.empty:
         return cause.advice
     most = str(groups.idxmax())
-    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"VC {most} has"}.get(
+    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"Virtual cluster {most} has"}.get(
         cause.by, f"Jobs of user {most} have"
     )
     most_s = float(groups.max())

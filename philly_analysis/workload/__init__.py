@@ -34,6 +34,5 @@ from philly_analysis.workload.outcomes import CURVES, SCALARS, is_share, measure
 from philly_analysis.workload.quotas import quotas_of, use_by_vc
 from philly_analysis.workload.recorded_details import with_failure_reasons, with_gpu_use
 from philly_analysis.workload.runs import SCHEDULER_ENDS, runs_of
-from philly_analysis.workload.servers import SpreadPartition, spread_partitions
 from philly_analysis.workload.target import ASSUMED_CLUSTER, Cluster, target_cluster
 from philly_analysis.workload.workload import Redraw, Workload

@@ -81,6 +81,9 @@ class Settings:
     ----------
     knobs
         Values of knobs of :class:`~philly_analysis.simulator.policies.slurm.Slurm`.
+    booted_at
+        Time at which the controller started: priorities are computed at multiples of
+        PriorityCalcPeriod after it. None: not printed.
     """
 
     knobs: Mapping[str, float] = field(default_factory=dict)
@@ -89,6 +92,7 @@ class Settings:
     limits: tuple[Limit, ...] = ()
     shares: tuple[Share, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    booted_at: datetime | None = None
 
 
 def read_settings(folder: str | Path) -> Settings:
@@ -113,6 +117,7 @@ def read_settings(folder: str | Path) -> Settings:
     shares: list[Share] = []
     reservations: dict[tuple[str, datetime], Reservation] = {}
     before_at: datetime | None = None
+    booted_at: datetime | None = None
     for path in sorted(Path(folder).glob("*")) if Path(folder).is_dir() else ():
         if not path.is_file():
             continue
@@ -122,6 +127,8 @@ def read_settings(folder: str | Path) -> Settings:
         columns = set(header.split("|"))
         if header.startswith("Configuration data"):
             knobs |= _knobs(text)
+            booted = re.search(r"^BOOT_TIME\s*= (\d{4}-\S+)", text, re.MULTILINE)
+            booted_at = datetime.fromisoformat(booted[1]) if booted else booted_at
         elif header.startswith("PartitionName="):
             partitions |= {r["PartitionName"]: _partition(r) for r in _records(text)}
         elif "reservation" in path.name.lower() or header.startswith("ReservationName="):
@@ -153,7 +160,13 @@ def read_settings(folder: str | Path) -> Settings:
                     )
                     reservations[row["NodeName"], out.start_at] = out
     settings = Settings(
-        knobs, partitions, qos, tuple(limits.values()), tuple(shares), tuple(reservations.values())
+        knobs,
+        partitions,
+        qos,
+        tuple(limits.values()),
+        tuple(shares),
+        tuple(reservations.values()),
+        booted_at,
     )
     if settings == Settings():
         raise SimulationError(

@@ -53,6 +53,8 @@ class Site:
         Identifier of the heterogeneous job, by component; components start together.
     owners
         Accounts and users of the jobs.
+    booted_s
+        Time at which the controller started; None: not known.
     """
 
     limits: tuple[Limit, ...] = ()
@@ -67,6 +69,7 @@ class Site:
     reserving: frozenset[str] = frozenset()
     whole_of: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[Owner, ...] = ()
+    booted_s: float | None = None
 
     def notes(self) -> tuple[str, ...]:
         """Return sentences on what is recorded, and on what is not."""
@@ -164,6 +167,9 @@ def site_of(workload: Workload, machines: Sequence[Machine], settings: Settings)
         released_s=released_s,
         reserving=reserving,
         whole_of=_components(workload),
+        booted_s=(settings.booted_at - origin_at).total_seconds()
+        if settings.booted_at and origin_at
+        else None,
     )
 
 
