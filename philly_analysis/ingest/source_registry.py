@@ -95,7 +95,7 @@ def detect_source(raw: Path) -> tuple[str, str | None]:
     if own_map(raw).is_file():
         return TABLE.name, None
     starts = [(file, _first_lines(file)) for file in files[:_MOST_FILES]]
-    sources = [name for name, of in _RECOGNISERS.items() if any(starmap(of, starts))]
+    sources = [name for name, is_of in _RECOGNISERS.items() if any(starmap(is_of, starts))]
     maps = fitting_maps(raw)
     if len(sources) + len(maps) == 1:
         return (sources[0], None) if sources else (TABLE.name, maps[0])
