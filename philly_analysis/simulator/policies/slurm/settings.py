@@ -4,12 +4,21 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.policies.limit import Limit
+from philly_analysis.slurm_text import (
+    RUNNING_LIMITS,
+    duration_s,
+    expand_hosts,
+    limit_amounts,
+    record_fields,
+    record_texts,
+    table_rows,
+    time_in_name,
+)
 
 Row = Mapping[str, str]
 
@@ -130,35 +139,28 @@ def read_settings(folder: str | Path) -> Settings:
             booted = re.search(r"^BOOT_TIME\s*= (\d{4}-\S+)", text, re.MULTILINE)
             booted_at = datetime.fromisoformat(booted[1]) if booted else booted_at
         elif header.startswith("PartitionName="):
-            partitions |= {r["PartitionName"]: _partition(r) for r in _records(text)}
+            partitions |= {
+                r["PartitionName"]: _partition(r) for r in _records(text, "PartitionName")
+            }
         elif "reservation" in path.name.lower() or header.startswith("ReservationName="):
             known_at = _between(before_at, printed_at)
             before_at = printed_at
-            for record in _records(text):
+            for record in _records(text, "ReservationName"):
                 reservation = _reservation(record, known_at)
                 reservations.setdefault(
                     (record["ReservationName"], reservation.start_at), reservation
                 )
         elif {"Account", "User", "Share"} <= columns:
-            rows = list(_table(text))
+            rows = list(table_rows(text.splitlines()))
             shares += map(_share, rows)
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
         elif {"Name", "Preempt", "Priority"} <= columns:
-            rows = list(_table(text))
+            rows = list(table_rows(text.splitlines()))
             qos |= {row["Name"]: _qos(row) for row in rows}
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
         elif {"NodeName", "TimeStart", "State"} <= columns:
-            for row in _table(text):
-                if row["NodeName"] and row["TimeEnd"][:1].isdigit():
-                    start_at = datetime.fromisoformat(row["TimeStart"])
-                    out = Reservation(
-                        start_at,
-                        datetime.fromisoformat(row["TimeEnd"]),
-                        expanded(row["NodeName"]),
-                        known_at=start_at,
-                        out=True,
-                    )
-                    reservations[row["NodeName"], out.start_at] = out
+            for out in _out_of_service(text):
+                reservations[",".join(sorted(out.nodes)), out.start_at] = out
     settings = Settings(
         knobs,
         partitions,
@@ -174,39 +176,6 @@ def read_settings(folder: str | Path) -> Settings:
             "sacctmgr show assoc, qos or event -P printed. Give a folder with such files."
         )
     return settings
-
-
-def expanded(nodes: str) -> frozenset[str]:
-    """Return the servers of a list in Slurm's notation, for example ``a[1-4,7],v1``."""
-    names: list[str] = []
-    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes):
-        pieces = re.split(r"\[([^\]]*)\]", part)
-        choices = [
-            [piece] if nth % 2 == 0 else [n for span in piece.split(",") for n in _span(span)]
-            for nth, piece in enumerate(pieces)
-        ]
-        names += map("".join, product(*choices))
-    return frozenset(names) - {"(null)", ""}
-
-
-def _span(text: str) -> list[str]:
-    first, dash, last = text.partition("-")
-    if not dash:
-        return [text]
-    return [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]
-
-
-def seconds(text: str) -> float | None:
-    """Return a time such as ``7-00:00:00`` or ``00:10:00`` in seconds; None: no limit."""
-    if not text[:1].isdigit():
-        return None
-    days, dash, clock = text.rpartition("-")
-    parts = [float(p) for p in clock.split(":")]
-    parts += [0.0] * (3 - len(parts)) if dash else []
-    total = 0.0
-    for part in parts:
-        total = 60 * total + part
-    return total + 86_400 * int(days or 0)
 
 
 _TIMES = ("PriorityMaxAge", "PriorityDecayHalfLife", "PriorityCalcPeriod")
@@ -227,8 +196,8 @@ def _knobs(text: str) -> dict[str, float]:
             options_by_name[name.strip().lower()] = value.strip()
     knobs: dict[str, float] = {}
     for name in _TIMES:
-        if (value_s := seconds(options_by_name.get(name.lower(), ""))) is not None:
-            knobs[name] = value_s
+        if (value_s := duration_s(options_by_name.get(name.lower(), ""))) is not None:
+            knobs[name] = float(value_s)
     for factor in _WEIGHTS:
         if (weight := options_by_name.get(f"priorityweight{factor}".lower(), "")).isdigit():
             knobs[f"PriorityWeight{factor}"] = float(weight)
@@ -243,32 +212,23 @@ def _knobs(text: str) -> dict[str, float]:
     return knobs
 
 
-def _records(text: str) -> Iterator[dict[str, str]]:
-    """Yield the records of ``scontrol show``, which begin with an unindented name."""
-    record: dict[str, str] = {}
-    for line in text.splitlines():
-        if line[:1].strip() and record:
-            yield record
-            record = {}
-        record |= dict(re.findall(r"(\w+)=(\S*)", line))
-    if record:
-        yield record
+def _records(text: str, first_field: str) -> list[dict[str, str]]:
+    """Return the fields of the records that begin with a field."""
+    lines = enumerate(text.splitlines(), 1)
+    records = (record_fields(record) for _, record in record_texts(lines, first_field))
+    return [record for record in records if first_field in record]
 
 
-def _table(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of ``sacctmgr -P``."""
-    header, *lines = text.splitlines()
-    for line in lines:
-        if line.count("|") == header.count("|"):
-            yield dict(zip(header.split("|"), line.split("|"), strict=True))
+def _servers(text: str) -> frozenset[str]:
+    return frozenset(expand_hosts(text)) - {"(null)"}
 
 
 def _partition(record: Row) -> Partition:
     return Partition(
-        expanded(record.get("Nodes", "")),
+        _servers(record.get("Nodes", "")),
         float(record.get("PriorityJobFactor", 1)),
         int(record.get("PriorityTier", 1)),
-        seconds(record.get("MaxTime", "")),
+        duration_s(record.get("MaxTime", "")),
     )
 
 
@@ -278,8 +238,19 @@ def _names(text: str) -> frozenset[str]:
 
 def _printed_at(name: str) -> datetime | None:
     """Return the time in the name of a file; None: there is none."""
-    stamp = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
-    return datetime.strptime(stamp[1], "%Y%m%dT%H%M%S") if stamp else None
+    try:
+        return datetime.fromisoformat(time_in_name(name) or "").replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def _out_of_service(text: str) -> Iterator[Reservation]:
+    """Yield the servers that ``sacctmgr show event`` prints as out of service for a time."""
+    for row in table_rows(text.splitlines()):
+        if row["NodeName"] and row["TimeEnd"][:1].isdigit():
+            start_at, end_at = map(datetime.fromisoformat, (row["TimeStart"], row["TimeEnd"]))
+            servers = _servers(row["NodeName"])
+            yield Reservation(start_at, end_at, servers, known_at=start_at, out=True)
 
 
 def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:
@@ -293,7 +264,7 @@ def _reservation(record: Row, known_at: datetime | None) -> Reservation:
     return Reservation(
         datetime.fromisoformat(record["StartTime"]),
         datetime.fromisoformat(record["EndTime"]),
-        expanded(record.get("Nodes", "")),
+        _servers(record.get("Nodes", "")),
         _names(record.get("Accounts", "")),
         _names(record.get("Users", "")),
         known_at,
@@ -310,28 +281,11 @@ def _share(row: Row) -> Share:
     return Share(row["Account"], parent, row["User"], float(text) if text.isdigit() else 1.0)
 
 
-_PER = {
-    "GrpTRES": None,
-    "GrpJobs": None,
-    "MaxJobs": None,
-    "MaxTRESPU": "user",
-    "MaxJobsPU": "user",
-    "MaxTRESPA": "account",
-    "MaxJobsPA": "account",
-}
-"""Limits on what runs at once (sacctmgr, "QOS and association limits"), by what they count."""
-_RESOURCES = {"gres/gpu": "gpus", "cpu": "cpus", "node": "servers"}
-
-
 def _limits(row: Row) -> Iterator[Limit]:
     """Yield the limits of a row of associations or QOS, of the row's own account only."""
     who = (row.get("Account") or None, row.get("User") or None, row.get("Name") or None)
-    for setting, per in _PER.items():
-        value = row.get(setting) or ""
-        parts = [f"jobs={value}"] if setting.endswith(("Jobs", "JobsPU", "JobsPA")) else []
-        for part in parts or value.split(","):
-            resource, _, amount = part.partition("=")
-            resource = _RESOURCES.get(resource, resource)
-            if amount.isdigit() and resource in ("jobs", *_RESOURCES.values()):
+    for setting, per in RUNNING_LIMITS.items():
+        for resource, model, amount in limit_amounts(setting, row.get(setting) or ""):
+            if model is None and resource != "mem_gb":
                 name = f"{setting} of {' '.join(filter(None, who))}: {resource}"
-                yield Limit(name, *who, None, per, resource, float(amount))
+                yield Limit(name, *who, None, per, resource, amount)
