@@ -15,6 +15,7 @@ from philly_analysis.workload.demand import (
 from philly_analysis.workload.ensemble import Ensemble
 from philly_analysis.workload.estimates import Estimates, estimates_of
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
+from philly_analysis.workload.job_specs import even_parts
 from philly_analysis.workload.load import (
     load_of,
     offered_load,

@@ -124,7 +124,7 @@ class Slurm(Options):
                 blocked |= self._site.partition(job)
                 continue
             servers = self._site.servers(job, now_s, now_s + self.limit_s(job), now_s) & ~blocked
-            if not state.limits.allows(job):
+            if job in state.never_run or not state.limits.allows(job):
                 fits = place(plan.cluster, job.request, servers) is not None
             else:
                 fits = start(plan, state, job, servers)

@@ -33,6 +33,8 @@ class State:
         Whether nothing has changed since the previous backfill cycle.
     completing
         Allocations that ended jobs still hold, by the end of the hold and the job's number.
+    never_run
+        Waiting jobs that never start.
     computed_s, compute_at_s
         Times at which priorities were computed, and are due.
     """
@@ -53,6 +55,7 @@ class State:
         self.backfilled = self.scheduled = False
         self.completing: dict[tuple[float, int], Allocation] = {}
         self._running: dict[Job, tuple[float, Allocation]] = {}
+        self.never_run: frozenset[Job] = frozenset()
         self._priority: dict[Job, float] = {}
         machines = view.cluster.machines
         self._servers, self._gpus = len(machines), sum(m.gpus for m in machines)
@@ -129,7 +132,10 @@ class State:
             tier = partition.tier if partition else 1
             return -tier, -self.priority(job, view.now_s), job.spec.submit_s, job.index
 
-        return sorted(view.queue, key=key)
+        now_s = view.now_s
+        waiting = [n.job for n in self._site.never_ran if n.since_s <= now_s < n.until_s]
+        self.never_run = frozenset(waiting)
+        return sorted((*view.queue, *waiting), key=key)
 
     def priority(self, job: Job, now_s: float) -> float:
         """Return a job's priority, as last computed (Multifactor Priority Plugin)."""
