@@ -18,7 +18,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis import summary
+from philly_analysis import ingest, summary
 from philly_analysis.errors import OutputError
 from philly_analysis.report import Summary
 from philly_analysis.report.summarising import SCHEMA
@@ -26,6 +26,7 @@ from philly_analysis.report.week_change import week_changes
 from philly_analysis.results import Fact, Result, Verdict
 from philly_analysis.trace import Manifest
 from tests.support.command_line import invoke
+from tests.support.public_traces import LOGS
 from tests.support.repository import DOCS
 from tests.support.small_traces import JOBS, paper_trace
 
@@ -64,6 +65,44 @@ def test_the_document_has_every_fact_and_meets_its_schema(summarised: Summary) -
             assert {(name, fact.name), (name, ends.sub("", fact.name))} & listed, fact.name
     [jobs] = [f for f in document["facts"] if (f["finding"], f["fact"]) == ("overview", "jobs")]
     assert jobs["value"] == len(JOBS)
+
+
+REAL = {
+    "Philly passed": ("", "philly-passed"),
+    "Philly attempts": ("", "philly-attempts"),
+    "Microsoft ITP": ("cluster10.csv.gz", "itp-2021"),
+    "Alibaba openb": ("", "alibaba-openb-2023"),
+    "MIT SuperCloud": ("", "mit-supercloud-2021"),
+    "ThetaGPU": ("", "thetagpu-2023"),
+    "Philly first 15k": ("", "philly-first-15k"),
+    "Helios 15k": ("", "helios-15k"),
+    "Blue Waters 15k": ("", "blue-waters-15k"),
+}
+"""Public logs, with the part that is read and its map."""
+
+
+def meets_its_schema(trace: Path) -> None:
+    document = json.loads(summary(trace).to_json())
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    assert document["cards"] and document["facts"]
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize("log", REAL)
+def test_the_document_of_a_public_log_meets_its_schema(
+    log: str, traces: Path, tmp_path: Path
+) -> None:
+    part, name = REAL[log]
+    path, _ = LOGS[log]
+    raw = path.partition("/")[0] if log == "Alibaba openb" else path
+    ingest("table", traces / raw / part, tmp_path / "t", map=name)
+    meets_its_schema(tmp_path / "t")
+
+
+@pytest.mark.slow
+def test_the_document_of_the_sample_meets_its_schema(sample_trace: Path) -> None:
+    meets_its_schema(sample_trace)
 
 
 def test_ends_of_an_interval_are_columns_of_its_fact() -> None:

@@ -7,7 +7,12 @@
   const KINDS = { user: "user", account: "account", machine_id: "server", server: "server" };
   const NUMBER = /^[-+]?[\d,]*\.?\d+(e[-+]?\d+)?\s*%?$/i;
   const raw = (cell) => cell.dataset.v ?? cell.textContent.trim();
-  const number = (text) => (NUMBER.test(text) ? parseFloat(text.replaceAll(",", "")) : NaN);
+  const SECONDS = { s: 1, min: 60, h: 3600, day: 86400, days: 86400, week: 604800, weeks: 604800 };
+  const DURATION = /^([\d,]*\.?\d+)\s(s|min|h|days?|weeks?)$/;
+  const number = (text) => {
+    const [, amount, unit] = DURATION.exec(text) ?? [, text, "s"];
+    return NUMBER.test(amount) ? parseFloat(amount.replaceAll(",", "")) * SECONDS[unit] : NaN;
+  };
   const inOrder = new Intl.Collator("en", { numeric: true });
   const plain = (text) => text.replaceAll("\u00a0", " ").toLowerCase();
   const element = (name, text = "", kind = "") => {
