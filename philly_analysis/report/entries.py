@@ -1,6 +1,5 @@
 """List the users, accounts and servers of a trace, each with numbers and its worst jobs."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from philly_analysis.results import NOT_KNOWN, UNNAMED, duration, number, share
+from philly_analysis.results import NOT_KNOWN, duration, number, share
 from philly_analysis.trace import Trace
 
-MOST = {"user": 150, "account": 50, "server": 150}
-"""Entries of each kind, those with most GPU hours first."""
 _ENTRIES = Path(__file__).with_name("entries.sql").read_text("utf-8")
 _CAUSES = {
     "held": "held",
@@ -60,14 +57,16 @@ def anchor(kind: str, name: str) -> str:
 def entries(trace: Trace) -> list[Entry]:
     """Return the entries of a trace by kind, those with most GPU hours first."""
     jobs = _jobs(trace)
-    listed: list[Entry] = []
-    for kind in ("user", "account"):
-        if len(jobs.select(f'"{kind}"').distinct().limit(2).fetchall()) > 1:
-            listed += _entries(kind, jobs.select(f'*, "{kind}" as name, 1.0 as part'))
     if trace.has_values("placements"):
-        placed = trace.answer("job_servers").select("job_id, machine_id as name, part")
-        listed += _entries("server", jobs.join(placed, "job_id"))
-    return listed
+        jobs = jobs.join(trace.answer("job_servers"), "job_id", "left")
+        jobs = jobs.select("* replace (coalesce(first, true) as first)")
+    else:
+        jobs = jobs.select("*, null::varchar as machine_id, null::double as part, true as first")
+    rows = jobs.query("jobs_on_servers", _ENTRIES).df()
+    return [
+        Entry(kind, name, _summary(jobs.iloc[0]), _shown(jobs[jobs["job"].notna()]))
+        for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)
+    ]
 
 
 def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
@@ -85,24 +84,6 @@ def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
         else:
             jobs = jobs.select(f"*, null as {column}")
     return jobs
-
-
-def _entries(kind: str, named: duckdb.DuckDBPyRelation) -> Iterator[Entry]:
-    """Yield the entries of the names with most GPU hours, of a row per job and name."""
-    name = duckdb.ColumnExpression("name")
-    most = (
-        named.filter(name != duckdb.ConstantExpression(UNNAMED))
-        .aggregate("name, round(sum(gpu_h * part), 9) as gpu_h", "name")
-        .order("gpu_h desc, name")
-        .limit(MOST[kind])
-        .fetchall()
-    )
-    if not most:
-        return
-    chosen = name.isin(*(duckdb.ConstantExpression(of) for of, _ in most))
-    rows = named.filter(chosen).query("named", _ENTRIES).df()
-    for of, jobs in rows.groupby("name", sort=False):
-        yield Entry(kind, str(of), _summary(jobs.iloc[0]), _shown(jobs[jobs["job"].notna()]))
 
 
 def _summary(numbers: "pd.Series[Any]") -> str:
