@@ -42,7 +42,7 @@ from philly_analysis.trace import (
 )
 
 JOB_NAMES = Path(__file__).with_name("job_names.sql").read_text("utf-8")
-"""SELECT of the relation of names that schedulers have for each job."""
+"""SELECT of the names that schedulers have for each job, for sources without such a relation."""
 
 
 def build_trace(
@@ -130,7 +130,7 @@ def _build(
             fill = update_tables if opened.touched else fill_tables
             fill(source, opened, builder)
             _check_kept(builder, raw)
-            con.execute(f"create view job_names as {JOB_NAMES}")
+            con.execute(f"create view if not exists job_names as {JOB_NAMES}")
             if failures or store.files(FAILURES.name):
                 with step("reading failed output"):
                     fill_failures(builder, failures)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 
-from philly_analysis.ingest.sql import parquet_scan
+from philly_analysis.ingest.sql import parquet_rows, parquet_scan
 
 PART_ROWS = 65_536
 """Rows of a part of a table: rewriting a part takes about a quarter of a second (measured)."""
@@ -103,7 +102,7 @@ def rows_by_file(
 
 def _smallest(files: Sequence[Path], room: int) -> list[Path]:
     """Return the file with the fewest rows, if the file has at most so many."""
-    sizes = {path: pq.read_metadata(path).num_rows for path in files}
+    sizes = {path: parquet_rows(path) for path in files}
     path = min(sizes, key=sizes.__getitem__, default=None)
     return [path] if path and sizes[path] <= room else []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from philly_analysis.ingest.parts import replace_rows, rows_by_file, write_parts
-from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_scan
+from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_rows, parquet_scan
 from philly_analysis.trace import RAW, Account, Manifest, matches_any
 
 
@@ -91,9 +91,11 @@ class RawStore:
                 kept += f" anti join {_repeated(relation, con, key)}"
             select = f"({kept}) union all by name ({select})"
         files = write_parts(con, select, self.folder / RAW / f"{relation}.parquet")
-        read = len(con.table(f"{relation}_read"))
+        rows = sum(map(parquet_rows, files))
+        read = len(con.table(f"{relation}_read")) if old else rows
         con.execute(f"drop {kind} {relation}_read")
-        return len(con.sql(f"from {parquet_scan(files)}").create_view(relation)) - read
+        con.execute(f"create view {relation} as from {parquet_scan(files)}")
+        return rows - read
 
     def merge_touched(
         self, con: duckdb.DuckDBPyConnection, relation: str, key: Sequence[str], touched: str

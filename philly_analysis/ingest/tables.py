@@ -57,7 +57,6 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
         for name, future in streaming.items():
             _await(name, future)
     add_notes(builder, sql)
-    builder.merge_rejects()
 
 
 def add_notes(builder: TraceBuilder, sql: Mapping[str, str]) -> None:

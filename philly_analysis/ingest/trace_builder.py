@@ -14,6 +14,7 @@ from philly_analysis.ingest.sql import (
     RAW_CHARS,
     arrow_table,
     masked_raw,
+    parquet_rows,
     parquet_scan,
     quoted,
 )
@@ -78,9 +79,9 @@ class TraceBuilder:
 
     def show_table(self, table: Table, files: Sequence[Path]) -> int:
         """Create the view of a table from its files; return the number of its rows."""
-        view = self.con.sql(f"from {parquet_scan(files)}").create_view(table.name, replace=True)
-        self.rows[table.name] = len(view)
-        return len(view)
+        self.con.execute(f"create or replace view {table.name} as from {parquet_scan(files)}")
+        self.rows[table.name] = sum(map(parquet_rows, files))
+        return self.rows[table.name]
 
     def add_account(
         self, table: Table, read: int, kept: int, rejected: Mapping[str, int] | None = None

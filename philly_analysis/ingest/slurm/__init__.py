@@ -12,7 +12,6 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_file import Read, first_lines, json_items, kind_error, read_files
@@ -29,7 +28,6 @@ from philly_analysis.ingest.slurm import (
 )
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.jobstats import read_summaries
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.printed import (
     detect_header,
     insert_records,
@@ -40,8 +38,15 @@ from philly_analysis.ingest.slurm.rejoin import Header
 from philly_analysis.ingest.slurm.touched import merge_touched_records
 from philly_analysis.ingest.slurm.unread import unread_print
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
+from philly_analysis.ingest.sql import (
+    arrow_table,
+    create_table,
+    insert_rows,
+    parquet_rows,
+    parquet_scan,
+)
 from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace import DUPLICATES, RAW
 
 REFUSED = "a file that is no output of sacct"
@@ -101,6 +106,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     create_table(con, "headers", arrow_table(layouts, RAW_TABLES["headers"]))
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
+    limits.create_amounts(con)
     read_summaries(con)
     read = _count_records(con, raw_store, records, len(newly_refused))
     if touched:
@@ -134,9 +140,7 @@ def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[
 def _has_snapshots(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> bool:
     """Return whether this ingest or an earlier ingest has snapshots of running or pending jobs."""
     stored = [f for name in snapshots.TABLES for f in raw_store.files(f"{RAW}/{name}")]
-    return any(len(con.table(name)) for name in snapshots.TABLES) or any(
-        pq.read_metadata(file).num_rows for file in stored
-    )
+    return any(len(con.table(name)) for name in snapshots.TABLES) or any(map(parquet_rows, stored))
 
 
 def _count_records(
@@ -190,8 +194,8 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
         return partial(scontrol_jobs.read_scontrol, con)
     if queue := squeue.squeue_columns(first):
         return partial(squeue.read_squeue, con, *queue)
-    if listed := limits.limit_columns(first):
-        return partial(limits.read_sacctmgr, con, *listed)
+    if owners := limits.listed_owners(first):
+        return partial(limits.read_sacctmgr, con, owners)
     if first.startswith("PartitionName="):
         return partial(limits.read_partitions, con)
     if first.startswith(closures.EVENTS):

@@ -85,7 +85,8 @@ where property = 'servers requested' and records > 0
 union all
 select
   'Numbers of servers are those that jobs got (NNodes), in ' || records::varchar
-  || ' records that lack the requested number.' as note
+  || ' records that lack the requested number (ReqTRES, node). Replays place these jobs on as '
+  || 'many servers.' as note
 from record_tallies
 where property = 'servers allocated' and records > 0
 union all
