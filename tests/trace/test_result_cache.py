@@ -151,9 +151,8 @@ def test_a_result_without_rows_is_cached(
     assert first.table.equals(second.table)
 
 
-@pytest.mark.parametrize(
-    "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("drawers", [ThreadPoolExecutor, processes])
 def test_figures_are_equal_whichever_process_draws(
     path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
 ) -> None:
