@@ -255,6 +255,7 @@ def test_the_command_line_names_a_model_as_a_path() -> None:
     assert run.jobs.name == "literature"
 
 
+@pytest.mark.slow
 def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")

@@ -111,6 +111,7 @@ def test_single_numbers(result: Result) -> None:
         assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
 
 
+@pytest.mark.slow
 def test_allocated_time_is_of_the_complete_part_of_the_log(tmp_path: Path) -> None:
     # a began before the log, which is complete from the tenth minute on
     when = [T - timedelta(days=1), T.replace(minute=10)]
