@@ -39,7 +39,7 @@ from philly_analysis.trace import (
 )
 
 JOB_NAMES = Path(__file__).with_name("job_names.sql").read_text("utf-8")
-"""SELECT of the relation of names that schedulers have for each job."""
+"""SELECT of the names that schedulers have for each job, for sources without such a relation."""
 
 
 def build_trace(
@@ -90,7 +90,7 @@ def build_trace(
             digests = [pool.submit(input_of, path) for path in opened.files]
             fill_tables(source, opened, builder)
             _check_kept(builder, raw)
-            con.execute(f"create view job_names as {JOB_NAMES}")
+            con.execute(f"create view if not exists job_names as {JOB_NAMES}")
             if failures or store.files(FAILURES.name):
                 with step("reading failed output"):
                     fill_failures(builder, failures)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_scan
+from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_rows, parquet_scan
 from philly_analysis.trace import RAW, Account, Manifest, matches_any
 
 
@@ -100,6 +100,7 @@ class RawStore:
         file = self.folder / RAW / f"{relation}.parquet"
         file.parent.mkdir(exist_ok=True)
         con.sql(select).write_parquet(str(file), compression="zstd")
-        read = len(con.table(f"{relation}_read"))
+        read = len(con.table(f"{relation}_read")) if old else parquet_rows(file)
         con.execute(f"drop {kind} {relation}_read")
-        return len(con.sql(f"from {parquet_scan([file])}").create_view(relation)) - read
+        con.execute(f"create view {relation} as from {parquet_scan([file])}")
+        return parquet_rows(file) - read

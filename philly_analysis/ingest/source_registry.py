@@ -1,12 +1,12 @@
 """List the sources of raw logs, and detect the source of given files."""
 
 from collections.abc import Callable
-from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS, is_log
+from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS
 from philly_analysis.ingest.kubernetes import KUBERNETES
 from philly_analysis.ingest.kubernetes.snapshots import is_list
 from philly_analysis.ingest.pai import PAI
@@ -94,7 +94,8 @@ def detect_source(raw: Path) -> tuple[str, str | None]:
     files = sorted(p for p in raw.iterdir() if p.is_file()) if raw.is_dir() else [raw]
     if own_map(raw).is_file():
         return TABLE.name, None
-    sources = [name for name, holds in _RECOGNISERS.items() if holds(files[:_MOST_FILES])]
+    starts = [(file, _first_lines(file)) for file in files[:_MOST_FILES]]
+    sources = [name for name, is_of in _RECOGNISERS.items() if any(starmap(is_of, starts))]
     maps = fitting_maps(raw)
     if len(sources) + len(maps) == 1:
         return (sources[0], None) if sources else (TABLE.name, maps[0])
@@ -111,40 +112,37 @@ def detect_source(raw: Path) -> tuple[str, str | None]:
     )
 
 
-def _any_file(recognises: Callable[[Path], bool]) -> Callable[[list[Path]], bool]:
-    """Return a test of files that holds if one of them can be read and is recognised."""
-
-    def holds(files: list[Path]) -> bool:
-        for file in files:
-            with suppress(InputError):
-                if recognises(file):
-                    return True
-        return False
-
-    return holds
+def _first_lines(file: Path) -> list[str]:
+    """Return the first lines of a file; none if the file cannot be read."""
+    try:
+        return first_lines(file)
+    except InputError:
+        return []
 
 
-def _is_philly(file: Path) -> bool:
+def _is_philly(file: Path, _: list[str]) -> bool:
     return file.name.startswith("cluster_job_log") or file.name.endswith(_ARCHIVES)
 
 
-def _is_sacct(file: Path) -> bool:
-    """Return whether a file is output of sacct, by its first lines."""
-    lines = first_lines(file)
+def _is_sacct(file: Path, lines: list[str]) -> bool:
+    """Return whether a file with these first lines is output of sacct."""
     if lines and lines[0].lstrip().startswith("{"):
-        return is_accounting(next(json_items(file, "jobs"), None))
+        try:
+            return is_accounting(next(json_items(file, "jobs"), None))
+        except InputError:
+            return False
     return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
 
 
-_RECOGNISERS: dict[str, Callable[[list[Path]], bool]] = {
-    PHILLY.name: _any_file(_is_philly),
-    PHILLY_MULTIGPU.name: _any_file(lambda file: file.name == MULTIGPU_JOBS),
-    PAI.name: _any_file(lambda file: file.name.startswith("pai_job_table.csv")),
-    SLURM.name: _any_file(_is_sacct),
-    KUBERNETES.name: _any_file(is_list),
+_RECOGNISERS: dict[str, Callable[[Path, list[str]], bool]] = {
+    PHILLY.name: _is_philly,
+    PHILLY_MULTIGPU.name: lambda file, _: file.name == MULTIGPU_JOBS,
+    PAI.name: lambda file, _: file.name.startswith("pai_job_table.csv"),
+    SLURM.name: _is_sacct,
+    KUBERNETES.name: is_list,
     **{
-        name: _any_file(lambda file, parse=parse: is_log(parse, first_lines(file)))
+        name: lambda _, lines, parse=parse: any(map(parse, lines))
         for name, parse in PARSERS.items()
     },
 }
-"""Tests whether files are of a source, by its name."""
+"""Tests whether a file, by its name and its first lines, is of a source."""

@@ -52,7 +52,6 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
             _await(name, future)
     if "notes" in sql:
         builder.notes += [note for (note,) in builder.con.sql(sql["notes"]).fetchall() if note]
-    builder.merge_rejects()
 
 
 @cache

@@ -12,6 +12,7 @@ from philly_analysis.ingest.sql import (
     RAW_CHARS,
     arrow_table,
     masked_raw,
+    parquet_rows,
     parquet_scan,
     quoted,
 )
@@ -65,9 +66,9 @@ class TraceBuilder:
         rows = self.con.sql(f"select {columns} from ({select}) order by {quoted(table.key)}")
         rows.write_parquet(str(new), compression="zstd")
         new.replace(file)
-        view = self.con.sql(f"from {parquet_scan([file])}").create_view(table.name, replace=True)
-        self.rows[table.name] = len(view)
-        return len(view)
+        self.con.execute(f"create or replace view {table.name} as from {parquet_scan([file])}")
+        self.rows[table.name] = parquet_rows(file)
+        return self.rows[table.name]
 
     def add_account(
         self, table: Table, read: int, kept: int, rejected: Mapping[str, int] | None = None

@@ -41,7 +41,9 @@ def _rows(model: Parts) -> Iterator[Row]:
     yield "arrivals", "", "rate", mean, max(mean - half, 0.0), mean + half, "jobs/h"
     yield number("arrivals", "", "dispersion of hours", arrivals.dispersion)
     yield number("arrivals", "", "correlation, hour to hour", arrivals.autocorrelation[0])
-    yield number("gang size", "", "mean", gangs.mean(), "GPUs")
+    fitted = gangs.overall.effective_n
+    low, high = gangs.overall.mean_interval() if fitted else (_NAN, _NAN)
+    yield "gang size", "", "mean", gangs.mean(), low, high, "GPUs"
     shares = (getattr(gangs.overall, name) for name in ("shares", "sizes", "low", "high"))
     for share, size, low, high in sorted(zip(*shares, strict=True), reverse=True)[:6]:
         yield "gang size", f"{size} GPU", "share", share, low, high, "1"
@@ -72,7 +74,8 @@ def _distribution_rows(part: str, of: str, distribution: Distribution) -> Iterat
         low, high = distribution.quantile_interval(q) if fitted else (_NAN, _NAN)
         name = "median" if q == 0.5 else f"{100 * q:g} % below"
         yield part, of, name, float(distribution.ppf(q)), float(low), float(high), "s"
-    yield part, of, "mean", distribution.mean(), _NAN, _NAN, "s"
+    low, high = distribution.mean_interval() if fitted else (_NAN, _NAN)
+    yield part, of, "mean", distribution.mean(), low, high, "s"
     yield part, of, "jobs", distribution.n, _NAN, _NAN, "jobs"
     if fitted:
         yield part, of, "worth", fitted, _NAN, _NAN, "independent jobs"

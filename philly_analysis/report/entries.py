@@ -1,19 +1,19 @@
 """List the users, accounts and servers of a trace, each with numbers and its worst jobs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
+import duckdb
 import pandas as pd
 
 from philly_analysis.analyses.shared.wait_cause import Cause, named_causes
-from philly_analysis.results import NOT_KNOWN, UNNAMED
+from philly_analysis.results import NOT_KNOWN
 from philly_analysis.trace import Trace
 
-MOST = {"user": 150, "account": 50, "server": 150}
-"""Entries of each kind, those with most GPU hours first."""
-WORST_JOBS = 10
-"""Jobs of an entry: those with most GPU hours idle, lost to failures or waited for."""
+_ENTRIES = Path(__file__).with_name("entries.sql").read_text("utf-8")
 _LONGEST = 128
 """Characters of a name in an address; longer names are digested."""
 
@@ -59,13 +59,16 @@ def anchor(kind: str, name: str) -> str:
 def entries(trace: Trace) -> list[Entry]:
     """Return the entries of a trace by kind, those with most GPU hours first."""
     jobs, causes = _jobs(trace), _causes(trace)
-    listed: list[Entry] = []
-    for kind in ("user", "account"):
-        if len(jobs[kind].unique()) > 1:
-            listed += _entries(kind, jobs.assign(name=jobs[kind]), causes)
     if trace.has_values("placements"):
-        listed += _entries("server", _on_servers(trace, jobs), causes)
-    return listed
+        jobs = jobs.join(trace.answer("job_servers"), "job_id", "left")
+        jobs = jobs.select("* replace (coalesce(first, true) as first)")
+    else:
+        jobs = jobs.select("*, null::varchar as machine_id, null::double as part, true as first")
+    rows = jobs.query("jobs_on_servers", _ENTRIES).df()
+    return [
+        Entry(kind, name, _numbers(jobs.iloc[0], causes), _shown(jobs[jobs["job"].notna()], causes))
+        for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)
+    ]
 
 
 def _causes(trace: Trace) -> Mapping[str, Cause]:
@@ -76,90 +79,64 @@ def _causes(trace: Trace) -> Mapping[str, Cause]:
     return named_causes("given" if "given" in methods else min(methods, default="none"))
 
 
-def _entries(kind: str, rows: pd.DataFrame, causes: Mapping[str, Cause]) -> Iterator[Entry]:
-    """Yield the entries of the names with most GPU hours."""
-    rows = rows[rows["name"] != UNNAMED]
-    most = rows.groupby("name")["gpu_h"].sum().nlargest(MOST[kind]).index
-    groups = rows[rows["name"].isin(most)].groupby("name")
-    for name in most:
-        jobs = groups.get_group(name)
-        worst = jobs.nlargest(WORST_JOBS, "lost_h")
-        worst = worst[worst["lost_h"] > 0]
-        yield Entry(kind, str(name), _numbers(jobs, causes), _shown(worst, causes))
-
-
-def _jobs(trace: Trace) -> pd.DataFrame:
+def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
     """Return a row per job: names, GPUs, hours, cause of the wait, failure reason."""
-    jobs: pd.DataFrame = trace.answer("job_hours").df()
+    jobs = trace.answer("job_hours")
     lost = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
-    relations = {"idle_h": "worst_offenders_idle", "failed_h": lost, "cause": "job_wait_cause"}
-    for column, relation in relations.items():
+    for column, values, relation in (
+        ("idle_h", "lost_h", "worst_offenders_idle"),
+        ("failed_h", "lost_h", lost),
+        ("cause", "cause", "job_wait_cause"),
+    ):
         if trace.has(relation):
-            rows = trace.answer(relation).df().rename(columns={"lost_h": column})
-            jobs = jobs.merge(rows[["job_id", column]], "left", "job_id")
+            rows = trace.answer(relation).select(f"job_id, {values} as {column}")
+            jobs = jobs.join(rows, "job_id", "left")
         else:
-            jobs[column] = None
-    jobs = jobs.merge(_failure_reasons(trace), "left", "job_id")
-    waited_gpu_h = jobs["wait_h"].astype(float) * jobs["gpus"].astype(float)
-    hours = jobs[["idle_h", "failed_h"]].astype(float).assign(waited=waited_gpu_h)
-    return jobs.assign(lost_h=hours.fillna(0).sum(axis=1))
-
-
-def _failure_reasons(trace: Trace) -> pd.DataFrame:
-    """Return the most frequent failure reason of each job whose output is known."""
+            jobs = jobs.select(f"*, null as {column}")
     if not trace.has_values("failures"):
-        return pd.DataFrame({"job_id": pd.Series(dtype=str), "reason": pd.Series(dtype=str)})
-    reasons: pd.DataFrame = trace.sql(
+        return jobs.select("*, null::varchar as reason")
+    reasons = trace.sql(
         "select job_id, mode(reason order by reason) as reason from failures group by job_id"
-    ).df()
-    return reasons
+    )
+    return jobs.join(reasons, "job_id", "left")
 
 
-def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per job and server, with the job's part of the hours there."""
-    placed: pd.DataFrame = trace.answer("job_servers").df()
-    rows = placed.rename(columns={"machine_id": "name"}).merge(jobs, on="job_id")
-    for column in ("gpu_h", "idle_h", "failed_h", "lost_h"):
-        rows[column] = rows[column].astype(float) * rows["part"]
-    return rows
-
-
-def _numbers(jobs: pd.DataFrame, causes: Mapping[str, Cause]) -> dict[str, float | str | None]:
+def _numbers(row: "pd.Series[Any]", causes: Mapping[str, Cause]) -> dict[str, float | str | None]:
     """Return the numbers and words of an entry, by column of the list."""
-    used_h, waited = float(jobs["gpu_h"].sum()), jobs["wait_h"].astype(float).dropna()
-    numbers: dict[str, float | str | None] = {"jobs": len(jobs), "GPU h": used_h}
+    used_h = float(row["gpu_h"])
+    numbers: dict[str, float | str | None] = {"jobs": int(row["jobs"]), "GPU h": used_h}
     for column, word in (("idle_h", "idle"), ("failed_h", "lost")):
-        hours = jobs[column].astype(float)
-        lost_h = float(hours.sum()) if hours.notna().any() else None
+        lost_h = float(row[column]) if pd.notna(row[column]) else None
         numbers[f"{word} GPU h"] = lost_h
         of_used = min(100.0, 100 * lost_h / used_h) if lost_h is not None and used_h > 0 else None
         numbers[f"{word} %"] = of_used
-    numbers["median wait"] = 3600 * float(waited.median()) if len(waited) else None
-    hours_by_cause = waited.groupby(jobs["cause"]).sum()
-    waits = len(hours_by_cause) > 0 and hours_by_cause.max() > 0
-    numbers["waits for"] = causes[str(hours_by_cause.idxmax())].label if waits else None
-    failed = jobs["status"].astype(str).str.lower().isin(["failed", "unsuccessful"])
-    numbers["failed jobs"] = int(failed.sum())
-    numbers["fails by"] = str(top.iloc[0]) if len(top := jobs["reason"].mode()) else None
+    waited_h = row["median_wait_h"]
+    numbers["median wait"] = 3600 * float(waited_h) if pd.notna(waited_h) else None
+    numbers["waits for"] = causes[row["cause"]].label if pd.notna(row["cause"]) else None
+    numbers["failed jobs"] = int(row["failed_jobs"])
+    numbers["fails by"] = row["reason"] if pd.notna(row["reason"]) else None
     return numbers
 
 
 def _shown(jobs: pd.DataFrame, causes: Mapping[str, Cause]) -> pd.DataFrame:
     """Return jobs as the page shows them."""
     labels = {name: cause.label for name, cause in causes.items()}
+    hours = {
+        "GPU h": "job_gpu_h",
+        "idle GPU h": "job_idle_h",
+        "lost GPU h": "job_failed_h",
+        "wait h": "job_wait_h",
+    }
     return pd.DataFrame(
         {
-            "job": jobs["job_id"],
+            "job": jobs["job"],
             "user": jobs["user"],
             "account": jobs["account"],
             "GPUs": jobs["gpus"],
             "submitted": jobs["submitted_at"].dt.strftime("%Y-%m-%d %H:%M").fillna(NOT_KNOWN),
             "status": jobs["status"],
-            "GPU h": jobs["gpu_h"].astype(float).round(2),
-            "idle GPU h": jobs["idle_h"].astype(float).round(2),
-            "lost GPU h": jobs["failed_h"].astype(float).round(2),
-            "wait h": jobs["wait_h"].astype(float).round(2),
-            "waits for": jobs["cause"].map(labels),
-            "fails by": jobs["reason"],
+            **{title: jobs[column].astype(float).round(2) for title, column in hours.items()},
+            "waits for": jobs["job_cause"].map(labels),
+            "fails by": jobs["job_reason"],
         }
     )

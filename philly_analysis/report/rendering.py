@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -102,7 +102,13 @@ def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Templa
         The terms of a source by those of the findings, which they replace in texts and figures:
         ``{"virtual cluster": "partition"}``. Text of logs and code are left as they are.
     """
-    replaced = partial(in_words, words or {})
+    return _environment(tuple((words or {}).items())).get_template(name)
+
+
+@cache
+def _environment(words: tuple[tuple[str, str], ...]) -> jinja2.Environment:
+    """Return the environment of a source's words, which keeps its compiled templates."""
+    replaced = partial(in_words, dict(words))
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("philly_analysis.report"),
         autoescape=True,
@@ -118,7 +124,7 @@ def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Templa
         "figure": lambda svg: Markup(_IN_TAGS.sub(lambda m: replaced(m[0]), svg))  # noqa: S704 - our own figure
     }
     env.globals |= {"script": _SCRIPT, "policy": _policy}
-    return env.get_template(name)
+    return env
 
 
 def contents_of(chapters: Sequence[Chapter]) -> dict[str, object]:

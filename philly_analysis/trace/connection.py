@@ -46,7 +46,12 @@ def prepare(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
     """Create the package's macros, and the relation of its settings."""
     silence(con)
     con.execute(MACROS)
-    con.execute(f"create table {SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
+    create_settings(con, run_policy)
+
+
+def create_settings(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
+    """Create the relation of the settings."""
+    con.execute(f"create temp table {SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
 
 
 def parse_run_policy(run_policy: RunPolicy | str) -> RunPolicy:

@@ -5,6 +5,7 @@ import json
 import platform
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -99,6 +100,12 @@ _TYPES: dict[str, type] = {
 """JSON types of the keys that are read without a conversion."""
 
 
+@cache
+def _package_version() -> str:
+    """Return the version of this package; reading its metadata takes long."""
+    return version("philly-analysis")
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The description of a trace.
@@ -141,7 +148,7 @@ class Manifest:
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(
         default_factory=lambda: {
-            "philly-analysis": version("philly-analysis"),
+            "philly-analysis": _package_version(),
             "duckdb": duckdb.__version__,
             "python": platform.python_version(),
         }

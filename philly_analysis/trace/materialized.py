@@ -53,8 +53,9 @@ class Materializer:
         rows = self.con.read_parquet([escape_glob(path) for path in paths], union_by_name=True)
         declared = TABLES.get(name, REJECTS)
         present = rows.columns
-        complete = present == list(declared.column_names)
-        return rows.select("*" if complete else declared.completed(present))
+        if present == list(declared.column_names):
+            return rows
+        return rows.select(declared.completed(present))
 
     def create(self, due: Sequence[Relation]) -> None:
         """Create the views of relations, and materialize relations that are not stored yet.

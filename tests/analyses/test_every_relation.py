@@ -72,7 +72,11 @@ def in_order(some: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("name", "estimated"),
-    [*((name, False) for name in REFERENCES), ("vc_quotas", True), ("wait_causes", True)],
+    [
+        *((name, False) for name in REFERENCES),
+        ("vc_quotas", True),
+        pytest.param("wait_causes", True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_relation_has_the_rows_of_its_reference(
     name: str, estimated: bool, rich: dict[bool, Rows]

@@ -653,6 +653,7 @@ def test_settings_are_filled_in_from_the_log() -> None:
     assert "GrpTRES=gres/gpu=8" in shares["documentation"][0]
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> None:
     jobs = convoys(np.random.default_rng(7), load=0.9)
     with trace_of(jobs, tmp_path) as whole:

@@ -297,6 +297,7 @@ class Aged(Policy):
         return start_in_order(view, consolidate=False, first_fit=False)
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_policies_that_are_objects() -> None:
     drawn = load_model("literature").sample(60, gpus=64, seed=1).with_load(20, 64)
     swept = sweep(drawn, [Fifo(backfill=True), Aged(), Aged(sign=1.0)], cluster=64)

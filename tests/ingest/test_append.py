@@ -122,6 +122,7 @@ def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None
     assert_equal_tables(out, tmp_path / "whole", ("jobs", "attempts", "placements", "machines"))
 
 
+@pytest.mark.slow
 def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
@@ -141,6 +142,7 @@ def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     assert_same(tmp_path / "t", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Path) -> None:
     ingest("slurm", page(tmp_path / "1.txt", [line(1, 0), line(2, 0)]), tmp_path / "t")
     bare = tmp_path / "2.txt"
@@ -154,6 +156,7 @@ def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Pat
         ingest("slurm", bare, tmp_path / "t", append=True)
 
 
+@pytest.mark.slow
 def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     """A second cluster puts its name before job ids, an earlier submission renumbers attempts."""
     failed = [line(7, 3).replace("COMPLETED", "FAILED"), line(8, 3, "RUNNING"), line(9, 3)]
@@ -291,6 +294,7 @@ def stored(trace: Path, names: Sequence[str]) -> dict[str, set[tuple[str, int]]]
     }
 
 
+@pytest.mark.slow
 def test_a_new_day_recomputes_only_its_week(tmp_path: Path) -> None:
     out = tmp_path / "t"
     ingest("philly", philly_day(tmp_path / "0", [0, 9]), out)
@@ -416,6 +420,7 @@ def killed(raw: Path, out: Path, last: int) -> int:
     return next(steps) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: bool) -> None:
     one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
@@ -446,6 +451,7 @@ def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: 
     assert left and set((out / "parts").rglob("*.parquet")) <= named
 
 
+@pytest.mark.slow
 def test_appended_files_are_on_the_disk_before_the_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -477,6 +483,7 @@ def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
             assert other.sql("select count(*) from waits").fetchall() == [(2,)]
 
 
+@pytest.mark.slow
 def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     out, raw = tmp_path / "t", page(tmp_path / "raw", [line(day, day) for day in range(5)])
     more = page(tmp_path / "more", [line(5, 5)])
@@ -507,6 +514,7 @@ def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     assert tables(out)["jobs"].height == 5
 
 
+@pytest.mark.slow
 def test_a_folder_may_hold_files_of_another_kind_that_were_refused_before(tmp_path: Path) -> None:
     raw, out = tmp_path / "raw", tmp_path / "t"
     raw.mkdir()

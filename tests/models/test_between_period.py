@@ -128,6 +128,7 @@ def test_the_jobs_of_a_class_keep_their_median_or_their_mean(
     assert middle(np.exp(log_jobs).ravel()) == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.slow
 def test_gang_sizes_vary_within_a_class_of_constant_jobs() -> None:
     given = CLASSES_ONLY.with_values(class_sd=0, vc_sd=0, unseen_class_jobs=0)
     fitted = MODEL.gang_size.overall

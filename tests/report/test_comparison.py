@@ -186,6 +186,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
         compare([one])
 
 
+@pytest.mark.slow
 def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     earlier = T - timedelta(minutes=5)
@@ -196,6 +197,7 @@ def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     assert result.fact("two_mean_jct_s") == 15 * 60
 
 
+@pytest.mark.slow
 def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10)], BOTH[:1])
     result = compare([one, one])
@@ -295,6 +297,7 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     assert [label.get_text() for label in vc.get_yticklabels()] == ["v", "w"]
 
 
+@pytest.mark.slow
 def test_twice_as_long_is_a_ratio_and_equal_times_are_no_change(tmp_path: Path) -> None:
     short, long, other = (
         many(tmp_path, name, waits) for name, waits in (("a", (0,)), ("b", (10,)), ("c", (9, 11)))
@@ -307,6 +310,7 @@ def test_twice_as_long_is_a_ratio_and_equal_times_are_no_change(tmp_path: Path) 
     assert sentence.endswith("20 min, as under b.")
 
 
+@pytest.mark.slow
 def test_other_jobs_are_compared_by_gang_size(tmp_path: Path) -> None:
     one, two = many(tmp_path, "a", (0,)), many(tmp_path, "b", (10, 30, 20), since=T.replace(hour=1))
     result = compare([one, two])

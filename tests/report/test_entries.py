@@ -57,6 +57,19 @@ def test_numbers_are_those_of_the_jobs_of_a_name(path: Path, listed: list[Entry]
     assert names == sorted(names, key=lambda name: -hours[name])
 
 
+def test_worst_jobs_lost_most_hours(path: Path, listed: list[Entry]) -> None:
+    with Trace(path) as trace:
+        jobs = trace.sql("select job_id, user, gpus, wait_h from job_hours").fetchall()
+        failed = dict(trace.sql("select job_id, lost_h from lost_to_failures").fetchall())
+    lost: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+    for job_id, user, gpus, wait_h in jobs:
+        lost[user].append((-round((wait_h or 0) * gpus + failed.get(job_id, 0), 9), job_id))
+    for entry in listed:
+        if entry.kind == "user":
+            worst = [job_id for hours, job_id in sorted(lost[entry.name]) if hours < 0][:10]
+            assert entry.jobs["job"].tolist() == worst
+
+
 def test_hours_of_servers_add_up_to_the_hours_of_placed_jobs(
     path: Path, listed: list[Entry]
 ) -> None:
@@ -78,7 +91,7 @@ def test_names_are_escaped_and_linked(
     ids = set(re.findall(r'<tr id="([^"]+)"', text))
     assert anchor("user", "other") in ids
     linked = set(re.findall(r'href="entries\.html#((?!job-)[^"]+)"', page.read_text("utf-8")))
-    assert linked <= ids
+    assert linked <= set(re.findall(r' id="([^"]+)"', text))
     assert set(re.findall(r'class="entry" href="#([^"]+)"', text)) == ids
 
 

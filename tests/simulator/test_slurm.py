@@ -14,9 +14,7 @@ from philly_analysis.simulator.policies.slurm.settings import (
     Partition,
     Qos,
     Share,
-    expanded,
     read_settings,
-    seconds,
 )
 from philly_analysis.simulator.policies.slurm.site import Closure, Site
 from philly_analysis.workload import JobSpec
@@ -182,12 +180,3 @@ def test_settings_are_read_as_slurm_prints_them(tmp_path: Path) -> None:
     [reservation] = settings.reservations
     assert reservation.known_at == datetime(2026, 3, 2, 13, 0, 5)
     assert reservation.nodes == {"a3"}
-
-
-def test_lists_of_servers_and_times_are_read() -> None:
-    assert expanded("a[1-2,07-08],b") == {"a1", "a2", "a07", "a08", "b"}
-    assert expanded("r[1-2]n[1-2]") == {"r1n1", "r1n2", "r2n1", "r2n2"}
-    assert expanded("(null)") == set()
-    assert seconds("7-00:00:00") == 604_800
-    assert seconds("00:10:00") == 600
-    assert seconds("UNLIMITED") is None

@@ -28,7 +28,6 @@ from philly_analysis.ingest.slurm import (
 )
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.jobstats import read_summaries
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.printed import (
     detect_header,
     insert_records,
@@ -40,6 +39,7 @@ from philly_analysis.ingest.slurm.unread import unread_print
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
 from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace import DUPLICATES, RAW
 
 REFUSED = "a file that is no output of sacct"
@@ -95,6 +95,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     create_table(con, "headers", arrow_table(layouts, RAW_TABLES["headers"]))
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
+    limits.create_amounts(con)
     read_summaries(con)
     read = _count_records(con, raw_store, records, len(newly_refused))
     dropped = read - len(con.table("sacct").filter("source_line is not null"))
@@ -169,8 +170,8 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
         return partial(scontrol_jobs.read_scontrol, con)
     if queue := squeue.squeue_columns(first):
         return partial(squeue.read_squeue, con, *queue)
-    if listed := limits.limit_columns(first):
-        return partial(limits.read_sacctmgr, con, *listed)
+    if owners := limits.listed_owners(first):
+        return partial(limits.read_sacctmgr, con, owners)
     if first.startswith("PartitionName="):
         return partial(limits.read_partitions, con)
     if first.startswith(closures.EVENTS):

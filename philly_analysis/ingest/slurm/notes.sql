@@ -88,7 +88,8 @@ having count(*) > 0
 union all
 select
   'Numbers of servers are those that jobs got (NNodes), in ' || count(*)::varchar
-  || ' records that lack the requested number.' as note
+  || ' records that lack the requested number (ReqTRES, node). Replays place these jobs on as '
+  || 'many servers.' as note
 from allocations
 where asked_nodes is null and nodes is not null
 having count(*) > 0

@@ -66,6 +66,7 @@ class Slurm(Options):
             state.backfilled = True
             waiting = [job for job in order if plan.allocation_of(job) is None]
             Backfill(self, self._site, plan, state).run(waiting)
+        state.started(plan.decision, view.now_s)
         return plan.decision
 
     def wake_s(self, view: View) -> float:
@@ -82,7 +83,7 @@ class Slurm(Options):
         if self.backfill and not state.backfilled:
             times.append(max(state.backfill_at_s, view.now_s + 1e-3))
         if self.PriorityWeightFairshare:
-            times.append(state.computed_s + self.PriorityCalcPeriod)
+            times.append(state.compute_at_s)
         return min(times)
 
     def _next_run_s(self, now_s: float) -> float:
@@ -123,7 +124,7 @@ class Slurm(Options):
                 blocked |= self._site.partition(job)
                 continue
             servers = self._site.servers(job, now_s, now_s + self.limit_s(job), now_s) & ~blocked
-            if not state.limits.allows(job):
+            if job in state.never_run or not state.limits.allows(job):
                 fits = place(plan.cluster, job.request, servers) is not None
             else:
                 fits = start(plan, state, job, servers)
