@@ -60,8 +60,7 @@ def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
             time_limit_s=row["time_limit_s"],
             censored=row["censored"],
             gpu_frac=row["gpu_frac"] or 1.0,
-            gpus_by_server=servers_of.get(row["job_id"])
-            or even_parts(row["gpus"], row["servers"]),
+            gpus_by_server=servers_of.get(row["job_id"]) or even_parts(row["gpus"], row["servers"]),
             gpu_model=_interned(row["gpu_model"]),
             account=_interned(row["account"]) or "",
             qos=_interned(row["qos"]) or "",
