@@ -130,11 +130,12 @@ def without_queue(
         return
     yield "No job waits in any of the traces, so that policies have nothing to choose."
     allocated = table[table["measure"] == "allocated_gpus"].groupby("trace")["value"].max()
-    factors = {n: sizes[n] / gpus for n, gpus in allocated.items() if n in sizes and gpus > 0}
+    peaks = {str(n): float(gpus) for n, gpus in allocated.items()}
+    factors = {n: sizes[n] / gpus for n, gpus in peaks.items() if n in sizes and gpus > 0}
     if factors:
         name = min(factors, key=lambda trace: factors[trace])
         yield (
-            f"In the busiest of 96 intervals {number(allocated[name])} of {sizes[name]:,} GPUs are "
+            f"In the busiest of 96 intervals {number(peaks[name])} of {sizes[name]:,} GPUs are "
             f"allocated under {name}: a queue needs about {factors[name]:.2g} times the load."
         )
 
