@@ -4,6 +4,7 @@ Every cause comes from the relation ``wait_causes``. The largest cause may be fa
 Estimated quotas, as for every public trace, shift time between the causes quota and free GPUs.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
@@ -64,19 +65,9 @@ def compute(trace: Trace) -> Result:
     waits, method, caveats = _waits(trace, known=not missing)
     causes = named_causes(method)
     parts = {c: waits[f"{c}_s"].clip(lower=0) for c in CAUSES if f"{c}_s" in waits}
-    weighted = {c: float(waits[f"{c}_gpu_s"].clip(lower=0).sum()) for c in parts}
     wait_s = sum(parts.values(), start=pd.Series(0.0, waits.index))
     attempts, total_s = int(waits["waits"].sum()), float(wait_s.sum())
-    rows = waits[["gang", "waits", "long"]]
-    table = pd.concat(
-        [
-            rows.assign(cause=cause, wait_s=part, gpu_wait_s=waits[f"{cause}_gpu_s"].clip(lower=0))
-            for cause, part in parts.items()
-        ]
-    )
-    table = table.groupby(["gang", "cause"], as_index=False)[
-        ["waits", "long", "wait_s", "gpu_wait_s"]
-    ].sum()
+    table = _by_gang(waits, parts)
     shares = {
         cause: clustered_share((part / wait_s).fillna(0.0), waits["user"], wait_s)
         for cause, part in parts.items()
@@ -88,17 +79,8 @@ def compute(trace: Trace) -> Result:
         Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
-    for cause, part in shares.items():
-        facts += part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
-    gpu_s = sum(weighted.values())
-    facts += [
-        Fact(
-            f"{cause}_gpu_pct",
-            100 * seconds / gpu_s if gpu_s else None,
-            f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
-        )
-        for cause, seconds in weighted.items()
-    ]
+    gpu_shares = _gpu_shares(waits, parts)
+    facts += _cause_facts(shares, gpu_shares, causes)
     if not total_s > 0:
         return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(attempts))
     main = max(shares, key=lambda cause: shares[cause].frac)
@@ -117,13 +99,7 @@ def compute(trace: Trace) -> Result:
     else:
         waited += f": for {share(shares[main].frac)} of that time {causes[main].meaning}."
         others = _other_causes(shares, main, causes)
-    by_gpus = ""
-    if gpu_s and asked and not missing:
-        heaviest = max(weighted, key=lambda cause: weighted[cause])
-        by_gpus = (
-            f"Weighted by GPUs, {share(weighted[heaviest] / gpu_s)} of the waiting time has the "
-            f"cause “{causes[heaviest].label}”."
-        )
+    by_gpus = _heaviest_cause(gpu_shares, causes) if asked and not missing else ""
     sums = pd.DataFrame({"n": waits["waits"], "s": wait_s}).groupby(waits["gang"]).sum()
     return Result(
         "why_waits",
@@ -140,6 +116,50 @@ def compute(trace: Trace) -> Result:
             str(trend),
             _advice(waits, parts[main], causes[main] if asked else _NOT_ASKED),
         ),
+    )
+
+
+def _cause_facts(
+    shares: dict[str, Share], gpu_shares: dict[str, float | None], causes: dict[str, Cause]
+) -> Iterator[Fact]:
+    """Yield the share of each cause in the waiting time, and in the time weighted by GPUs."""
+    for cause, part in shares.items():
+        yield from part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
+    for cause, gpu_part in gpu_shares.items():
+        yield Fact(
+            f"{cause}_gpu_pct",
+            None if gpu_part is None else 100 * gpu_part,
+            f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
+        )
+
+
+def _by_gang(waits: pd.DataFrame, parts: dict[str, pd.Series]) -> pd.DataFrame:
+    """Return waits and waiting times by gang size and cause."""
+    rows = waits[["gang", "waits", "long"]]
+    of_causes = [
+        rows.assign(cause=cause, wait_s=part, gpu_wait_s=waits[f"{cause}_gpu_s"].clip(lower=0))
+        for cause, part in parts.items()
+    ]
+    sums = pd.concat(of_causes).groupby(["gang", "cause"], as_index=False)
+    return sums[["waits", "long", "wait_s", "gpu_wait_s"]].sum()
+
+
+def _gpu_shares(waits: pd.DataFrame, parts: dict[str, pd.Series]) -> dict[str, float | None]:
+    """Return the share of each cause in the waiting time weighted by GPUs; None: no such time."""
+    weighted = {c: float(waits[f"{c}_gpu_s"].clip(lower=0).sum()) for c in parts}
+    total_s = sum(weighted.values())
+    return {c: seconds / total_s if total_s else None for c, seconds in weighted.items()}
+
+
+def _heaviest_cause(gpu_shares: dict[str, float | None], causes: dict[str, Cause]) -> str:
+    """Return a sentence on the largest cause of the waiting time weighted by GPUs."""
+    parts = {cause: part for cause, part in gpu_shares.items() if part is not None}
+    if not parts:
+        return ""
+    cause = max(parts, key=lambda name: parts[name])
+    return (
+        f"Weighted by GPUs, {share(parts[cause])} of the waiting time has the cause "
+        f"“{causes[cause].label}”."
     )
 
 
