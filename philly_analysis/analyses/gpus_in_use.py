@@ -97,4 +97,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log does not show GPUs in use: no attempt has a known start and end.",
 )

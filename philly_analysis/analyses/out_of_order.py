@@ -77,5 +77,6 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
     all_jobs=True,
 )

@@ -36,6 +36,8 @@ _NOT_ASKED = replace(
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
 )
 
+_LACK = "the log lacks placements or the list of servers"
+
 RESOURCES = {
     "gpus": "GPUs",
     "jobs": "jobs",
@@ -79,12 +81,15 @@ def compute(trace: Trace) -> Result:
         Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
-    gpu_shares = _gpu_shares(waits, parts)
-    facts += _cause_facts(shares, gpu_shares, causes)
-    if not total_s > 0:
-        return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(attempts))
-    main = max(shares, key=lambda cause: shares[cause].frac)
     asked = set(shares) != {"unknown"}
+    gpu_shares = _gpu_shares(waits, parts)
+    if asked:
+        facts += _cause_facts(shares, gpu_shares, causes)
+    if not total_s > 0:
+        none = [f"No attempt waited: all {count(attempts, 'attempt')} started at once."]
+        verdict = _no_waits(attempts)
+        return Result("why_waits", table, facts, none if attempts else (), caveats, verdict=verdict)
+    main = max(shares, key=lambda cause: shares[cause].frac)
     if asked:
         label, noun = _headline(trace, main, method)
         answer, hits, weights = shares[main], parts[main] / wait_s, wait_s
@@ -93,9 +98,10 @@ def compute(trace: Trace) -> Result:
         hits, weights = waits["long"] / waits["waits"], waits["waits"]
     trend = share_trend(waits["day"], hits, waits["user"], weights, "waits")
     waited = f"{count(attempts, 'attempt')} waited {duration(total_s)} in total"
-    if missing:
+    if not asked:
         waited += f", {share(long.frac)} of them longer than 10 minutes."
-        others = f"The causes cannot be determined: {missing}. GPUs of other jobs look free."
+        lack = f"{missing}. GPUs of other jobs look free" if missing else _LACK
+        others = f"The causes cannot be determined: {lack}."
     else:
         waited += f": for {share(shares[main].frac)} of that time {causes[main].meaning}."
         others = _other_causes(shares, main, causes)
@@ -235,8 +241,7 @@ def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
         columns = [f"{c}_{unit}" for c in causes]
         waits[f"unknown_{unit}"] = waits[columns].sum(axis=1)
         waits = waits.drop(columns=[c for c in columns if c != f"unknown_{unit}"])
-    caveat = "Without placements and servers the causes of waits are unknown."
-    return waits, "none", [caveat] if known else []
+    return waits, "none", []
 
 
 def _other_causes(shares: dict[str, Share], main: str, causes: dict[str, Cause]) -> str:
@@ -292,5 +297,6 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
     all_jobs=True,
 )

@@ -124,9 +124,7 @@ def _record(
         cluster_gpus=request.cluster.gpus,
         offered_load=request.offered_load,
         notes=(*request.workload.notes, *largest_job_note(request.demand.jobs["gpu_s"])),
-        columns=tuple(
-            column for name, layout in dialect.layouts.items() for column in layout.dictionary(name)
-        ),
+        columns=tuple(column for column in dialect.dictionary() if column["file"] in digests),
         digests=digests,
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         made_by=f"philly-analysis {version('philly-analysis')}",

@@ -37,7 +37,8 @@ def in_words(words: Mapping[str, str], text: str) -> str:
         return text
     forms = {form: word for term, one in words.items() for form, word in _forms(term, one)}
     terms = "|".join(map(re.escape, forms))
-    return re.sub(rf"\b({terms})(s?)\b", lambda match: forms[match[1]] + match[2], text)
+    whole = rf"(?<![\w./-])({terms})(s?)(?![\w/-]|\.\w)"  # not within a name: gang-7, gang.example
+    return re.sub(whole, lambda match: forms[match[1]] + match[2], text)
 
 
 def _forms(term: str, word: str) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """List the users, accounts and servers of a trace, each with numbers and its worst jobs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,11 +10,9 @@ import duckdb
 import pandas as pd
 
 from philly_analysis.analyses.shared.wait_cause import Cause, named_causes
-from philly_analysis.results import NOT_KNOWN, UNNAMED
+from philly_analysis.results import NOT_KNOWN
 from philly_analysis.trace import Trace
 
-MOST = {"user": 150, "account": 50, "server": 150}
-"""Entries of each kind, those with most GPU hours first."""
 _ENTRIES = Path(__file__).with_name("entries.sql").read_text("utf-8")
 _LONGEST = 128
 """Characters of a name in an address; longer names are digested."""
@@ -61,14 +59,16 @@ def anchor(kind: str, name: str) -> str:
 def entries(trace: Trace) -> list[Entry]:
     """Return the entries of a trace by kind, those with most GPU hours first."""
     jobs, causes = _jobs(trace), _causes(trace)
-    listed: list[Entry] = []
-    for kind in ("user", "account"):
-        if len(jobs.select(f'"{kind}"').distinct().limit(2).fetchall()) > 1:
-            listed += _entries(kind, jobs.select(f'*, "{kind}" as name, 1.0 as part'), causes)
     if trace.has_values("placements"):
-        placed = trace.answer("job_servers").select("job_id, machine_id as name, part")
-        listed += _entries("server", jobs.join(placed, "job_id"), causes)
-    return listed
+        jobs = jobs.join(trace.answer("job_servers"), "job_id", "left")
+        jobs = jobs.select("* replace (coalesce(first, true) as first)")
+    else:
+        jobs = jobs.select("*, null::varchar as machine_id, null::double as part, true as first")
+    rows = jobs.query("jobs_on_servers", _ENTRIES).df()
+    return [
+        Entry(kind, name, _numbers(jobs.iloc[0], causes), _shown(jobs[jobs["job"].notna()], causes))
+        for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)
+    ]
 
 
 def _causes(trace: Trace) -> Mapping[str, Cause]:
@@ -99,27 +99,6 @@ def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
         "select job_id, mode(reason order by reason) as reason from failures group by job_id"
     )
     return jobs.join(reasons, "job_id", "left")
-
-
-def _entries(
-    kind: str, named: duckdb.DuckDBPyRelation, causes: Mapping[str, Cause]
-) -> Iterator[Entry]:
-    """Yield the entries of the names with most GPU hours, of a row per job and name."""
-    name = duckdb.ColumnExpression("name")
-    most = (
-        named.filter(name != duckdb.ConstantExpression(UNNAMED))
-        .aggregate("name, round(sum(gpu_h * part), 9) as gpu_h", "name")
-        .order("gpu_h desc, name")
-        .limit(MOST[kind])
-        .fetchall()
-    )
-    if not most:
-        return
-    chosen = name.isin(*(duckdb.ConstantExpression(of) for of, _ in most))
-    rows = named.filter(chosen).query("named", _ENTRIES).df()
-    for of, jobs in rows.groupby("name", sort=False):
-        worst = _shown(jobs[jobs["job"].notna()], causes)
-        yield Entry(kind, str(of), _numbers(jobs.iloc[0], causes), worst)
 
 
 def _numbers(row: "pd.Series[Any]", causes: Mapping[str, Cause]) -> dict[str, float | str | None]:

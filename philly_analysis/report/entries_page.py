@@ -34,7 +34,7 @@ class _Listing:
 def render_entries(trace: Trace, listed: Sequence[Entry]) -> str:
     """Return the HTML of the page."""
     by_kind = {kind: [e for e in listed if e.kind == kind] for kind in TITLES}
-    jobs, worst = _jobs(listed)
+    jobs, worst, whole = _jobs(listed)
     return template("entries.html", words_of(trace.manifest.source)).render(
         title=f"{trace.manifest.name}: users, accounts and servers",
         manifest=trace.manifest,
@@ -44,9 +44,9 @@ def render_entries(trace: Trace, listed: Sequence[Entry]) -> str:
         },
         names=short_names(listed),
         entries_page="",
-        jobs=jobs.head(_SHOWN_JOBS),
-        jobs_count=len(jobs),
-        job_rows=block(jobs, worst=worst),
+        jobs=jobs.head(min(whole, _SHOWN_JOBS)),
+        jobs_count=whole,
+        job_rows=block(jobs, worst=worst, whole=whole),
         made_at=now(),
     )
 
@@ -80,17 +80,24 @@ def _number(title: str, value: float) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or title.endswith("h") else f"{value:.1f}"
 
 
-def _jobs(listed: Sequence[Entry]) -> tuple[pd.DataFrame, dict[str, list[int]]]:
-    """Return the worst jobs of all entries, each once, and their positions by entry."""
+def _jobs(listed: Sequence[Entry]) -> tuple[pd.DataFrame, dict[str, list[int]], int]:
+    """Return the worst jobs of all entries, each once, their positions by entry, and a number.
+
+    The number counts the rows of the first kind of entry. Later rows may be parts of jobs, on one
+    server.
+    """
     positions: dict[tuple[Any, ...], int] = {}
     worst: dict[str, list[int]] = {}
+    whole = 0
     for entry in listed:
         rows = entry.jobs.astype(object).where(entry.jobs.notna(), None)
         worst[entry.anchor] = [
             positions.setdefault(row, len(positions))
             for row in rows.itertuples(index=False, name=None)
         ]
+        if entry.kind == listed[0].kind:
+            whole = len(positions)
     columns = listed[0].jobs.columns if listed else []
     jobs = pd.DataFrame(list(positions), columns=columns).infer_objects()
     empty = [c for c in jobs.columns if jobs[c].isna().all() or (jobs[c] == UNNAMED).all()]
-    return jobs.drop(columns=empty), worst
+    return jobs.drop(columns=empty), worst, whole

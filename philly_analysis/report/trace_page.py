@@ -11,7 +11,7 @@ from philly_analysis.ingest import words_of
 from philly_analysis.report.cards import cards, unanswered
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
 from philly_analysis.report.entries import Entry, anchor, entries
-from philly_analysis.report.entries_page import ENTRIES_PAGE, render_entries, short_names
+from philly_analysis.report.entries_page import ENTRIES_PAGE, TITLES, render_entries, short_names
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
 from philly_analysis.report.rendering import contents_of, now, template, write_page
 from philly_analysis.report.sections import Chapter, Gap, Section
@@ -22,6 +22,7 @@ from philly_analysis.trace import REJECTS, Trace
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
 _REJECTS_SHOWN = 20
+_INPUTS_SHOWN = 50
 _SHORT = timedelta(days=2)
 """Period of a log whose ends are shown to the minute."""
 
@@ -98,6 +99,8 @@ def _render(
         kinds=KINDS,
         entries_page=ENTRIES_PAGE,
         anchors={entry.anchor for entry in listed},
+        entry_kinds={k: t for k, t in TITLES.items() if any(e.kind == k for e in listed)},
+        inputs_shown=_INPUTS_SHOWN,
         names=short_names(listed),
         anchor=anchor,
         tiles=[

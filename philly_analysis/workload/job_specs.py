@@ -60,8 +60,7 @@ def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
             time_limit_s=row["time_limit_s"],
             censored=row["censored"],
             gpu_frac=row["gpu_frac"] or 1.0,
-            gpus_by_server=servers_of.get(row["job_id"])
-            or _even_parts(row["gpus"], row["servers"]),
+            gpus_by_server=servers_of.get(row["job_id"]) or even_parts(row["gpus"], row["servers"]),
             gpu_model=_interned(row["gpu_model"]),
             account=_interned(row["account"]) or "",
             qos=_interned(row["qos"]) or "",
@@ -74,7 +73,7 @@ def _interned(word: str | None) -> str | None:
     return word and intern(word)
 
 
-def _even_parts(gpus: int, servers: int | None) -> tuple[int, ...]:
+def even_parts(gpus: int, servers: int | None) -> tuple[int, ...]:
     """Return the GPUs on each requested server, as even as possible; empty: any servers."""
     if not servers or servers > gpus:
         return ()

@@ -320,6 +320,7 @@ def test_one_command_says_sizes_fetches_reads_in_parallel_and_answers(
     assert "There is no itp-2021." in (tmp_path / "a" / "atlas.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_dataset_that_cannot_be_fetched_leaves_the_others(
     publisher: Server, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ from philly_analysis.simulator import POLICIES, SPEEDS, policy_named
 from philly_analysis.trace.manifest import Manifest
 from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
+from tests.support.slow import quick_first
 from tests.support.small_traces import paper_trace
 
 PYTHON_ONLY = {"report": {"also"}}
@@ -163,10 +164,12 @@ def test_names_that_complete_are_those_that_the_packages_define(parameter: str) 
 
 @pytest.mark.parametrize(
     "first",
-    [
-        "philly_analysis.ingest.build",
-        pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
-    ],
+    quick_first(
+        [
+            "philly_analysis.ingest.build",
+            pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
+        ]
+    ),
 )
 def test_a_verb_stays_a_function_whichever_package_is_imported_first(first: str) -> None:
     code = (

@@ -121,6 +121,7 @@ def limited(folder: Path) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_a_limit_that_binds_is_named_with_what_raises_it(tmp_path: Path) -> None:
     with Trace(limited(tmp_path / "trace")) as trace:
         causes, method = waiting(trace, 30.0)
@@ -154,6 +155,7 @@ def test_a_path_without_a_format_is_refused_before_the_run(
         advise(trace, tmp_path / "adv.v1")
 
 
+@pytest.mark.slow
 def test_nobody_gets_a_card_on_waiting_where_nobody_waits(tmp_path: Path) -> None:
     jobs = [job(f"j{i:03}", H, submit_s=H * i, user=f"u{i % 3}", vc="v") for i in range(100)]
     with trace_of(jobs, tmp_path) as trace:

@@ -121,6 +121,7 @@ def test_a_pending_job_has_a_forecast_of_its_remaining_wait(trace: Trace) -> Non
     assert table.table["waited_s"].to_numpy() == pytest.approx(waited.to_numpy())
 
 
+@pytest.mark.slow
 def test_a_forecast_at_a_moment_does_not_know_what_follows() -> None:
     jobs, attempts = plain_fifo(150)
     moment = "2026-03-02 12:00"

@@ -157,6 +157,7 @@ def test_the_same_key_gives_the_same_names_and_another_others(tmp_path: Path) ->
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_a_trace_without_names_does_not_grow(queue: Path, tmp_path: Path) -> None:
     out, key = tmp_path / "t", tmp_path / "key"
     with pytest.raises(TraceError, match="so it cannot grow"):

@@ -126,6 +126,7 @@ def test_a_folder_that_is_no_trace_is_never_replaced(raw: Path, tmp_path: Path) 
     assert (raw / "cluster_job_log").is_file()
 
 
+@pytest.mark.slow
 def test_a_full_disk(raw: Path, tmp_path: Path) -> None:
     # readings that do not compress, on a disk that takes no file above 64 KB
     rng = random.Random(1)
@@ -227,6 +228,7 @@ def test_archives_that_are_ambiguous_cut_off_or_none(raw: Path, tmp_path: Path) 
     assert "of 1,048,576 bytes" in refused(path, tmp_path / "trace")
 
 
+@pytest.mark.slow
 def test_files_beside_the_five_are_ignored(raw: Path, tmp_path: Path) -> None:
     path = archive(raw, tmp_path / "t.tar.gz", member("trace-data/README.md"))
     assert ingest("philly", path, tmp_path / "trace").manifest.rows["jobs"] == 1

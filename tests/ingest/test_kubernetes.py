@@ -153,6 +153,7 @@ ATTEMPTS = (
 )
 
 
+@pytest.mark.slow
 def test_deleted_workloads_have_no_end_and_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     runs, waits, stays = work("runs", ADMITTED), work("waits", ("Q", "Pending", T)), work("stays")
     done = work("done", ADMITTED, ("Finished", "Succeeded", T + 80.0))
@@ -168,6 +169,7 @@ def test_deleted_workloads_have_no_end_and_are_counted(tmp_path: Path, ingested:
     assert any(n.startswith("2 attempts were deleted between") for n in trace.manifest.notes)
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_was_cut_off_deletes_nothing(tmp_path: Path, ingested: Ingest) -> None:
     one, two = work("one", ADMITTED), work("two", ADMITTED)
     text = kueue.listed([json.dumps(one), json.dumps(two)])
@@ -208,6 +210,7 @@ def test_evictions_end_attempts_by_their_reason(tmp_path: Path, ingested: Ingest
         assert any("no snapshot showed" in note for note in evicted.manifest.notes)
 
 
+@pytest.mark.slow
 def test_a_replaced_slice_is_no_end_of_its_job(tmp_path: Path, ingested: Ingest) -> None:
     slices: dict[str, Any] = {"annotations": {"kueue.x-k8s.io/workload-slice-name": "s1"}}
     first = work("s1", ADMITTED, ("Finished", "WorkloadSliceReplaced", T + 90.0), **slices)
@@ -275,6 +278,7 @@ def test_plain_jobs_and_pods_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
     assert machines == [("n1", 8, 96.0, "NVIDIA-H100")]
 
 
+@pytest.mark.slow
 def test_pods_place_the_jobs_of_kueue(tmp_path: Path, ingested: Ingest) -> None:
     owner = {"kind": "Job", "name": "train", "uid": "u-train", "controller": True}
     item = work("job-train-1", ADMITTED, gpus=4, ownerReferences=[owner])
@@ -342,6 +346,7 @@ def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     assert "Objects of other kinds in the lists: 6. They were not read." in trace.manifest.notes
 
 
+@pytest.mark.slow
 def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> None:
     later = work("w", uid="other", creationTimestamp=kueue.stamp(T + 150))
     trace = ingested("kubernetes", write(tmp_path / "raw", t100=[work("w")], t200=[later]))
@@ -351,6 +356,7 @@ def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> N
     ]
 
 
+@pytest.mark.slow
 def test_two_appends_equal_one_ingest(tmp_path: Path, ingested: Ingest) -> None:
     works = kueue.fortnight(seed=4, jobs=30, days=4)
     whole = kueue.write(tmp_path / "whole", works, 1800)
@@ -366,6 +372,7 @@ def test_two_appends_equal_one_ingest(tmp_path: Path, ingested: Ingest) -> None:
     assert_equal_tables(Path(at_once.trace.path), grown, names)
 
 
+@pytest.mark.slow
 def test_a_file_without_a_time_in_its_name_has_the_time_of_its_objects(
     tmp_path: Path, ingested: Ingest
 ) -> None:

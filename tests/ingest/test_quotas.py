@@ -76,6 +76,7 @@ def test_names_are_taken_out_of_them_as_of_jobs(tmp_path: Path) -> None:
     assert vc != "a" and gpus == 8
 
 
+@pytest.mark.slow
 def test_a_session_may_ask_under_other_quotas(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "paper")
     with Trace(path) as estimated:

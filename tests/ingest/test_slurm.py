@@ -167,6 +167,7 @@ def test_a_documented_list_of_fields_needs_no_header(
     )
 
 
+@pytest.mark.slow
 def test_a_job_number_that_is_used_again_is_another_job_or_attempt(sacct: Ingest) -> None:
     """Draw records at the boundaries of what is the same job, and number them in a loop.
 
@@ -197,6 +198,7 @@ def test_a_job_number_that_is_used_again_is_another_job_or_attempt(sacct: Ingest
     assert got.rows(f"{query} order by all") == sorted(expected)
 
 
+@pytest.mark.slow
 def test_two_ends_of_a_record_in_one_file_are_two_clusters(
     tmp_path: Path, ingested: Ingest
 ) -> None:
@@ -230,6 +232,7 @@ def test_mig_slices_and_shards_are_fractions_of_gpus(ingested: Ingest) -> None:
     assert got.note("attempts held shards").startswith("1 ")
 
 
+@pytest.mark.slow
 def test_gpus_that_do_not_divide_among_their_servers_are_not_shared_out(sacct: Ingest) -> None:
     fields = [("7", "3"), ("8", "4")]
     lines = (
@@ -240,12 +243,14 @@ def test_gpus_that_do_not_divide_among_their_servers_are_not_shared_out(sacct: I
     assert placed == [("7", "n1", None), ("7", "n2", None), ("8", "n1", 2), ("8", "n2", 2)]
 
 
+@pytest.mark.slow
 def test_a_listed_server_without_jobs_is_a_machine(ingested: Ingest) -> None:
     files = {"nodes.txt": "NodeName=idle Gres=gpu:2\n", "sacct.txt": f"{HEADER}\n{record('1')}\n"}
     got = ingested("slurm", files)
     assert got.rows("select gpus from machines where machine_id = 'idle'") == [(2,)]
 
 
+@pytest.mark.slow
 def test_each_component_of_a_heterogeneous_job_is_a_job(sacct: Ingest) -> None:
     components = [record(f"{9 + i}", JobID=f"9+{i}") for i in range(3)]
     got = sacct(*components)
@@ -270,6 +275,7 @@ def test_the_printed_command_requests_fields_that_slurm_has() -> None:
     assert set(fields) <= set(offered.split("\n")[0].split("|"))
 
 
+@pytest.mark.slow
 def test_indices_of_gpus_have_at_most_three_digits(ingested: Ingest) -> None:
     """Longer ones are damage: a server has no thousand GPUs."""
     job = record("3", AllocTRES="gres/gpu=2")
@@ -280,6 +286,7 @@ def test_indices_of_gpus_have_at_most_three_digits(ingested: Ingest) -> None:
     assert got.rows("select gpu from placements order by all") == [(998,), (999,)]
 
 
+@pytest.mark.slow
 def test_gpus_of_running_jobs_are_those_of_scontrol(tmp_path: Path, ingested: Ingest) -> None:
     shown = sorted(PRINTED.glob("running/*_scontrol_show_job_d*"))
     files = {file.name: file.read_bytes() for file in shown}

@@ -112,6 +112,7 @@ def test_each_print_of_a_real_queue_is_covered_by_the_reason_that_it_gives(
     assert seen >= 10
 
 
+@pytest.mark.slow
 def test_snapshots_in_local_time_are_converted_by_their_jobs(
     tmp_path: Path, ingested: Ingest
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_reason_stands_from_halfway_to_the_print_before_until_halfway_to_the_n
     assert got.account("attempts").rejected == {}
 
 
+@pytest.mark.slow
 def test_an_append_of_snapshots_equals_one_ingest_of_all(tmp_path: Path) -> None:
     """The first ingest sees a job in snapshots only; sacct lists the job later."""
     prints = [

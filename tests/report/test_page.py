@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from markupsafe import Markup, escape
 
-from philly_analysis import analyze, report
+from philly_analysis import analyze, ingest, report
 from philly_analysis.analyses import CHAPTERS as TRACE_CHAPTERS
 from philly_analysis.analyses import FRONT
 from philly_analysis.errors import TraceError
@@ -26,6 +26,7 @@ from philly_analysis.results import Comparison, Result, figures
 from philly_analysis.results.formatting import bind_units, number
 from philly_analysis.trace.relations import relations, required_relations
 from philly_analysis.trace.trace import Trace
+from tests.bench.jobs import write_log
 from tests.support.clusters import trace_of
 from tests.support.facts import verdict
 from tests.support.html_page import Page
@@ -137,6 +138,19 @@ def test_the_first_screen_and_the_page_are_within_their_budgets(page: str) -> No
     assert len(page[: page.index('<nav aria-label="Contents">')].encode()) < 200_000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [20_000, 1_000_000])
+def test_pages_of_many_jobs_users_and_servers_are_within_their_budgets(
+    jobs: int, tmp_path: Path
+) -> None:
+    write_log(tmp_path / "sacct.txt", jobs)
+    ingest("slurm", tmp_path / "sacct.txt", tmp_path / "many")
+    written = report(tmp_path / "many", tmp_path / "out").path
+    text = written.read_bytes()
+    assert len(text[: text.index(b'<nav aria-label="Contents">')]) < 200_000
+    assert len(text) + written.with_name("entries.html").stat().st_size < 3_000_000
+
+
 def test_the_page_loads_nothing_and_every_link_has_a_target(page: str, folder: Path) -> None:
     ids = Page(page).ids
     for address in Page(page).addresses:
@@ -208,6 +222,7 @@ def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:
     assert [f in page.partition('id="other_months"')[2] for f in bare] == [True], "of other data"
 
 
+@pytest.mark.slow
 def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {"Run": (ANALYSES["run_policy"],)})
     path = paper_trace(tmp_path / "t")
@@ -239,6 +254,7 @@ def test_every_analysis_module_is_in_a_chapter() -> None:
     assert all(CHAPTERS.values())
 
 
+@pytest.mark.slow
 def test_a_finding_independent_of_a_synthetic_trace_is_not_synthetic(tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
         results = analyze(trace, ["overview", "calibration", "philly_like"])

@@ -92,6 +92,7 @@ def test_every_policy_writes_a_valid_trace_that_can_be_questioned(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     ["philly", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fifo", "las", "srtf"))],

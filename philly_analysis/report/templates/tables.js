@@ -7,7 +7,12 @@
   const KINDS = { user: "user", account: "account", machine_id: "server", server: "server" };
   const NUMBER = /^[-+]?[\d,]*\.?\d+(e[-+]?\d+)?\s*%?$/i;
   const raw = (cell) => cell.dataset.v ?? cell.textContent.trim();
-  const number = (text) => (NUMBER.test(text) ? parseFloat(text.replaceAll(",", "")) : NaN);
+  const SECONDS = { s: 1, min: 60, h: 3600, day: 86400, days: 86400, week: 604800, weeks: 604800 };
+  const DURATION = /^([\d,]*\.?\d+)\s(s|min|h|days?|weeks?)$/;
+  const number = (text) => {
+    const [, amount, unit] = DURATION.exec(text) ?? [, text, "s"];
+    return NUMBER.test(amount) ? parseFloat(amount.replaceAll(",", "")) * SECONDS[unit] : NaN;
+  };
   const inOrder = new Intl.Collator("en", { numeric: true });
   const plain = (text) => text.replaceAll("\u00a0", " ").toLowerCase();
   const element = (name, text = "", kind = "") => {
@@ -129,7 +134,11 @@
     const table = element("table", "", "sortable");
     const head = table.createTHead().insertRow();
     table.createTBody();
-    titles.forEach((title, i) => head.append(element("th", title, kinds[i])));
+    titles.forEach((title, i) => {
+      const cell = element("th", "", kinds[i]);
+      title.split(/(?<=_)/).forEach((part, j) => cell.append(...(j ? [element("wbr")] : []), part));
+      head.append(cell);
+    });
     box.append(table);
     const rows = values.map((row) => ({ values: row, draw: () => drawn(row, kinds, titles) }));
     const begin = () => enliven(table, rows, filtered).refresh();
@@ -220,9 +229,9 @@
     });
     const job = document.getElementById("jobs");
     const jobTable = async () => {
-      const { columns, kinds, cells } = await jobs;
+      const { columns, kinds, cells, whole } = await jobs;
       const { rows } = live.get(job);
-      columnwise(cells).slice(rows.length)
+      columnwise(cells).slice(rows.length, whole)
         .forEach((values) => rows.push({ values, draw: () => drawn(values, kinds, columns) }));
       const [, digits] = /^job-([0-9a-f]+)$/.exec(location.hash.slice(1)) ?? [];
       if (digits) {

@@ -13,6 +13,7 @@ import pytest
 from philly_analysis.errors import InputError
 from tests.ingest.telemetry.history import MIB, epoch
 from tests.ingest.telemetry.made import Made, at, made
+from tests.support.slow import quick_first
 
 HEADER = "timestamp, index, uuid, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
 NOON = at("01-31 12:00:00")
@@ -153,23 +154,28 @@ _SCRAPE = 'DCGM_FI_DEV_{}{{gpu="0",Hostname="m1"}} {}\n'
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {
-            f"2026-01-31T12-0{m}-00Z.prom": "".join(
-                _SCRAPE.format(*of) for of in (("GPU_UTIL", BLANK), ("FB_USED", 1))
-            )
-            for m in (1, 2)
-        },
-        {
-            "prometheus.json": answer(
-                *(
-                    series(f"DCGM_FI_DEV_{name}", (T + 60, value), (T + 120, value))
-                    for name, value in (("GPU_UTIL", str(BLANK)), ("FB_USED", "1"))
+    quick_first(
+        [
+            {
+                f"2026-01-31T12-0{m}-00Z.prom": "".join(
+                    _SCRAPE.format(*of) for of in (("GPU_UTIL", BLANK), ("FB_USED", 1))
                 )
-            )
-        },
-        {"m1_2026-01-31T13-01-00_60s.txt": "#Entity GPUTL FBUSD\nID\n" + f"GPU 0 {BLANK} 1\n" * 2},
-    ],
+                for m in (1, 2)
+            },
+            {
+                "prometheus.json": answer(
+                    *(
+                        series(f"DCGM_FI_DEV_{name}", (T + 60, value), (T + 120, value))
+                        for name, value in (("GPU_UTIL", str(BLANK)), ("FB_USED", "1"))
+                    )
+                )
+            },
+            {
+                "m1_2026-01-31T13-01-00_60s.txt": "#Entity GPUTL FBUSD\nID\n"
+                + f"GPU 0 {BLANK} 1\n" * 2
+            },
+        ]
+    ),
     ids=["scrapes", "prometheus", "dmon"],
 )
 def test_the_least_blank_number_of_dcgm_is_no_reading(
@@ -278,6 +284,7 @@ def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_of_two_files_with_the_same_readings_the_longer_interval_counts(tmp_path: Path) -> None:
     files = {
         "m1_2026-01-31T12-00-00_10s.txt": "#Entity GPUTL\nID\nGPU 0 10\nGPU 0 11\n",
@@ -382,6 +389,7 @@ def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path
     assert late == [15, 10]
 
 
+@pytest.mark.slow
 def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
     values = [(T + 15 * i, str(i)) for i in range(10)]
     page = answer(series("DCGM_FI_DEV_GPU_UTIL", *values))
@@ -393,6 +401,7 @@ def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
     assert counts(found) == (25, 10, {"another reading of this GPU at that moment": 15})
 
 
+@pytest.mark.slow
 def test_many_readings_are_put_together_some_machines_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

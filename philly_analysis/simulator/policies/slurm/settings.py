@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.policies.limit import Limit
+from philly_analysis.simulator.policies.slurm.closed_nodes import Closed, closed_nodes
 from philly_analysis.slurm_text import (
     RUNNING_LIMITS,
     duration_s,
@@ -108,8 +109,8 @@ def read_settings(folder: str | Path) -> Settings:
     """Read all files of a folder that Slurm's commands printed; other files are skipped.
 
     The commands are ``scontrol show config``, ``scontrol show partition``, ``scontrol show
-    reservation``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and ``sacctmgr show event
-    -P``. Times are read as printed. The time in the name of a file, for example
+    reservation``, ``scontrol show node``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and
+    ``sacctmgr show event -P``. Times are read as printed. The time in the name of a file, e.g.
     ``reservation-20260302T130000Z.txt``, is when the file was printed. A reservation that the
     previous file lacks is taken as made halfway between both times. Other reservations were made
     before the log.
@@ -125,6 +126,8 @@ def read_settings(folder: str | Path) -> Settings:
     limits: dict[str, Limit] = {}
     shares: list[Share] = []
     reservations: dict[tuple[str, datetime], Reservation] = {}
+    node_prints: dict[datetime, list[str]] = {}
+    events: list[Closed] = []
     before_at: datetime | None = None
     booted_at: datetime | None = None
     for path in sorted(Path(folder).glob("*")) if Path(folder).is_dir() else ():
@@ -159,8 +162,18 @@ def read_settings(folder: str | Path) -> Settings:
             qos |= {row["Name"]: _qos(row) for row in rows}
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
         elif {"NodeName", "TimeStart", "State"} <= columns:
-            for out in _out_of_service(text):
-                reservations[",".join(sorted(out.nodes)), out.start_at] = out
+            events += (
+                Closed(node, *(datetime.fromisoformat(row[at]) for at in ("TimeStart", "TimeEnd")))
+                for row in table_rows(text.splitlines())
+                for node in _servers(row["NodeName"])
+                if row["TimeEnd"][:1].isdigit()
+            )
+        elif header.startswith("NodeName=") and printed_at is not None:
+            node_prints[printed_at] = re.split(r"\n(?=NodeName=)", text)
+    for node, start_at, end_at in closed_nodes(node_prints, events):
+        reservations[node, start_at] = Reservation(
+            start_at, end_at, frozenset({node}), known_at=start_at, out=True
+        )
     settings = Settings(
         knobs,
         partitions,
@@ -242,15 +255,6 @@ def _printed_at(name: str) -> datetime | None:
         return datetime.fromisoformat(time_in_name(name) or "").replace(tzinfo=None)
     except ValueError:
         return None
-
-
-def _out_of_service(text: str) -> Iterator[Reservation]:
-    """Yield the servers that ``sacctmgr show event`` prints as out of service for a time."""
-    for row in table_rows(text.splitlines()):
-        if row["NodeName"] and row["TimeEnd"][:1].isdigit():
-            start_at, end_at = map(datetime.fromisoformat, (row["TimeStart"], row["TimeEnd"]))
-            servers = _servers(row["NodeName"])
-            yield Reservation(start_at, end_at, servers, known_at=start_at, out=True)
 
 
 def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:
