@@ -64,7 +64,7 @@ def compute(trace: Trace) -> Result:
     jobs of its cluster has no causes.
     """
     missing = missing_jobs(trace)
-    waits, method, caveats = _waits(trace, known=not missing)
+    waits, method, caveats = _waits(trace, complete=not missing)
     causes = named_causes(method)
     parts = {c: waits[f"{c}_s"].clip(lower=0) for c in CAUSES if f"{c}_s" in waits}
     wait_s = sum(parts.values(), start=pd.Series(0.0, waits.index))
@@ -224,9 +224,9 @@ def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     return f"{cause.advice} {who} {part}: {duration(most_s)}."
 
 
-def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
+def _waits(trace: Trace, *, complete: bool) -> tuple[pd.DataFrame, str, list[str]]:
     """Return waiting seconds by user, gang and cause, the method of quotas, and a caveat."""
-    if known and trace.has("why_waits"):
+    if complete and trace.has("why_waits"):
         waits = trace.answer("why_waits").df()
         method = preferred(waits["method"])
         waits = waits[waits["method"] == method].reset_index(drop=True)
@@ -235,7 +235,7 @@ def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
         return waits, method, [caveat] if estimated else []
     waits = trace.answer("why_waits_unplaced").df()
     causes = [c for c in CAUSES if f"{c}_s" in waits]
-    if known and waits["unknown_s"].sum() == 0 and trace.has_values("jobs.eligible_at"):
+    if complete and waits["unknown_s"].sum() == 0 and trace.has_values("jobs.eligible_at"):
         return waits, "none", ["Without placements, causes are the last reasons that are recorded."]
     for unit in ("s", "gpu_s"):
         columns = [f"{c}_{unit}" for c in causes]
@@ -260,7 +260,8 @@ def _gang_comparison(sums: pd.DataFrame) -> str:
         return ""
     return (
         f"The mean wait of gangs of {gang_label(gangs[-1])} is {number(means[-1] / means[0])} "
-        f"times that of {gang_label(gangs[0])}: {duration(means[-1])} and {duration(means[0])}."
+        f"times the mean wait of {gang_label(gangs[0])}: {duration(means[-1])} and "
+        f"{duration(means[0])}."
     )
 
 

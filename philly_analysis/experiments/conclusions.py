@@ -231,14 +231,14 @@ def _sentence(rows: pd.DataFrame) -> str:
     )
 
 
-def verdict_table(found: pd.DataFrame) -> pd.DataFrame:
+def verdict_table(verdict_rows: pd.DataFrame) -> pd.DataFrame:
     """Return verdicts as text: a headline per row, a source of jobs per column."""
-    found = _with_words(found)
-    verdict = (": " + found["verdict"]).where(found["verdict"] != BASELINE, "")
-    cells = found.assign(
-        headline=found["headline"] + ": " + found["says"],
-        printed=found["printed_words"],
-        cell=found["times"] + verdict,
+    verdict_rows = _with_words(verdict_rows)
+    verdict = (": " + verdict_rows["verdict"]).where(verdict_rows["verdict"] != BASELINE, "")
+    cells = verdict_rows.assign(
+        headline=verdict_rows["headline"] + ": " + verdict_rows["says"],
+        printed=verdict_rows["printed_words"],
+        cell=verdict_rows["times"] + verdict,
     )
     wide = cells.pivot_table(
         index=["headline", "printed"], columns="jobs", values="cell", aggfunc="first", sort=False

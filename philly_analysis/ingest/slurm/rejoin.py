@@ -178,6 +178,6 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
                 values = dict(zip(layout.names, pieces, strict=True))
                 yield Record(first, lines[at][1], {n: values[n] for n in READ if n in values})
             elif not layout.is_continuation(pieces):
-                fault = "the number of fields is not that of the header"
+                fault = "the line has another number of fields than the header"
                 yield Record(first, lines[at][1], {}, fault)
         at += taken

@@ -25,9 +25,9 @@ def closed_nodes(
     """Yield the times in which servers took no new jobs.
 
     A server that is drained runs its jobs to their ends. ``sacctmgr show event`` records the server
-    from the last of these ends on; ``scontrol show node`` prints the time of the command with the
-    reason. The end is that of the event. Without an event, the end is halfway between the last time
-    at which the server was printed as closed and the next time.
+    from the end of its last job on; ``scontrol show node`` prints the time of the command with the
+    reason. A closure ends when its event ends. A closure without an event ends halfway between the
+    last print that shows the server as closed and the next print.
 
     Parameters
     ----------
