@@ -14,7 +14,7 @@ SERVER_GPUS = 8
 def attempt_rows(
     jobs: pl.DataFrame, run_s: Floats, attempts: Ints, last_share: float, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """Return successive attempts of each job; all but the final one failed."""
+    """Return successive attempts of each job; all but the final attempt failed."""
     job = np.repeat(np.arange(run_s.size), attempts)
     first = np.cumsum(attempts) - attempts
     attempt = np.arange(job.size) - first[job]
