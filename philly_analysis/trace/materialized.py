@@ -100,7 +100,7 @@ class Materializer:
         )
 
     def _write(self, samples: str | None, partitions: Sequence[Partition]) -> None:
-        """Write the files of partitions of one table of samples, or of one partition without samples."""
+        """Write the files of partitions of a table of samples, or of one without samples."""
         if samples and partitions:
             WeekCounter(self.con, self.folder, self.scratch, self.executor).count(
                 samples, partitions

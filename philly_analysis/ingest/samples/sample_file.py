@@ -71,7 +71,7 @@ class SampleFile:
         return [len(first) for first in firsts], repeats, self._longest_of(rows)
 
     def _longest_of(self, rows: pa.Table) -> _Numbers:
-        """Return the length of the longest list of each machine; NO_ROW for a machine without a row."""
+        """Return the length of the longest list of each machine; NO_ROW: no row."""
         longest = np.full(len(self.names), NO_ROW)
         machine = rows["machine"].to_numpy().astype(np.int64)
         longest[machine] = 0
