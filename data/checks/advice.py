@@ -70,8 +70,10 @@ def cluster(
     return Scenario((Pool("", fleet("4x4"), tuple(jobs)),), policy, quotas), idle_times
 
 
-def _inside(told: Monthly | None, gain: Monthly | None) -> bool:
-    return told is not None and gain is not None and told.low <= gain.mean <= told.high
+def _inside(predicted: Monthly | None, gain: Monthly | None) -> bool:
+    return (
+        predicted is not None and gain is not None and predicted.low <= gain.mean <= predicted.high
+    )
 
 
 def rates(load: float, policy: Policy, right: str, seed: int) -> dict[str, object]:
@@ -89,14 +91,14 @@ def rates(load: float, policy: Policy, right: str, seed: int) -> dict[str, objec
     for nth, (pricing, levers) in enumerate(zip(pricings, priced, strict=True)):
         others = [levers for n, levers in enumerate(priced) if n != nth]
         first.append(next(iter(levers)) == right)
-        [told] = pricing.over_months([levers[right]], DRAWN)
-        card.append(not pricing.objection(told))
+        [predicted] = pricing.over_months([levers[right]], DRAWN)
+        card.append(not pricing.objection(predicted))
         for name in (name for name, lever in levers.items() if not pricing.objection(lever)):
             gains = [other[name].gain.value_h.mean for other in others if name in other]
             helps.append(np.mean(gains) > 0)
         realised = [other[right].gain for other in others]
-        freed += [_inside(told.gain.gpu_h, gain.gpu_h) for gain in realised]
-        waited += [_inside(told.gain.wait_h, gain.wait_h) for gain in realised]
+        freed += [_inside(predicted.gain.gpu_h, gain.gpu_h) for gain in realised]
+        waited += [_inside(predicted.gain.wait_h, gain.wait_h) for gain in realised]
     return {
         "load": load,
         "policy": type(policy).__name__,

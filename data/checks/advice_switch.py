@@ -110,14 +110,14 @@ def rates(load: float, seed: int, folder: Path) -> dict[str, object]:
     )
     advice = advise(first)
     # not known if no policy reproduces the waits, or another one than that of the cluster
-    told = advice.table.set_index("lever").reindex(["Switch on backfilling"]).iloc[0]
+    switch = advice.table.set_index("lever").reindex(["Switch on backfilling"]).iloc[0]
     without_h = sum(never[spec.job_id] for spec in halves[1]) / 3600
     return {
         "load": load,
         "card": any(text.startswith("Switch on backfilling") for text in advice.sentences),
-        "predicted": told["wait_h"],
-        "low": told["wait_h_low"],
-        "high": told["wait_h_high"],
+        "predicted": switch["wait_h"],
+        "low": switch["wait_h_low"],
+        "high": switch["wait_h_high"],
         "realised": without_h - waited_h(second),
         "waited before": waited_h(first),
         "waited after": waited_h(second),

@@ -132,7 +132,7 @@ class Variation:
         fitted jobs are the median of the drawn jobs, at 1 their mean.
     jobs_scale, class_scale
         Median over sites of the factor on the standard deviations of the number of jobs, and on
-        those of job classes.
+        the deviations of job classes.
     scale_sd
         Standard deviation over sites of the logarithms of both factors.
     scale_drift
@@ -307,7 +307,7 @@ class Variation:
         common = self._normal_effects(rng)
         while True:
             specific = self._normal_effects(rng)
-            overall, by_class, count, rest = (
+            overall, by_class, count, scale_effects = (
                 np.sqrt(shared) * a + np.sqrt(1 - shared) * b
                 for a, b in zip(common, specific, strict=True)
             )
@@ -315,8 +315,8 @@ class Variation:
             _, total = self.demand(*about, change * jobs_scale, daily_change, (overall, by_class))
             mix, _ = self.demand(*about, change * class_scale, daily_change, (overall, by_class))
             log_jobs = mix + sampling_sd * count - sampling_bias
-            log_total = float(total) + total_sd * float(rest[1])
-            log_dispersion = scale * dispersion_sd * float(rest[0])
+            log_total = float(total) + total_sd * float(scale_effects[1])
+            log_dispersion = scale * dispersion_sd * float(scale_effects[0])
             yield PeriodEffects(
                 np.clip(log_jobs, -MAX_LOG_FACTOR, MAX_LOG_FACTOR),
                 float(np.clip(log_total, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)),

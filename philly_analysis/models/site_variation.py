@@ -52,7 +52,7 @@ class SiteVariation:
         return tuple(float(np.interp(at, LEVELS, scale)) for at, scale in levels)  # type: ignore[return-value]
 
     def sessions_of(self, jobs: Floats) -> tuple[float, Floats]:
-        """Return the effective sessions in all, and those of job classes.
+        """Return the effective sessions in all, and the effective sessions of job classes.
 
         A class without jobs in the log has its expected jobs.
         """
