@@ -162,6 +162,7 @@ def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
     assert "On 1 machines" in found.note("MIG instances")
 
 
+@pytest.mark.slow
 def test_a_gpu_without_utilisation_goes_by_its_engine_and_never_by_its_sm(tmp_path: Path) -> None:
     text = answer(
         steady(metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE", value="0.5", Hostname="m2"),
@@ -286,6 +287,7 @@ def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> No
     assert "; 1 name too few GPUs, and are not used." in found.note("Labels of the telemetry")
 
 
+@pytest.mark.slow
 def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:
     jobs = [job(f"{c}:7_1@x", 1, cluster=c, scheduler_id="7_1") for c in ("alpha", "beta")]
     names = [j["job_id"] for j in jobs]
