@@ -195,13 +195,7 @@ SLOW_READINGS: list[tuple[list[str], Sequence[str]]] = [
 ]
 
 
-def slow(*values: Any) -> Any:
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize(
-    ("files", "lacks"), quick_first([*READINGS, *(slow(*reading) for reading in SLOW_READINGS)])
-)
+@pytest.mark.parametrize(("files", "lacks"), quick_first([*READINGS, *SLOW_READINGS]))
 def test_every_reading_of_a_run_gives_one_trace(
     tmp_path: Path, files: list[str], lacks: tuple[str, ...]
 ) -> None:
@@ -211,7 +205,7 @@ def test_every_reading_of_a_run_gives_one_trace(
 
 @pytest.mark.parametrize(
     "version",
-    quick_first(["v0.0.40", *map(slow, ("v0.0.40+complex", "v0.0.41", "v0.0.42+complex"))]),
+    quick_first(["v0.0.40", "v0.0.40+complex", "v0.0.41", "v0.0.42+complex"]),
 )
 def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) -> None:
     printed = "newer/one_cluster_wide_D.tundra.txt"
@@ -384,11 +378,13 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "servers",
-    [
-        "",
-        *map(slow, ("scontrol_show_node.*.txt", "scontrol_show_node_o.*.txt")),
-        *map(slow, ("sinfo_N.*.txt", "sinfo.*.json")),
-    ],
+    quick_first(
+        [
+            "",
+            *("scontrol_show_node.*.txt", "scontrol_show_node_o.*.txt"),
+            *("sinfo_N.*.txt", "sinfo.*.json"),
+        ]
+    ),
 )
 def test_servers_are_those_that_slurm_lists(tmp_path: Path, served: Path, servers: str) -> None:
     made = tmp_path / "t" if servers else served
