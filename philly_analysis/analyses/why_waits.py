@@ -35,6 +35,8 @@ _NOT_ASKED = replace(
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
 )
 
+_LACK = "the log lacks placements or the list of servers"
+
 RESOURCES = {
     "gpus": "GPUs",
     "jobs": "jobs",
@@ -88,7 +90,8 @@ def compute(trace: Trace) -> Result:
         Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
-    for cause, part in shares.items():
+    asked = set(shares) != {"unknown"}
+    for cause, part in shares.items() if asked else ():
         facts += part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
     gpu_s = sum(weighted.values())
     facts += [
@@ -98,11 +101,13 @@ def compute(trace: Trace) -> Result:
             f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
         )
         for cause, seconds in weighted.items()
+        if asked
     ]
     if not total_s > 0:
-        return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(attempts))
+        none = [f"No attempt waited: all {count(attempts, 'attempt')} started at once."]
+        verdict = _no_waits(attempts)
+        return Result("why_waits", table, facts, none if attempts else (), caveats, verdict=verdict)
     main = max(shares, key=lambda cause: shares[cause].frac)
-    asked = set(shares) != {"unknown"}
     if asked:
         label, noun = _headline(trace, main, method)
         answer, hits, weights = shares[main], parts[main] / wait_s, wait_s
@@ -111,9 +116,10 @@ def compute(trace: Trace) -> Result:
         hits, weights = waits["long"] / waits["waits"], waits["waits"]
     trend = share_trend(waits["day"], hits, waits["user"], weights, "waits")
     waited = f"{count(attempts, 'attempt')} waited {duration(total_s)} in total"
-    if missing:
+    if not asked:
         waited += f", {share(long.frac)} of them longer than 10 minutes."
-        others = f"The causes cannot be determined: {missing}. GPUs of other jobs look free."
+        lack = f"{missing}. GPUs of other jobs look free" if missing else _LACK
+        others = f"The causes cannot be determined: {lack}."
     else:
         waited += f": for {share(shares[main].frac)} of that time {causes[main].meaning}."
         others = _other_causes(shares, main, causes)
@@ -190,7 +196,7 @@ def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     if groups.empty:
         return cause.advice
     most = str(groups.idxmax())
-    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"VC {most} has"}.get(
+    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"Virtual cluster {most} has"}.get(
         cause.by, f"Jobs of user {most} have"
     )
     most_s = float(groups.max())
@@ -215,8 +221,7 @@ def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
         columns = [f"{c}_{unit}" for c in causes]
         waits[f"unknown_{unit}"] = waits[columns].sum(axis=1)
         waits = waits.drop(columns=[c for c in columns if c != f"unknown_{unit}"])
-    caveat = "Without placements and servers the causes of waits are unknown."
-    return waits, "none", [caveat] if known else []
+    return waits, "none", []
 
 
 def _other_causes(shares: dict[str, Share], main: str, causes: dict[str, Cause]) -> str:
@@ -272,5 +277,6 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
     all_jobs=True,
 )

@@ -72,8 +72,8 @@ class Exported:
         GPUs of the target cluster, and GPU-seconds requested / (GPUs x seconds from first to
         last submission), of the jobs that the program accepts; None: not defined.
     columns
-        Dictionary of the columns of delimited files: file, name, unit, meaning; empty: the
-        program's own documentation has them.
+        Dictionary of the columns, or fields, of each file: file (``.``: `file` itself), name, unit
+        and meaning.
     digests
         Size and digest of each file, by its path in the export's folder; ``.`` is `file` itself.
     """

@@ -77,6 +77,7 @@ def export(
         timed, estimates = dialect.timed, request.estimates
         records = len((request if timed else request.workload).jobs)
         published = [read_profiles(dialect.profiles).source] if dialect.profiles else []
+        files = export_digests(new)
         result = Exported(
             workload=workload.name,
             synthetic=workload.synthetic,
@@ -107,12 +108,8 @@ def export(
             cluster_gpus=request.cluster.gpus,
             offered_load=request.offered_load,
             notes=(*request.workload.notes, *largest_job_note(request.demand.jobs["gpu_s"])),
-            columns=tuple(
-                column
-                for name, layout in dialect.layouts.items()
-                for column in layout.dictionary(name)
-            ),
-            digests=export_digests(new),
+            columns=tuple(column for column in dialect.dictionary() if column["file"] in files),
+            digests=files,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"philly-analysis {version('philly-analysis')}",
         )

@@ -1,28 +1,21 @@
 """List the users, accounts and servers of a trace, each with numbers and its worst jobs."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
+import duckdb
 import pandas as pd
 
-from philly_analysis.results import NOT_KNOWN, UNNAMED, duration, number, share
+from philly_analysis.analyses.shared.wait_cause import Cause, named_causes
+from philly_analysis.results import NOT_KNOWN
 from philly_analysis.trace import Trace
 
-MOST = {"user": 150, "account": 50, "server": 150}
-"""Entries of each kind, those with most GPU hours first."""
-WORST_JOBS = 10
-"""Jobs of an entry: those with most GPU hours idle, lost to failures or waited for."""
-_CAUSES = {
-    "held": "held",
-    "limit": "a limit",
-    "quota": "the quota",
-    "too_few": "too few free GPUs",
-    "fragmented": "fragmented free GPUs",
-    "stranded": "CPUs or memory beside free GPUs",
-    "behind": "jobs of higher order",
-    "start_up": "start-up",
-    "unknown": "a cause that the log does not show",
-}
+_ENTRIES = Path(__file__).with_name("entries.sql").read_text("utf-8")
+_LONGEST = 128
+"""Characters of a name in an address; longer names are digested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,113 +26,117 @@ class Entry:
     ----------
     kind, name
         ``user``, ``account`` or ``server``, and its name in the log.
-    summary
-        Its numbers in one line.
+    numbers
+        Numbers and words of the entry, by column of the list; None: not known.
     jobs
-        Its worst jobs: job, gpus, submitted, status, and hours used, idle, failed and waited.
+        Worst jobs of the entry, as rows of the page.
     """
+
+    kind: str
+    name: str
+    numbers: Mapping[str, float | str | None]
+    jobs: pd.DataFrame
 
     @property
     def anchor(self) -> str:
         """Fragment of the address of the entry."""
         return anchor(self.kind, self.name)
 
-    kind: str
-    name: str
-    summary: str
-    jobs: pd.DataFrame
+    @property
+    def is_short(self) -> bool:
+        """Whether the address of the entry contains its name."""
+        return len(self.name.encode().hex()) <= _LONGEST
 
 
 def anchor(kind: str, name: str) -> str:
     """Return the fragment of the address of an entry, without characters that need escaping."""
-    return f"{kind}-{name.encode().hex()}"
+    digits = name.encode().hex()
+    if len(digits) > _LONGEST:
+        digits = sha256(name.encode()).hexdigest()
+    return f"{kind}-{digits}"
 
 
 def entries(trace: Trace) -> list[Entry]:
     """Return the entries of a trace by kind, those with most GPU hours first."""
-    jobs = _jobs(trace)
-    listed: list[Entry] = []
-    for kind in ("user", "account"):
-        if len(jobs[kind].unique()) > 1:
-            listed += _entries(kind, jobs.rename(columns={kind: "name"}))
+    jobs, causes = _jobs(trace), _causes(trace)
     if trace.has_values("placements"):
-        listed += _entries("server", _on_servers(trace, jobs))
-    return listed
+        jobs = jobs.join(trace.answer("job_servers"), "job_id", "left")
+        jobs = jobs.select("* replace (coalesce(first, true) as first)")
+    else:
+        jobs = jobs.select("*, null::varchar as machine_id, null::double as part, true as first")
+    rows = jobs.query("jobs_on_servers", _ENTRIES).df()
+    return [
+        Entry(kind, name, _numbers(jobs.iloc[0], causes), _shown(jobs[jobs["job"].notna()], causes))
+        for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)
+    ]
 
 
-def _entries(kind: str, rows: pd.DataFrame) -> Iterator[Entry]:
-    """Yield the entries of the names with most GPU hours."""
-    rows = rows[rows["name"] != UNNAMED]
-    most = rows.groupby("name")["gpu_h"].sum().nlargest(MOST[kind]).index
-    groups = rows[rows["name"].isin(most)].groupby("name")
-    for name in most:
-        jobs = groups.get_group(name)
-        worst = jobs.nlargest(WORST_JOBS, "lost_h")
-        yield Entry(kind, str(name), _summary(jobs), _shown(worst[worst["lost_h"] > 0]))
+def _causes(trace: Trace) -> Mapping[str, Cause]:
+    """Return the causes of waits with their words, by the way in which quotas are known."""
+    if not trace.has("job_wait_cause"):
+        return {}
+    methods = {method for (method,) in trace.answer("wait_causes").unique("method").fetchall()}
+    return named_causes("given" if "given" in methods else min(methods, default="none"))
 
 
-def _jobs(trace: Trace) -> pd.DataFrame:
-    """Return a row per job: names, GPUs, hours used, idle, lost to failures and waited, cause."""
-    jobs: pd.DataFrame = trace.answer("job_hours").df()
+def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
+    """Return a row per job: names, GPUs, hours, cause of the wait, failure reason."""
+    jobs = trace.answer("job_hours")
     lost = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
-    relations = {"idle_h": "worst_offenders_idle", "failed_h": lost, "cause": "job_wait_cause"}
-    for column, relation in relations.items():
+    for column, values, relation in (
+        ("idle_h", "lost_h", "worst_offenders_idle"),
+        ("failed_h", "lost_h", lost),
+        ("cause", "cause", "job_wait_cause"),
+    ):
         if trace.has(relation):
-            rows = trace.answer(relation).df().rename(columns={"lost_h": column})
-            jobs = jobs.merge(rows[["job_id", column]], "left", "job_id")
+            rows = trace.answer(relation).select(f"job_id, {values} as {column}")
+            jobs = jobs.join(rows, "job_id", "left")
         else:
-            jobs[column] = None
-    waited_gpu_h = jobs["wait_h"].astype(float) * jobs["gpus"].astype(float)
-    hours = jobs[["idle_h", "failed_h"]].astype(float).assign(waited=waited_gpu_h)
-    return jobs.assign(lost_h=hours.fillna(0).sum(axis=1))
+            jobs = jobs.select(f"*, null as {column}")
+    if not trace.has_values("failures"):
+        return jobs.select("*, null::varchar as reason")
+    reasons = trace.sql(
+        "select job_id, mode(reason order by reason) as reason from failures group by job_id"
+    )
+    return jobs.join(reasons, "job_id", "left")
 
 
-def _on_servers(trace: Trace, jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per job and server, with the job's part of the hours there."""
-    placed: pd.DataFrame = trace.answer("job_servers").df()
-    rows = placed.rename(columns={"machine_id": "name"}).merge(jobs, on="job_id")
-    for column in ("gpu_h", "idle_h", "failed_h", "lost_h"):
-        rows[column] = rows[column].astype(float) * rows["part"]
-    return rows
+def _numbers(row: "pd.Series[Any]", causes: Mapping[str, Cause]) -> dict[str, float | str | None]:
+    """Return the numbers and words of an entry, by column of the list."""
+    used_h = float(row["gpu_h"])
+    numbers: dict[str, float | str | None] = {"jobs": int(row["jobs"]), "GPU h": used_h}
+    for column, word in (("idle_h", "idle"), ("failed_h", "lost")):
+        lost_h = float(row[column]) if pd.notna(row[column]) else None
+        numbers[f"{word} GPU h"] = lost_h
+        of_used = min(100.0, 100 * lost_h / used_h) if lost_h is not None and used_h > 0 else None
+        numbers[f"{word} %"] = of_used
+    waited_h = row["median_wait_h"]
+    numbers["median wait"] = 3600 * float(waited_h) if pd.notna(waited_h) else None
+    numbers["waits for"] = causes[row["cause"]].label if pd.notna(row["cause"]) else None
+    numbers["failed jobs"] = int(row["failed_jobs"])
+    numbers["fails by"] = row["reason"] if pd.notna(row["reason"]) else None
+    return numbers
 
 
-def _summary(jobs: pd.DataFrame) -> str:
-    """Return the numbers of an entry as one line."""
-    used_h, waited = float(jobs["gpu_h"].sum()), jobs["wait_h"].astype(float).dropna()
-    parts = [f"{len(jobs):,} {'job' if len(jobs) == 1 else 'jobs'}", f"{number(used_h)} GPU h"]
-    for column, word in (("idle_h", "idle"), ("failed_h", "lost to failures")):
-        hours = float(jobs[column].astype(float).sum())
-        if hours > 0 and used_h > 0:
-            parts.append(f"{number(hours)} GPU h {word} ({share(min(1.0, hours / used_h))})")
-    if len(waited):
-        parts.append(f"median wait {duration(3600 * waited.median())}")
-    hours_by_cause = waited.groupby(jobs["cause"]).sum()
-    if len(hours_by_cause) and hours_by_cause.max() > 0:
-        cause = str(hours_by_cause.idxmax())
-        parts.append(f"waits mostly for {_CAUSES.get(cause, cause)}")
-    failed = int((jobs["status"].astype(str).str.lower().isin(["failed", "unsuccessful"])).sum())
-    if failed:
-        parts.append(f"{failed:,} failed")
-    return "; ".join(parts)
-
-
-def _shown(jobs: pd.DataFrame) -> pd.DataFrame:
+def _shown(jobs: pd.DataFrame, causes: Mapping[str, Cause]) -> pd.DataFrame:
     """Return jobs as the page shows them."""
+    labels = {name: cause.label for name, cause in causes.items()}
+    hours = {
+        "GPU h": "job_gpu_h",
+        "idle GPU h": "job_idle_h",
+        "lost GPU h": "job_failed_h",
+        "wait h": "job_wait_h",
+    }
     return pd.DataFrame(
         {
-            "job": jobs["job_id"],
+            "job": jobs["job"],
+            "user": jobs["user"],
+            "account": jobs["account"],
             "GPUs": jobs["gpus"],
             "submitted": jobs["submitted_at"].dt.strftime("%Y-%m-%d %H:%M").fillna(NOT_KNOWN),
             "status": jobs["status"],
-            **{
-                title: jobs[column].astype(float).round(2)
-                for title, column in (
-                    ("GPU h", "gpu_h"),
-                    ("idle GPU h", "idle_h"),
-                    ("failed GPU h", "failed_h"),
-                    ("wait h", "wait_h"),
-                )
-                if jobs[column].notna().any()
-            },
+            **{title: jobs[column].astype(float).round(2) for title, column in hours.items()},
+            "waits for": jobs["job_cause"].map(labels),
+            "fails by": jobs["job_reason"],
         }
     )

@@ -30,7 +30,6 @@ from philly_analysis.workload import (
     ASSUMED_CLUSTER,
     Changes,
     Cluster,
-    JobSpec,
     Machine,
     Workload,
     demand_of,
@@ -135,7 +134,9 @@ def simulate(
     policy = policy.for_workload(workload, servers)
     engine = _Engine(policy, speed, changes, checkpoint_s, outages or (), origin_at)
     pools, excluded = assign_to_pools(workload, jobs.specs, servers, one=policy.one_pool)
-    schedule = engine.run_pools(pools, excluded, quotas, seed)
+    seeds = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
+    schedules = map(engine.run, pools, divide_quotas(quotas, pools), seeds)
+    schedule = merge_schedules(list(schedules))
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     demand = demand_of(workload)
     settings = ", ".join(f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
@@ -190,33 +191,7 @@ class _Engine:
     outages: Failures | Sequence[Outage] | str | Path
     origin_at: datetime | None
 
-    def run_pools(
-        self,
-        pools: Sequence[Pool],
-        excluded: Sequence[JobSpec],
-        quotas: Mapping[str, int],
-        seed: int,
-    ) -> Schedule:
-        """Simulate each pool by itself, and return one schedule.
-
-        Raises
-        ------
-        SimulationError
-            All jobs are excluded from all pools.
-        """
-        if excluded and not pools:
-            raise SimulationError(
-                f"None of {len(excluded):,} jobs fits in an eligible pool of machines, e.g. "
-                f"{excluded[0].job_id} for {excluded[0].gpus:,} GPUs. Give machines of the "
-                "cluster, pool or GPU model that the jobs request, or machines without these."
-            )
-        seeds = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
-        schedules = map(self._run_pool, pools, divide_quotas(quotas, pools), seeds)
-        return merge_schedules(list(schedules))
-
-    def _run_pool(
-        self, pool: Pool, quotas: Mapping[str, int], seed: np.random.SeedSequence
-    ) -> Schedule:
+    def run(self, pool: Pool, quotas: Mapping[str, int], seed: np.random.SeedSequence) -> Schedule:
         """Simulate a pool: first runs, if any, then the cluster."""
         prerun = self.changes.prerun
         first = run_first(prerun, pool.jobs, pool.machines) if prerun else None

@@ -9,7 +9,7 @@
 --   moment     moment of the change in doubled microseconds since 1970, as in machine_use; the
 --              first row of each n stands for all time before
 --   free_gpus  GPUs free from the moment on, on the n machines with most free GPUs
-with wanted as (
+with partial_pools as (
   select distinct
     pool,
     machines
@@ -21,6 +21,13 @@ with wanted as (
     machines
   from gang_needs
   where machines < servers
+),
+
+wanted as (
+  select
+    row_number() over (order by pool, machines) as number,
+    *
+  from partial_pools
 ),
 
 totals_wanted as (
@@ -62,13 +69,19 @@ slots as (
   semi join placements using (machine_id)
 ),
 
+-- numbered: windows over one number are faster than over a name and a number
 all_empty as (
   select
-    pool,
-    k,
-    count(*) as machines
-  from slots
-  group by all
+    row_number() over (order by pool, k) as level,
+    *
+  from (
+    select
+      pool,
+      k,
+      count(*) as machines
+    from slots
+    group by all
+  ) as counts
 ),
 
 -- machines with k free GPUs and more
@@ -79,7 +92,7 @@ having_free as (
     totals.k,
     totals.change,
     all_empty.machines
-    + sum(totals.change) over (partition by totals.pool, totals.k order by totals.moment)
+    + sum(totals.change) over (partition by all_empty.level order by totals.moment)
       as machines
   from totals
   inner join all_empty using (pool, k)
@@ -88,20 +101,21 @@ having_free as (
 -- the n largest of the free counts add up to the sum over k of min(n, machines with k and more)
 gains as (
   select
-    wanted.pool,
-    wanted.machines,
+    wanted.number,
     h.moment,
     sum(
       least(wanted.machines, h.machines) - least(wanted.machines, h.machines - h.change)
     ) as gain
   from having_free as h
-  inner join wanted using (pool)
+  inner join wanted
+    on
+      h.pool = wanted.pool
+      and least(h.machines, h.machines - h.change) < wanted.machines
   group by all
   having gain <> 0
   union all by name
   select
-    wanted.pool,
-    wanted.machines,
+    wanted.number,
     0 as moment,
     sum(least(wanted.machines, all_empty.machines)) as gain
   from all_empty
@@ -146,11 +160,12 @@ pool_levels as (
 )
 
 select
-  pool,
-  machines,
-  moment,
-  sum(gain) over (partition by pool, machines order by moment)::bigint as free_gpus
+  wanted.pool,
+  wanted.machines,
+  gains.moment,
+  sum(gains.gain) over (partition by wanted.number order by gains.moment)::bigint as free_gpus
 from gains
+inner join wanted using (number)
 union all
 select
   t.pool,

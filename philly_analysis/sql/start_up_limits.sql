@@ -1,3 +1,4 @@
+-- materialized
 -- How long may a wait last that counts as start-up?
 -- One row per method of knowing the quota with ten waits during which no cap bound, the pool had
 -- room, and nothing waited ahead. During these waits, only the start-up of the job is known to take

@@ -61,6 +61,40 @@ spans as materialized (
   ) as eligible_spans
 ),
 
+class_caps as (
+  select distinct
+    wait_class,
+    method,
+    cap
+  from cap_states
+),
+
+-- requests of which a clock ever ran
+clocked_requests as (
+  select request
+  from pool_clocks
+  where no_room
+  union
+  select request
+  from requests
+  semi join queue_blockages using (pool)
+),
+
+clocked_spans as (
+  select
+    span,
+    wait_class,
+    request,
+    pool,
+    since_us,
+    until_us,
+    greatest(least(until_us, coalesce(ahead_us, since_us)), since_us) as ahead_until_us
+  from spans
+  where
+    request in (from clocked_requests)
+    or wait_class in (select wait_class from class_caps)
+),
+
 -- the moments at which clocks are read; clocks of jobs ahead stop early
 ends as (
   select
@@ -70,8 +104,8 @@ ends as (
     pool,
     2 * since_us + 1 as moment,
     -1 as sign,
-    -1 as ahead_sign
-  from spans
+    case when ahead_until_us = since_us then 0 else -1 end as ahead_sign
+  from clocked_spans
   union all
   select
     span,
@@ -80,18 +114,19 @@ ends as (
     pool,
     2 * until_us + 1 as moment,
     1 as sign,
-    0 as ahead_sign
-  from spans
+    case when ahead_until_us = until_us then 1 else 0 end as ahead_sign
+  from clocked_spans
   union all
   select
     span,
     wait_class,
     request,
     pool,
-    2 * greatest(least(until_us, coalesce(ahead_us, since_us)), since_us) + 1 as moment,
+    2 * ahead_until_us + 1 as moment,
     0 as sign,
     1 as ahead_sign
-  from spans
+  from clocked_spans
+  where ahead_until_us > since_us and ahead_until_us < until_us
 ),
 
 blockages as (
@@ -118,14 +153,6 @@ readings as (
   from blockages as e
   asof left join pool_clocks as c
     on e.request = c.request and e.moment >= c.moment
-),
-
-class_caps as (
-  select distinct
-    wait_class,
-    method,
-    cap
-  from cap_states
 ),
 
 bound as (
@@ -158,16 +185,27 @@ bound as (
   having all_us > 0
 ),
 
-whole as (
+clocked as (
   select
     span,
-    sum(sign * (moment // 2)) as all_us,
     sum(sign * too_few_us) as too_few_us,
     sum(sign * no_fit_us) as no_fit_us,
     sum(sign * no_room_us) as no_room_us,
     sum(ahead_sign * queued_us) as behind_us
   from readings
   group by span
+),
+
+whole as (
+  select
+    spans.span,
+    spans.until_us - spans.since_us as all_us,
+    coalesce(clocked.too_few_us, 0) as too_few_us,
+    coalesce(clocked.no_fit_us, 0) as no_fit_us,
+    coalesce(clocked.no_room_us, 0) as no_room_us,
+    coalesce(clocked.behind_us, 0) as behind_us
+  from spans
+  left join clocked using (span)
 ),
 
 -- what no cap explains is the whole, less each cap

@@ -4,14 +4,31 @@
 --   pool     name of the pool, as in pools
 --   moment   moment of the change in doubled microseconds since 1970, as in machine_use
 --   blocked  true when an eligible job below its limits waited for room, from the moment on
-with class_changes as (
+with roomless as (
+  select
+    request,
+    moment,
+    no_room::integer
+    - coalesce(lag(no_room) over (partition by request order by moment), false)::integer as change
+  from shortages
+),
+
+-- a request that always has room never waits for room
+short_requests as (
+  select distinct request
+  from roomless
+  where change > 0
+),
+
+class_changes as (
   select
     wait_class,
     request,
     2 * unnest([eligible_us, contended_us]) + 1 as moment,
     unnest([1, -1]) as waiting,
-    null::boolean as limited
+    0 as limited
   from contending_attempts
+  semi join short_requests using (request)
   where contended_us > eligible_us
   union all
   select
@@ -19,9 +36,12 @@ with class_changes as (
     c.request,
     l.moment,
     0 as waiting,
-    l.limited
+    l.limited::integer
+    - coalesce(lag(l.limited) over (partition by l.wait_class order by l.moment), false)::integer
+      as limited
   from class_limits as l
   inner join wait_classes as c using (wait_class)
+  semi join short_requests using (request)
 ),
 
 class_states as (
@@ -29,10 +49,8 @@ class_states as (
     wait_class,
     request,
     moment,
-    case
-      when last_value(any_value(limited) ignore nulls) over in_time then 0
-      else sum(sum(waiting)) over in_time
-    end as waiting
+    case when sum(sum(limited)) over in_time > 0 then 0 else sum(sum(waiting)) over in_time end
+      as waiting
   from class_changes
   group by wait_class, request, moment
   window in_time as (partition by wait_class order by moment)
@@ -43,23 +61,23 @@ changes as (
     request,
     moment,
     waiting - coalesce(lag(waiting) over (partition by wait_class order by moment), 0) as waiting,
-    null::boolean as no_room
+    0 as no_room
   from class_states
   union all
   select
     request,
     moment,
     0 as waiting,
-    no_room
-  from shortages
+    change as no_room
+  from roomless
+  where change <> 0
 ),
 
 states as (
   select
     request,
     moment,
-    sum(sum(waiting)) over in_time > 0
-    and coalesce(last_value(any_value(no_room) ignore nulls) over in_time, false) as blocked
+    sum(sum(waiting)) over in_time > 0 and sum(sum(no_room)) over in_time > 0 as blocked
   from changes
   group by request, moment
   window in_time as (partition by request order by moment)

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 import philly_analysis
 from philly_analysis import analyze
 from philly_analysis.cli import app
-from philly_analysis.ingest.source_registry import detect_source
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
@@ -179,21 +178,3 @@ def test_a_sample_and_its_export_print_the_limits_of_the_model(tmp_path: Path) -
     exported = run("export", tmp_path / "jobs", "swf", tmp_path / "jobs.swf")
     for out in (sampled, exported):
         assert "note: Only passed jobs" in " ".join(out.split())
-
-
-def test_the_source_is_detected_from_the_files(tmp_path: Path) -> None:
-    for files, source in (
-        ({"cluster_job_log": "[]"}, "philly"),
-        ({"pai_job_table.csv": ""}, "pai"),
-        ({"map.toml": "", "a.csv": ""}, "table"),
-        ({"sacct.txt": "JobIDRaw|User|Submit|Start|End|State|AllocTRES|\n"}, "slurm"),
-        ({"sacct.json": '{"jobs": [{"time": {}, "state": {}}]}'}, "slurm"),
-    ):
-        folder = tmp_path / "-".join(files)
-        folder.mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text)
-        assert detect_source(folder) == source
-    assert detect_source(folder / "sacct.json") == "slurm"
-    (tmp_path / "trace-data.tar.gz").touch()
-    assert detect_source(tmp_path / "trace-data.tar.gz") == "philly"

@@ -42,7 +42,7 @@ def test_a_fortnight_gives_the_schedule_back(kind: str, tmp_path: Path, ingested
     (raw / "accounting").write_text(text)
     if source == "gridengine":
         (raw / "complexes").write_text(COMPLEX)
-    assert detect_source(raw) == source
+    assert detect_source(raw)[0] == source
     ended = {0: ("Pass", "completed"), 1: ("Failed", "failed"), 143: ("Failed", "time_limit")}
     trace = ingested(source, raw)
     rows = trace.rows(
@@ -103,7 +103,7 @@ def test_real_lines_count_gpus_as_their_fields_say(
     name: str, source: str, gpus: list[int], rejected: int, ingested: Ingest
 ) -> None:
     raw = REAL / f"{name}.log"
-    assert detect_source(raw) == source
+    assert detect_source(raw)[0] == source
     trace = ingested(source, raw)
     assert sorted(n for (n,) in trace.rows("select gpus from jobs")) == gpus
     attempts = trace.account("attempts")
@@ -194,5 +194,5 @@ def test_logs_of_two_schedulers_are_not_guessed(tmp_path: Path) -> None:
     runs = fortnight(seed=1, jobs=3)
     (tmp_path / "one").write_text(pbs(runs))
     (tmp_path / "two").write_text(lsf(runs))
-    with pytest.raises(InputError, match="accounting logs of pbs and lsf"):
+    with pytest.raises(InputError, match="fits several sources: pbs, lsf"):
         detect_source(tmp_path)

@@ -43,7 +43,7 @@ def test_snapshots_give_the_schedule_back(
 ) -> None:
     works = kueue.fortnight(seed=3, jobs=jobs, days=days)
     raw = kueue.write(tmp_path / "raw", works, every_s, version)
-    assert detect_source(raw) == "kubernetes"
+    assert detect_source(raw)[0] == "kubernetes"
     trace = ingested("kubernetes", raw)
     rows = trace.rows(
         "select job_id, vc, account, gpus, submitted_at, status from jobs order by submitted_at"
@@ -291,6 +291,40 @@ def test_pods_place_the_jobs_of_kueue(tmp_path: Path, ingested: Ingest) -> None:
     assert trace.rows("select job_id, machine_id, gpus from placements order by all") == [
         ("a/job-train-1", "n0", 2),
         ("a/job-train-1", "n1", 2),
+    ]
+
+
+def test_readings_name_the_gpus_of_a_pod_by_its_namespace_and_name(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    owner = {"kind": "Job", "name": "train", "uid": "u-train", "controller": True}
+    item = work("job-train-1", ADMITTED, gpus=2, ownerReferences=[owner])
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": meta("n1", namespace=None),
+        "status": {"capacity": {"nvidia.com/gpu": "4"}},
+    }
+    raw = write(tmp_path / "raw", t100=[item, node, pod("p1", "Running", ownerReferences=[owner])])
+    readings = [
+        {
+            "metric": {
+                "__name__": "DCGM_FI_DEV_GPU_UTIL",
+                "Hostname": "n1",
+                "gpu": str(gpu),
+                "exported_namespace": namespace,
+                "exported_pod": "p1",
+            },
+            "values": [[T + s, "50"] for s in range(120, 600, 30)],
+        }
+        for namespace, gpu in (("a", 1), ("a", 3), ("other", 0))
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": readings}}
+    (tmp_path / "readings.json").write_text(json.dumps(answer))
+    trace = ingested("kubernetes", raw, telemetry=tmp_path / "readings.json")
+    assert trace.rows("select job_id, machine_id, gpu from placements order by all") == [
+        ("a/job-train-1", "n1", 1),
+        ("a/job-train-1", "n1", 3),
     ]
 
 

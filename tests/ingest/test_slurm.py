@@ -11,7 +11,7 @@ import pytest
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm.fields import slurm_command
-from philly_analysis.ingest.slurm.node_list import expand_hosts
+from philly_analysis.slurm_text import expand_hosts
 from tests.ingest.conftest import Ingest, assert_equal_tables, write_files
 from tests.support.slow import quick_first
 
@@ -277,25 +277,6 @@ def test_the_printed_command_requests_fields_that_slurm_has() -> None:
     assert {"JobIDRaw", "Cluster", "Submit", "AllocTRES", "NodeList", "Reason"} <= set(fields)
     offered = gzip.decompress((PRINTED / "wide_D.txt.gz").read_bytes()).decode("utf-8", "replace")
     assert set(fields) <= set(offered.split("\n")[0].split("|"))
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("g1", ["g1"]),
-        ("gpu[001-003,007],login1", ["gpu001", "gpu002", "gpu003", "gpu007", "login1"]),
-        ("r[1-2]n[08-09]", ["r1n08", "r1n09", "r2n08", "r2n09"]),
-        ("g[1-", []),
-        ("g[1-99999999]", []),
-        ("g[1-100000]", [f"g{i}" for i in range(1, 100_001)]),
-        ("g[0-100000]", []),
-        ("g" * 255, ["g" * 255]),
-        ("g" * 256, []),
-        ("", []),
-    ],
-)
-def test_node_lists_expand_to_hosts(text: str, named: list[str]) -> None:
-    assert expand_hosts(text) == named
 
 
 @pytest.mark.slow

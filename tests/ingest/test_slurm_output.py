@@ -17,7 +17,7 @@ from philly_analysis import ingest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm import accounting_json
-from philly_analysis.ingest.slurm.node_list import expand_hosts
+from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files

@@ -9,8 +9,8 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.unread import unread_print
+from philly_analysis.slurm_text import expand_hosts
 from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files
 
 PRINTED = Path(__file__).parent / "slurm_output"

@@ -13,6 +13,7 @@ import pytest
 
 from philly_analysis import compare
 from philly_analysis.errors import TraceError
+from philly_analysis.report import comparison_groups
 from philly_analysis.report.comparison import (
     in_words,
     side_by_side,
@@ -30,7 +31,11 @@ from philly_analysis.report.comparison_groups import (
     user_table,
 )
 from philly_analysis.report.comparison_names import trace_names
-from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
+from philly_analysis.report.comparison_wording import (
+    activity_sentences,
+    group_sentences,
+    without_queue,
+)
 from philly_analysis.results import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
@@ -376,3 +381,20 @@ def test_the_largest_clusters_and_the_users_who_moved_most_are_shown() -> None:
     one = [rows.assign(vc="v") for rows in (before, after)]
     assert "vc" not in {c.by for c in group_changes("after", *one, same=True)}
     assert {c.by for c in group_changes("after", before, after, same=False)} == {"gang"}
+
+
+def test_traces_without_a_queue_have_nothing_to_compare() -> None:
+    rows: list[tuple[object, ...]] = [
+        (n, None, None, "mean_wait_s", None, wait_s, "s") for n, wait_s in (("a", 0), ("b", 0.4))
+    ]
+    rows += [
+        (n, "time", at, "allocated_gpus", None, g, "GPUs")
+        for n, at, g in (("a", "1", 8.0), ("a", "2", 16.0), ("b", "1", 12.0))
+    ]
+    table = pd.DataFrame(rows, columns=comparison_groups.COLUMNS)
+    none, load = without_queue(table, ["a", "b"], {"a": 64, "b": 24})
+    assert none.startswith("No job waits in any of the traces")
+    # 24 GPUs over 12 is less than 64 over 16
+    assert "12.0 of 24 GPUs are allocated under b: a queue needs about 2 times the load." in load
+    table.loc[0, "value"] = 5.0
+    assert list(without_queue(table, ["a", "b"], {})) == []

@@ -21,8 +21,9 @@ def settings_of(recording: Path, folder: Path) -> Path:
     folder.mkdir()
     for name in (*SETTINGS, "sacctmgr-event"):
         shutil.copy(recording / "other" / f"{name}.txt", folder)
-    for file in (recording / "collected").glob("scontrol-reservation-*"):
-        shutil.copy(file, folder)
+    for kind in ("reservation", "node"):
+        for file in (recording / "collected").glob(f"scontrol-{kind}-*"):
+            shutil.copy(file, folder)
     return folder
 
 

@@ -139,26 +139,25 @@ class WaitClocks:
 
     def _advance(self, now_s: float) -> None:
         """Update the clocks by the changes at the previous moment, if time has advanced."""
-        if now_s > self._now_s and self._changed_vcs:
-            if self._fits:
-                self._update()
-            self._changed_vcs.clear()
-        self._now_s = now_s
-
-    def _update(self) -> None:
-        most, now_s = self._most_free(), self._now_s
+        before_s, self._now_s = self._now_s, now_s
+        if now_s <= before_s or not self._changed_vcs:
+            return
+        changed_vcs, self._changed_vcs = self._changed_vcs, set()
+        if not self._fits:  # no job waits
+            return
+        most = self._most_free()
         changed = [size for size, fits in self._fits.items() if self._fits_now(size, most) != fits]
         for size in changed:
             self._fits[size] = not self._fits[size]
-        for vc in self._ticking if changed else self._changed_vcs & self._ticking.keys():
+        for vc in self._ticking if changed else changed_vcs & self._ticking.keys():
             clocks = self._ticking[vc]
             unused = self._quotas.get(vc, UNLIMITED) * GPU_UNITS - self._used.get(vc, 0)
-            for size in clocks if vc in self._changed_vcs else clocks.keys() & changed:
+            for size in clocks if vc in changed_vcs else clocks.keys() & changed:
                 clock = clocks[size]
                 cause = 0 if size > unused else 2 if self._fits[size] else 1
                 if cause != clock.cause:
-                    clock.read(now_s)
-                    clock.cause, clock.since_s = cause, now_s
+                    clock.read(before_s)
+                    clock.cause, clock.since_s = cause, before_s
 
     def _most_free(self) -> int:
         """Return the free GPUs of the emptiest server."""

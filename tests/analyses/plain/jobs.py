@@ -330,5 +330,8 @@ def job_wait_cause(t: Rows) -> Out:
 
 def job_servers(t: Rows) -> Out:
     placed = Counter(p.job_id for p in t.placements)
+    first: dict[str, str] = {}
+    for p in t.placements:
+        first[p.job_id] = min(p.machine_id, first.get(p.job_id, p.machine_id))
     for (job_id, machine), n in Counter((p.job_id, p.machine_id) for p in t.placements).items():
-        yield job_id, machine, n / placed[job_id]
+        yield job_id, machine, n / placed[job_id], machine == first[job_id]

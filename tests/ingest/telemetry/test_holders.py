@@ -287,6 +287,24 @@ def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> No
     assert "; 1 name too few GPUs, and are not used." in found.note("Labels of the telemetry")
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("a/train", "b/train"), [("a/train", 1, "m1", 0, None), ("b/train", 1, "m1", 1, None)]),
+        (("train",), []),  # which of the two pods it is, nobody knows
+    ],
+)
+def test_pods_of_one_name_in_two_namespaces_are_two_jobs(
+    names: tuple[str, ...], expected: list[Any], tmp_path: Path
+) -> None:
+    text = answer(
+        steady(exported_namespace="a", exported_pod="train", gpu="0"),
+        steady(exported_namespace="b", exported_pod="train", gpu="1"),
+    )
+    jobs, attempts = [job(n, 1) for n in names], [attempt(n, 0, 9) for n in names]
+    assert placed(made(tmp_path, {"a.json": text}, jobs=jobs, attempts=attempts)) == expected
+
+
 @pytest.mark.slow
 def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:
     jobs = [job(f"{c}:7_1@x", 1, cluster=c, scheduler_id="7_1") for c in ("alpha", "beta")]
