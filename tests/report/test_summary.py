@@ -89,7 +89,7 @@ REAL = {
 
 def meets_its_schema(trace: Path) -> None:
     document = json.loads(summary(trace).to_json())
-    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    validate(document)
     assert document["cards"] and document["facts"]
 
 
@@ -176,7 +176,7 @@ def test_the_comparison_of_weeks_is_in_each_form() -> None:
     for text in (str(weekly), weekly.to_markdown()):
         assert "Week of 2026-01-12 to 2026-01-18" in text.replace("\\", "")
         assert "jobs submitted: 21 (21 in the week before, +0 %)" in text.replace("\\", "")
-    jsonschema.validate(weekly.to_dict(), json.loads(SCHEMA.read_text("utf-8")))
+    validate(weekly.to_dict())
     assert weekly.to_dict()["weeks"][0]["before"] == 21
 
 
