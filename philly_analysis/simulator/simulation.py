@@ -144,7 +144,7 @@ def simulate(
         f"Simulated under {policy.name} ({settings}) on {len(servers):,} machines with "
         f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
         *([ASSUMED_CLUSTER] if target.assumed else []),
-        *([] if policy.replays else constraint_notes(workload, jobs.specs)),
+        *([] if policy.replays else constraint_notes(workload, jobs.specs, policy)),
         *policy.notes(),
         *jobs.placement_notes,
         *_checkpoint_notes(checkpoint_s),
