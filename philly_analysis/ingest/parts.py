@@ -29,9 +29,9 @@ def write_parts(con: duckdb.DuckDBPyConnection, select: str, file: Path) -> list
         return [part.rename(folder / f"{int(part.stem):06}.parquet") for part in parts]
     if parts:
         parts[0].replace(file)
+        folder.rmdir()
     else:
         con.sql(select).write_parquet(str(file), compression="zstd")
-    shutil.rmtree(folder, ignore_errors=True)
     return [file]
 
 
