@@ -35,6 +35,11 @@ def write_parts(con: duckdb.DuckDBPyConnection, select: str, file: Path) -> list
     return [file]
 
 
+def written_parts(file: Path) -> list[Path]:
+    """Return the files that :func:`write_parts` wrote; empty: none."""
+    return [file] if file.exists() else sorted(file.with_suffix("").glob("*.parquet"))
+
+
 @dataclass(frozen=True, slots=True)
 class Replacement:
     """Parts of a table after an append.

@@ -122,6 +122,7 @@ def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None
     assert_equal_tables(out, tmp_path / "whole", ("jobs", "attempts", "placements", "machines"))
 
 
+@pytest.mark.slow
 def test_an_append_writes_only_parts_with_touched_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,8 +138,10 @@ def test_an_append_writes_only_parts_with_touched_jobs(
     for name in ("jobs", "attempts", "placements", "raw/sacct"):
         kept = set(before[name]) & set(grown.files[name])
         assert (len(before[name]), len(kept), len(grown.files[name])) == (3, 2, 3), name
+    more = [line(n, n // 20) for n in range(5003, 8003)]  # more than a part
+    ingest("slurm", page(tmp_path / "3.txt", more), out, append=True)
     monkeypatch.undo()
-    ingest("slurm", page(tmp_path / "all.txt", [*rows, *ended]), tmp_path / "w")
+    ingest("slurm", page(tmp_path / "all.txt", [*rows, *ended, *more]), tmp_path / "w")
     assert_equal_tables(out, tmp_path / "w")
 
 
