@@ -135,7 +135,7 @@ def without_queue(
     if factors:
         name = min(factors, key=lambda trace: factors[trace])
         yield (
-            f"In the busiest of 96 intervals {number(peaks[name])} of {sizes[name]:,} GPUs are "
+            f"In the busiest of 96 intervals {number(allocated[name])} of {sizes[name]:,} GPUs are "
             f"allocated under {name}: a queue needs about {factors[name]:.2g} times the load."
         )
 
