@@ -91,8 +91,9 @@ class RawFiles:
     sample
         How the rows were selected, where they are known not to be all of the cluster's.
     touched
-        True if only the jobs that new records touch are to be derived. Then `records` and
-        `dropped` count what this ingest read and dropped.
+        Relation of records that has only records of jobs that new records touch, to derive only
+        these jobs; empty: all records are there. `records` and `dropped` then count what this
+        ingest read and dropped.
     """
 
     files: tuple[Path, ...]
@@ -102,7 +103,7 @@ class RawFiles:
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     sample: Sample | None = None
-    touched: bool = False
+    touched: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def simulate(
         *workload.notes,
         _run_note(policy, speed, servers),
         *([ASSUMED_CLUSTER] if target.assumed else []),
-        *([] if policy.replays else constraint_notes(workload, jobs.specs)),
+        *([] if policy.replays else constraint_notes(workload, jobs.specs, policy)),
         *policy.notes(),
         *jobs.placement_notes,
         *_checkpoint_notes(checkpoint_s),

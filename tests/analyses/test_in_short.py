@@ -230,6 +230,7 @@ def test_use_without_readings_is_what_jobs_hold(cluster: MakeTrace) -> None:
     assert how_used.plot(result).axes
 
 
+@pytest.mark.slow
 def test_weeks_tell_how_sure_it_is_what_jobs_hold(make_trace: MakeTrace) -> None:
     # four GPUs from a Tuesday noon on; the first gang ends on the second Tuesday, a day after the
     # second week began, the next two run into the third and for all of the fourth
@@ -270,6 +271,7 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(cluster: Make
     assert "the output of failed attempts" in verdict(untold).advice
 
 
+@pytest.mark.slow
 def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
     cluster: MakeTrace,
 ) -> None:
@@ -348,6 +350,7 @@ def test_a_day_may_exceed_the_cluster_where_attempts_overlap(
     assert len(result.sentences) == 2, "the only virtual cluster has no share worth a sentence"
 
 
+@pytest.mark.slow
 def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:
     trace = cluster(**PLACED, gpu_samples=SAMPLES)
     table = worst_offenders.compute(trace).table.fillna("")

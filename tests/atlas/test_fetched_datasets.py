@@ -20,6 +20,7 @@ from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.trace.trace import Trace
 from tests.support.command_line import invoke
 from tests.support.files import packed, zipped
+from tests.support.slow import quick_first
 
 HELIOS = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
@@ -273,7 +274,7 @@ def test_all_of_the_ten_can_be_fetched() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in NOT_READ_ELSEWHERE else pytest.mark.slow) for n in FILES],
+    quick_first(sorted(FILES, key=lambda name: name not in NOT_READ_ELSEWHERE)),
 )
 def test_a_dataset_is_read_in_its_publishers_format(
     name: str, fetched: Path, tmp_path: Path
