@@ -65,7 +65,7 @@ def _undecided(mine: Mapping[str, Finding]) -> str:
 
 def _unlike(mine: Mapping[str, Finding], unlike: Sequence[tuple[float, str, int, int]]) -> str:
     if not unlike:
-        return "Every verdict is the verdict of most public clusters."
+        return "No verdict contradicts most public clusters."
     parts = [
         f"“{CLAIMS[claim].title}” {mine[claim].verdict} ({_effect(mine[claim])}), as on "
         f"{same or 'none'} of {total}"

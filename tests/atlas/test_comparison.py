@@ -65,7 +65,7 @@ def test_an_effect_is_extreme_if_its_interval_is_outside(
     found = compare_clusters(
         "ours", {BURSTS: one(BURSTS, HOLDS, value, *ends)}, {BURSTS: public(BURSTS, 2, 8)}
     )
-    assert found[1] == "Every verdict is the verdict of most public clusters."
+    assert found[1] == "No verdict contradicts most public clusters."
     assert ("beyond all others" in found[2]) == extreme
 
 
@@ -104,7 +104,7 @@ def test_a_comparison_of_nothing_gives_the_reasons() -> None:
 def test_a_verdict_that_as_many_others_have_is_not_unlike() -> None:
     others = {SHORT: [*public(SHORT, 60), *public(SHORT, 9_000, verdict=REVERSED)]}
     found = compare_clusters("ours", {SHORT: one(SHORT, REVERSED, 8_000)}, others)
-    assert found[1].startswith("No verdict is unlike")
+    assert found[1].startswith("No verdict contradicts")
 
 
 def test_at_most_three_are_named() -> None:
