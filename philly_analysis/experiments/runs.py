@@ -6,7 +6,6 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -16,7 +15,7 @@ from philly_analysis.models import WorkloadModel
 from philly_analysis.parallel import require_visible
 from philly_analysis.simulator import Failures, Outage, Speed, policy_named, simulate
 from philly_analysis.simulator.policies import Policy
-from philly_analysis.trace import MANIFEST, Manifest, Trace
+from philly_analysis.trace import MANIFEST, Manifest, Trace, code_version
 from philly_analysis.workload import (
     Changes,
     Ensemble,
@@ -179,7 +178,7 @@ class Run:
             self.warmup,
             repr(asdict(self.options)),
             _content(Path(outages)) if isinstance(outages, str | Path) else "",
-            _code(),
+            code_version() or uuid4().hex,  # edited code has no version
         ]
         return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:20]
 
@@ -228,12 +227,3 @@ def _source(policy: str | Policy) -> str:
         return inspect.getsource(type(policy))
     except (OSError, TypeError):  # typed at a prompt: no outcome is reused
         return uuid4().hex
-
-
-@cache
-def _code() -> str:
-    """Return a digest of the package's code, so that outcomes of other versions are not reused."""
-    package = Path(__file__).parents[1]
-    kinds = (".py", ".sql", ".json", ".toml")
-    files = sorted(path for path in package.rglob("*") if path.suffix in kinds)
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

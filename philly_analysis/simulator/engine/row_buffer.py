@@ -27,7 +27,7 @@ class RowBuffer(Generic[Row]):
         self._types, self._rows = get_type_hints(row_type), bytearray()
         formats = {name: f"={_FORMATS[kind]}" for name, kind in self._types.items()}
         self._row = np.dtype(list(formats.items()))
-        self._pack = Struct("=" + "".join(map(_FORMATS.get, self._types.values()))).pack
+        self._pack = Struct("=" + "".join(_FORMATS[kind] for kind in self._types.values())).pack
 
     def add(self, row: Row) -> None:
         """Append a row."""

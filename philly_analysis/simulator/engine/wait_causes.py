@@ -133,7 +133,16 @@ class WaitClocks:
             else:
                 cause = 0 if fair_share_s >= fragmentation_s else 1
             self._rows.add(
-                _WaitRow(job.index, job.started + 1, since_s, now_s, *parts, cause=cause)
+                _WaitRow(
+                    job_id=job.index,
+                    attempt=job.started + 1,
+                    since_s=since_s,
+                    until_s=now_s,
+                    fair_share_s=fair_share_s,
+                    fragmentation_s=fragmentation_s,
+                    other_s=other_s,
+                    cause=cause,
+                )
             )
 
     def frame(self, ids: pl.Series) -> pl.DataFrame:
