@@ -38,12 +38,12 @@ def closed_nodes(
     times = sorted(prints)
     for at, next_at in zip(times, (*times[1:], times[-1]) if times else (), strict=True):
         for record in prints[at]:
-            node = re.search(r"NodeName=(\S+)", record)
+            name = re.search(r"NodeName=(\S+)", record)
             state = re.search(r"\bState=(\S+)", record)
             since = _SINCE.search(record)
-            if node and state and since and _OUT.search(state[1]):
+            if name and state and since and _OUT.search(state[1]):
                 start_at = datetime.fromisoformat(since[1])
-                ends[node[1], start_at] = at + (next_at - at) / 2
+                ends[name[1], start_at] = at + (next_at - at) / 2
     used = set()
     for (node, start_at), end_at in ends.items():
         for event in events:
