@@ -249,7 +249,7 @@ def test_settings_are_read_as_slurm_prints_them(tmp_path: Path) -> None:
     assert settings.booted_at == datetime(2026, 3, 1, 6, 0, 30)
     reservation, drained, down = settings.reservations
     # drained from the command on, while jobs still ran
-    assert (drained.nodes, drained.out) == ({"a2"}, True)
+    assert (drained.nodes, drained.out) == (frozenset({"a2"}), True)
     assert drained.start_at == drained.known_at == datetime(2026, 3, 2, 13, 5)
     assert drained.end_at == datetime(2026, 3, 2, 13, 40)
     assert (down.start_at.hour, down.end_at.hour) == (10, 11)

@@ -1,6 +1,7 @@
 """Find the recorded jobs that waited and never ran: planned jobs that keep others waiting."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 import polars as pl
@@ -34,7 +35,8 @@ def never_ran(workload: Workload, released_s: Mapping[str, float]) -> tuple[Neve
     attempts, origin = workload.frames["attempts"], pl.lit(origin_at, pl.Datetime("us"))
     times = [attempts["started_at"].max(), attempts["ended_at"].max()]
     times.append(workload.frames["jobs"]["submitted_at"].max())
-    end_s = max((t - origin_at).total_seconds() for t in times if t is not None)
+    moments = [moment for moment in times if isinstance(moment, datetime)]
+    end_s = max((moment - origin_at).total_seconds() for moment in moments)
     by_job = attempts.group_by("job_id").agg(
         started=pl.col("started_at").is_not_null().any(),
         until_s=(pl.col("ended_at").max() - origin).dt.total_microseconds() / 1e6,

@@ -23,10 +23,11 @@ class Slurm(Options):
     limit of its account, user, QOS or partition waits, and blocks no other job.
 
     The trace's table ``limits`` has the limits. ``settings`` names a folder with the output of
-    Slurm's commands. Partitions, QOS, shares, reservations, and knobs that keep their defaults are
-    read from the folder. Otherwise jobs may use the servers of their recorded pool, all accounts
-    have equal shares, and no QOS precedes another QOS. A job is considered from its recorded
-    eligible time on.
+    Slurm's commands. Partitions, QOS, shares, reservations, drained servers, the start of the
+    controller, and knobs that keep their defaults are read from the folder. Otherwise jobs may use
+    the servers of their recorded pool, all accounts have equal shares, and no QOS precedes another
+    QOS. A job is considered from its recorded eligible time on. Jobs that never ran are planned
+    until they were cancelled or the log ended.
     """
 
     name = "slurm"
