@@ -2,7 +2,7 @@
 
     python -m data.models.between_period.site_scales [--on LIST ...] > out.md
 
-The scales of a site are learned from the weeks of a window (`models/site_learning.py`). They predict
+Scales of a site are learned from the weeks of a window (`models/site_learning.py`). They predict
 the change to the next window, of the number of jobs and of the share of each job class. The loss is
 the mean negative logarithm of the predicted density, sites with equal weights. A smaller and a
 larger value of each parameter is tried, as in `one_by_one.py`; ranges are over bootstraps of the
