@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from philly_analysis.models.outlook import DRAWS, month_outlook
     from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
+    from philly_analysis.models.weekly_jobs import RUN_TIMES_S
     from philly_analysis.models.work import (
         Work,
         as_model,

@@ -53,7 +53,7 @@ def site_of(data: Observations, weeks: int) -> SiteVariation:
 
 @pytest.mark.parametrize("hurst", [0.5, 0.74])
 def test_variances_of_periods_are_those_of_sums_of_weeks(hurst: float) -> None:
-    weekly = correlation(np.arange(12), hurst)
+    weekly = correlation(np.arange(12.0), hurst)
     mean = [(np.isin(np.arange(12), w) / len(w)) for w in (range(4), range(4, 8), range(8, 12))]
     past, following, later = mean
     change, next_change = following - past, later - past
@@ -84,7 +84,7 @@ def test_the_jobs_of_whole_weeks_by_hand() -> None:
 
 def test_the_restricted_likelihood_is_that_of_differences() -> None:
     rng = np.random.default_rng(0)
-    values, memory = rng.standard_normal((5, 2)), correlation(np.arange(5), 0.7)
+    values, memory = rng.standard_normal((5, 2)), correlation(np.arange(5.0), 0.7)
     sd, sampling = np.array([[0.3, 0.5], [1.0, 2.0]]), np.array([0.1, 0.2])
     made = _restricted(values, np.ones((5, 1), bool), sd, sampling, memory)
     change = np.diff(np.eye(5), axis=0)

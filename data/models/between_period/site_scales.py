@@ -65,7 +65,7 @@ def losses(first: Window, second: Window, variation: Variation) -> tuple[float, 
     jobs_loss = -float(np.log(norm.pdf(made, 0, sd).mean()))
     share = before.ravel() / before.sum()
     compared = (before.ravel() >= FEWEST_JOBS) & (after.ravel() > 0) & (share < 1)
-    made = np.log(after.ravel() / after.sum() / np.maximum(share, 1e-12), where=compared)[compared]
+    made = np.log((after.ravel() / after.sum())[compared] / share[compared])
     variance = share_variances(log, variation, share)[compared] * of_change**2
     sampling = (2 * (1 - share) / np.maximum(weekly.class_sessions.ravel(), 0.5))[compared]
     scales = np.square(site.class_scale)[:, None]
