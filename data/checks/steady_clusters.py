@@ -89,7 +89,7 @@ CLUSTERS = {
     "3,000 jobs, long tail": Cluster(3_000, 1.8),
     "1,500 jobs, sessions of 3": Cluster(1_500, 1.2, session=3.0),
     "500 jobs": Cluster(500, 1.2),
-    "3,000 jobs, 5 % more each week": Cluster(3_000, 1.2, growth=0.05),
+    "3,000 jobs, 5 % more a week": Cluster(3_000, 1.2, growth=0.05),
 }
 """Kinds of clusters, by jobs in four weeks."""
 WEEKS = (1, 4)

@@ -302,7 +302,7 @@ class Variation:
         total_sd = np.sqrt(length / max(sessions, 0.5))
         # sessions are part of the shipped variation: their sampling variance is a lower bound
         of_classes = change * class_scale * self.class_deviation(daily_change)
-        of_sessions = length / (demands + 0.5) - (of_classes * self.run_time_factor) ** 2
+        of_sessions = np.log1p(length / (demands + 0.5)) - (of_classes * self.run_time_factor) ** 2
         sampling_sd = np.sqrt(np.maximum(length / (jobs + 0.5), of_sessions))
         # the mean is kept, but the median of a class without jobs
         sampling_bias = sampling_sd**2 / 2 * jobs / (jobs + 0.5)

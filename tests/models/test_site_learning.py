@@ -1,7 +1,5 @@
 """Variation between periods, given the weeks of a site's log."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +9,14 @@ from philly_analysis.models.between_period import ESTIMATED
 from philly_analysis.models.long_memory import change_variance, correlation, shared_change
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.sampling import draw_jobs
-from philly_analysis.models.site_learning import GRID, _posterior, _restricted
-from philly_analysis.models.site_variation import LEVELS
+from philly_analysis.models.site_learning import (
+    GRID,
+    FittedLog,
+    _posterior,
+    _restricted,
+    learn,
+)
+from philly_analysis.models.site_variation import LEVELS, SiteVariation
 from philly_analysis.models.weekly_jobs import DAY_S, WEEK_S, WeeklyJobs
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import DATA, Floats, frame
@@ -38,12 +42,18 @@ def fitted(data: Observations, days: float) -> WorkloadModel:
     )
 
 
-FOUR_WEEKS = fitted(steady(28), 28)
+FOUR_WEEKS = fitted(steady(28, monthly=1_000), 28)
+LOG = FittedLog.of(FOUR_WEEKS)
+
+
+def site_of(data: Observations, weeks: int) -> SiteVariation:
+    """Return the variation of a site, given some weeks."""
+    return learn(LOG, ESTIMATED, WeeklyJobs.of(data.jobs, [(0, weeks * WEEK_S)]))
 
 
 @pytest.mark.parametrize("hurst", [0.5, 0.74])
 def test_variances_of_periods_are_those_of_sums_of_weeks(hurst: float) -> None:
-    weekly = correlation(np.arange(12), hurst)
+    weekly = correlation(np.arange(12.0), hurst)
     mean = [(np.isin(np.arange(12), w) / len(w)) for w in (range(4), range(4, 8), range(8, 12))]
     past, following, later = mean
     change, next_change = following - past, later - past
@@ -74,7 +84,7 @@ def test_the_jobs_of_whole_weeks_by_hand() -> None:
 
 def test_the_restricted_likelihood_is_that_of_differences() -> None:
     rng = np.random.default_rng(0)
-    values, memory = rng.standard_normal((5, 2)), correlation(np.arange(5), 0.7)
+    values, memory = rng.standard_normal((5, 2)), correlation(np.arange(5.0), 0.7)
     sd, sampling = np.array([[0.3, 0.5], [1.0, 2.0]]), np.array([0.1, 0.2])
     made = _restricted(values, np.ones((5, 1), bool), sd, sampling, memory)
     change = np.diff(np.eye(5), axis=0)
@@ -95,8 +105,8 @@ def test_the_restricted_likelihood_is_that_of_differences() -> None:
 
 
 def test_one_week_leaves_the_distribution_over_sites() -> None:
-    site = fitted(steady(7), 7).site
-    assert site and site.weeks == 1 and site.weekly_jobs_sd == site.prior_weekly_jobs_sd
+    site = site_of(steady(7), 1)
+    assert site.weeks == 1 and site.weekly_jobs_sd == site.prior_weekly_jobs_sd
     share = ESTIMATED.steady_share.value
     for median, scales in (
         (ESTIMATED.jobs_scale, site.jobs_scale),
@@ -110,16 +120,16 @@ def test_one_week_leaves_the_distribution_over_sites() -> None:
 
 
 def test_more_steady_weeks_make_the_variation_smaller() -> None:
-    by_weeks = [fitted(steady(7 * weeks), 7 * weeks).site for weeks in (1, 2, 4, 12)]
-    medians = [np.median(site.jobs_scale) for site in by_weeks if site]
-    upper = [site.jobs_scale[-3] for site in by_weeks if site]
+    by_weeks = [site_of(steady(7 * weeks), weeks) for weeks in (1, 2, 4, 12)]
+    medians = [np.median(site.jobs_scale) for site in by_weeks]
+    upper = [site.jobs_scale[-3] for site in by_weeks]
     assert (np.diff(medians) <= 0.01).all() and medians[0] > 0.5 and medians[2] < 0.1
     assert (np.diff(upper) < 0.01).all() and upper[-1] < 0.2
 
 
 def test_a_growing_site_is_not_steady() -> None:
-    site = fitted(steady(28, trend=0.15), 28).site
-    assert site and np.quantile(site.jobs_scale, 0.1) > 0.2
+    site = site_of(steady(28, trend=0.15), 4)
+    assert np.quantile(site.jobs_scale, 0.1) > 0.2
     assert np.median(site.class_scale) < 0.2  # its jobs stay the same
 
 
@@ -164,11 +174,19 @@ def test_four_steady_weeks_predict_the_next() -> None:
 
 
 def test_the_weeks_change_the_drawn_number_of_jobs() -> None:
-    made = [
-        np.std([next(model.periods(seed)).arrivals.n for seed in range(60)])
-        for model in (FOUR_WEEKS, replace(FOUR_WEEKS, site=None))
+    spread = [
+        np.std(
+            [
+                next(
+                    ESTIMATED.periods(LOG.jobs, LOG.gpu_s, 28, LOG.daily_change, seed, site=site)
+                ).log_total
+                for seed in range(100)
+            ]
+        )
+        for site in (FOUR_WEEKS.site, None)
     ]
-    assert made[0] < 0.3 * made[1]
+    assert spread[0] < 0.5 * spread[1]
+    assert next(FOUR_WEEKS.periods(3)).arrivals.n != FOUR_WEEKS.arrivals.n
 
 
 def test_a_model_says_what_the_weeks_weigh() -> None:

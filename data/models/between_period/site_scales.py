@@ -2,11 +2,11 @@
 
     python -m data.models.between_period.site_scales [--on LIST ...] > out.md
 
-The scales of a site are learned from the weeks of a window (`models/site_learning.py`). The scales
-forecast the change to the next window, of the number of jobs and of the share of each job class.
-The loss is the mean negative logarithm of the predicted density, sites with equal weights. A
-smaller and a larger value of each parameter is tried, as in `one_by_one.py`; ranges are over
-bootstraps of the sites. It takes some two CPU minutes on ten lists.
+Scales of a site are learned from the weeks of a window (`models/site_learning.py`). They predict
+the change to the next window, of the number of jobs and of the share of each job class. The loss is
+the mean negative logarithm of the predicted density, sites with equal weights. A smaller and a
+larger value of each parameter is tried, as in `one_by_one.py`; ranges are over bootstraps of the
+sites. It takes some two CPU minutes on ten lists.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def losses(first: Window, second: Window, variation: Variation) -> tuple[float, 
     jobs_loss = -float(np.log(norm.pdf(made, 0, sd).mean()))
     share = before.ravel() / before.sum()
     compared = (before.ravel() >= FEWEST_JOBS) & (after.ravel() > 0) & (share < 1)
-    made = np.log(after.ravel() / after.sum() / np.maximum(share, 1e-12), where=compared)[compared]
+    made = np.log((after.ravel() / after.sum())[compared] / share[compared])
     variance = share_variances(log, variation, share)[compared] * of_change**2
     sampling = (2 * (1 - share) / np.maximum(weekly.class_sessions.ravel(), 0.5))[compared]
     scales = np.square(site.class_scale)[:, None]
