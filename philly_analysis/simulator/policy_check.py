@@ -12,7 +12,6 @@ from philly_analysis.errors import SimulationError
 from philly_analysis.results import Fact, Result, count
 from philly_analysis.simulator.cluster.capacity import allocate
 from philly_analysis.simulator.engine.event_loop import Simulation
-from philly_analysis.simulator.jobs.job import Job
 from philly_analysis.simulator.policies import Policy, policy_named
 from philly_analysis.simulator.policies.policy import is_steady
 from philly_analysis.workload import AttemptSpec, JobSpec, default_servers
@@ -23,8 +22,11 @@ JOBS = 150
 """Jobs of each workload of the check."""
 QUESTION = "Does the policy do what a policy must do?"
 
+RESERVED = "reserved"
+"""Name of the note on GPUs that are idle for the first job of the queue."""
+
 Problems = dict[str, str]
-"""First problem by name of the check."""
+"""First problem by name of the check, and the first note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,14 @@ def check_policy(policy: str | Policy | type[Policy]) -> Result:
     Returns
     -------
     Result
-        A row per check: check, passed, and detail (the first problem). ``keys``: the order of jobs
-        follows the keys at the time of each decision. ``idle GPUs``: no job waits that fits on free
-        GPUs. ``starvation``: a large gang and a long job start while smaller and shorter jobs keep
-        arriving. ``allocation``: no GPU is allocated twice, no gang is incomplete, and every job
-        starts. ``repetition``: two runs have equal schedules. A failed check need not be an error:
-        a blocking queue leaves GPUs idle on purpose.
+        A row per check: check, passed, and detail (the first problem, or a note). ``keys``: the
+        order of jobs follows the keys at the time of each decision. ``idle GPUs``: the first job of
+        the queue, and a job that the policy withholds, do not wait while they fit on free GPUs;
+        a note has a later job that fits, as in a queue with reservations. ``starvation``: a large
+        gang and a long job start while smaller and shorter jobs keep arriving. ``allocation``: no
+        GPU is allocated twice, no gang is incomplete, and every job starts. ``repetition``: two
+        runs have equal schedules. A failed check need not be an error: shortest-job-first starves
+        long jobs on purpose.
 
     Raises
     ------
@@ -89,7 +93,8 @@ def check_policy(policy: str | Policy | type[Policy]) -> Result:
             )
         problems = jobs_problems | problems
     names = ("keys", "idle GPUs", "starvation", "allocation", "repetition")
-    rows = [(name, name not in problems, problems.get(name, "")) for name in names]
+    notes = {"idle GPUs": problems.get(RESERVED, "")}
+    rows = [(name, name not in problems, problems.get(name, notes.get(name, ""))) for name in names]
     failed = [f"{name}: {detail}." for name, passed, detail in rows if not passed]
     return Result(
         name="check_policy",
@@ -113,8 +118,8 @@ def _observe(policy: Policy, jobs: Sequence[JobSpec]) -> _Observed:
                 problems.setdefault("keys", f"{drifted}; the class says steady = True")
             simulation.apply(simulation.policy.decide(view))
             starts_s |= {j.spec.job_id: view.now_s for j in view.running if j.started == 1}
-            if idle := next(_fitting(simulation), None):
-                problems.setdefault("idle GPUs", idle)
+            for check, idle in _fitting(simulation):
+                problems.setdefault(check, idle)
         rows = simulation.schedule().attempts.select("job_id", "start_s", "end_s").rows()
         return _Observed(problems, _first_starts(rows), tuple(rows))
     except SimulationError as error:
@@ -163,18 +168,23 @@ def _shown(key: Any) -> str:
     return f"{key:.4g}" if isinstance(key, float) else repr(key)
 
 
-def _fitting(simulation: Simulation) -> Iterator[str]:
-    """Yield waiting jobs that fit on free GPUs."""
+def _fitting(simulation: Simulation) -> Iterator[tuple[str, str]]:
+    """Yield the check, or the note, that waiting jobs concern that fit on free GPUs."""
     view = simulation.view
-    waiting: list[Job] = [*view.queue, *view.queue.withheld]
     if view.cluster.full or view.holding:
         return
-    for job in waiting:
-        if allocate(view.cluster, job.request) is not None:
-            yield (
-                f"at {view.now_s:,.0f} s {job.spec.job_id} waits for {count(job.gpus, 'GPU')} and "
-                f"fits on the {view.cluster.free:,} free ones"
-            )
+    first = min(view.queue.heads()).job if len(view.queue) else None
+    for job in (*view.queue, *view.queue.withheld):
+        if allocate(view.cluster, job.request) is None:
+            continue
+        where = (
+            f"at {view.now_s:,.0f} s {job.spec.job_id} waits for {count(job.gpus, 'GPU')} and "
+            f"fits on the {view.cluster.free:,} free ones"
+        )
+        if first is None or job is first or job in view.queue.withheld:
+            yield "idle GPUs", where
+        else:
+            yield RESERVED, f"{where}, which stay free for {first.spec.job_id}"
 
 
 def _spec(name: str, gpus: int, submit_s: float, run_s: float) -> JobSpec:

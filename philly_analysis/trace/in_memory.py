@@ -26,6 +26,8 @@ SLURM_STATUSES = {
     ),
 }
 """Status by final state of Slurm, without what follows the state's first word."""
+_WORDS = {**SLURM_STATUSES, **{status.upper(): status for status in STATUSES}, "PASSED": "Pass"}
+_NUMBERS = {"integer", "double"}
 
 
 class Frame(Protocol):
@@ -86,8 +88,9 @@ def write_frames(frames: Frames, options: FrameOptions = _AS_IS) -> Path:
         table has the columns of ``jobs``, and the known columns of ``attempts`` (``started_at``,
         ``ended_at``, ``run_s``). The table has a row per job, or per attempt if there is a column
         ``attempt``. Times with a zone are converted to UTC. Rows without a submission, with an end
-        before the start, or with the identifier of another row are rejected. Notes of the trace
-        count the rejected rows, and name the columns that neither table has.
+        before the start, with the identifier of another row, or with a text that is no number or
+        time are rejected. Notes of the trace count the rejected rows, and name the columns that
+        neither table has.
     options
         How to read one table of jobs.
 
@@ -151,7 +154,8 @@ def _renamed(table: pa.Table, options: FrameOptions) -> tuple[pa.Table, tuple[st
     column_names = {*JOBS.column_names, *ATTEMPTS.column_names}
     if absent := [name for name in options.columns if name not in table.column_names]:
         raise TraceError(
-            f"columns= has {', '.join(absent)}, but the frame {', '.join(table.column_names)}."
+            f"columns= has {', '.join(absent)}, but the frame {', '.join(table.column_names)}. "
+            'Give a column of the frame, then its name here: {"start": "started_at"}.'
         )
     if unknown := [name for name in options.columns.values() if name not in column_names]:
         raise UnknownNameError("column of jobs or attempts", unknown[0], sorted(column_names))
@@ -172,7 +176,7 @@ def _with_statuses(
     def status(word: str | None) -> str | None:
         if word is None or word in STATUSES:
             return word
-        schema_status = schema_status_of.get(word) or SLURM_STATUSES.get(
+        schema_status = schema_status_of.get(word) or _WORDS.get(
             word.upper().partition(" ")[0].rstrip("+")
         )
         if schema_status not in STATUSES:
@@ -191,17 +195,21 @@ def _without_bad_rows(table: pa.Table, notes: list[str]) -> tuple[pa.Table, tupl
     """Return the table without rows that break a rule, and notes that count them by reason."""
     relation = duckdb.from_arrow(table)
     present = set(table.column_names)
+    unreadable, casts = _texts(table)
     key = "job_id, attempt" if "attempt" in present else "job_id"
     rules = [
         ("submitted_at", "no submission", "submitted_at is null"),
         ("job_id", "no identifier", "job_id is null"),
-        ("gpus", "negative GPUs", "gpus < 0"),
-        ("run_s", "a negative run time", "run_s < 0"),
+        *unreadable,
+        ("gpus", "negative GPUs", "try_cast(gpus as double) < 0"),
+        ("gpus", "GPUs that are no whole number", "try_cast(gpus as double) % 1 <> 0"),
+        ("run_s", "a negative run time", "try_cast(run_s as double) < 0"),
         ("job_id", "the identifier of another row",
          f"row_number() over (partition by {key} order by nth) > 1"),
     ]  # fmt: skip
     if {"started_at", "ended_at"} <= present:
-        rules.append(("ended_at", "an end before the start", "ended_at < started_at"))
+        test = "try_cast(ended_at as timestamp) < try_cast(started_at as timestamp)"
+        rules.append(("ended_at", "an end before the start", test))
     cases = " ".join(f"when {test} then '{why}'" for name, why, test in rules if name in present)
     if not cases or not table.num_rows:
         return table, tuple(notes)
@@ -214,7 +222,39 @@ def _without_bad_rows(table: pa.Table, notes: list[str]) -> tuple[pa.Table, tupl
             f"{len(bad):,} of {table.num_rows:,} rows of the frame are rejected: {listed}."
         )
         table = table.filter(pa.compute.is_null(reasons["reason"]))
+    if casts:
+        kept = duckdb.from_arrow(table).project(f"* replace ({', '.join(casts)})")
+        table = kept.to_arrow_table()
     return table, tuple(notes)
+
+
+def _texts(table: pa.Table) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Return rules on texts that should be numbers or times, and the casts of these columns.
+
+    Raises
+    ------
+    TraceError
+        A column of times has numbers.
+    """
+    rules, casts = [], []
+    types = {column.name: column.type for column in (*JOBS.columns, *ATTEMPTS.columns)}
+    for column in table.schema:
+        wanted = types.get(column.name)
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if wanted == "timestamp" and is_number and table[column.name].null_count < table.num_rows:
+            raise TraceError(
+                f"{column.name} has numbers, not times. Convert seconds since 1970 with "
+                f'pandas.to_datetime(frame["{column.name}"], unit="s").'
+            )
+        if is_text and (wanted in _NUMBERS or wanted == "timestamp"):
+            kind = "number" if wanted in _NUMBERS else "time"
+            sql_type = "double" if wanted in _NUMBERS else "timestamp"
+            cast = f"try_cast({column.name} as {sql_type})"
+            test = f"{column.name} is not null and {cast} is null"
+            rules.append((column.name, f"{column.name} that is no {kind}", test))
+            casts.append(f"{cast} as {column.name}")
+    return rules, casts
 
 
 def _split_jobs(table: pa.Table) -> tuple[dict[str, pa.Table], tuple[str, ...]]:
@@ -236,5 +276,8 @@ def _split_jobs(table: pa.Table) -> tuple[dict[str, pa.Table], tuple[str, ...]]:
             attempts = attempts.append_column("attempt", pa.array([1] * table.num_rows, pa.int32()))
         tables[ATTEMPTS.name] = attempts
     unread = sorted(present - {*JOBS.column_names, *ATTEMPTS.column_names})
-    notes = (f"Columns of the frame that no table has: {', '.join(unread)}.",)
+    notes = (
+        f"Columns of the frame that no table has: {', '.join(unread)}. They are not read; columns= "
+        "maps them.",
+    )
     return tables, notes * bool(unread)

@@ -151,6 +151,13 @@ def test_the_checker_finds_what_is_wrong(policy: type[Policy], check: str) -> No
     assert any(sentence.startswith(f"{check}: ") for sentence in result.sentences)
 
 
+def test_gpus_that_stay_free_for_the_first_job_are_no_failure() -> None:
+    result = check_policy("easy")
+    assert result.table["passed"].all() and result.sentences == ("easy passes 5 checks.",)
+    [note] = result.table.query("check == 'idle GPUs'")["detail"]
+    assert "which stay free for job-" in note
+
+
 @pytest.mark.parametrize("name", quick_first(sorted(POLICIES.keys() - {"recorded", "slurm"}), 3))
 def test_shipped_policies_keep_their_keys_truly(name: str) -> None:
     """A policy that says steady has the schedule of one whose keys are evaluated each time.

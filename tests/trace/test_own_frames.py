@@ -39,7 +39,7 @@ def test_a_frame_of_ones_own_columns_and_words() -> None:
     assert "3 of 6 rows of the frame are rejected" in notes
     for why in ("no submission", "an end before the start", "the identifier of another row"):
         assert f"1 with {why}" in notes
-    assert "odd (1)" in notes and "that no table has: partition." in notes
+    assert "odd (1)" in notes and "that no table has: partition. They" in notes
 
 
 def test_words_that_are_given_precede_those_of_slurm() -> None:
@@ -57,3 +57,32 @@ def test_unknown_columns_raise() -> None:
         Trace(FRAME, columns={"start": "begun_at"})
     with pytest.raises(TraceError, match="describe tables in memory"):
         Trace("folder", name="mine")
+
+
+def test_texts_are_read_and_bad_ones_are_rejected_and_counted() -> None:
+    frame = pd.DataFrame(
+        {
+            "job_id": [1, 2, 3, 4, 5],
+            "gpus": ["1", "two", "2.5", "8", None],
+            "submitted_at": [
+                "2024-01-01 00:00:00",
+                "2024-01-01",
+                "2024-01-01",
+                "soon",
+                "2024-01-02",
+            ],
+            "status": ["passed", "killed", "FAILED", "pass", "Pass"],
+        }
+    )
+    with Trace(frame) as trace:
+        jobs = trace.jobs.df().sort_values("job_id")
+        [note] = trace.manifest.notes
+    assert jobs["job_id"].tolist() == ["1", "5"] and jobs["gpus"].tolist()[0] == 1
+    assert jobs["status"].tolist() == ["Pass", "Pass"]
+    assert "3 of 5 rows" in note and "1 with GPUs that are no whole number" in note
+    assert "1 with gpus that is no number" in note and "1 with submitted_at that is no time" in note
+
+
+def test_numbers_in_the_place_of_times_raise() -> None:
+    with pytest.raises(TraceError, match=r"submitted_at has numbers, not times\. Convert seconds"):
+        Trace(pd.DataFrame({"gpus": [1], "submitted_at": [1_700_000_000]}))
