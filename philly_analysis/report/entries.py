@@ -62,7 +62,9 @@ def entries(trace: Trace) -> list[Entry]:
         jobs = jobs.select("* replace (coalesce(first, true) as first)")
     else:
         jobs = jobs.select("*, null::varchar as machine_id, null::double as part, true as first")
-    rows = jobs.query("jobs_on_servers", _ENTRIES).df()
+    listed = jobs.query("jobs_on_servers", _ENTRIES)
+    assert listed is not None  # noqa: S101 - a SELECT returns rows
+    rows = listed.df()
     return [
         Entry(kind, name, _summary(jobs.iloc[0]), _shown(jobs[jobs["job"].notna()]))
         for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)
