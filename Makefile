@@ -135,6 +135,7 @@ bench: $(VENV)/.run ## measure each step at Philly's full size, against a bare s
 	$(BIN)/python -m tests.bench.cores --scale $(SCALE)
 	$(BIN)/python -m tests.bench.jobs
 	$(BIN)/python -m tests.bench.simulator
+	$(BIN)/python -m tests.bench.simulator --queue fifo easy
 	$(BIN)/python -m tests.bench.signatures
 
 slurm-lab: $(VENV)/.dev ## start a real Slurm on loopback, run 400 jobs, compare ingest with them (ten minutes, as root)

@@ -29,7 +29,11 @@ _FEWEST = 10
 def compute(trace: Trace) -> Result:
     """Compare run times with requested limits, by gang size."""
     table = trace.answer("time_asked").df()
-    runs = trace.answer("limited_runs").df()
+    runs = (
+        trace.answer("limited_runs")
+        .select("user", "used_frac", "at_limit", "used_gpu_h", "unused_gpu_h")
+        .df()
+    )
     ended, tenfold = (
         clustered_share(hits, runs["user"]) for hits in (runs["at_limit"], runs["used_frac"] < 0.1)
     )

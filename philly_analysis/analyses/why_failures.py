@@ -89,7 +89,8 @@ def compute(trace: Trace) -> Result:
 
 
 def _by_status(trace: Trace) -> Result:
-    jobs = trace.answer("started_jobs").filter("failed is not null").df()
+    ended = trace.answer("started_jobs").filter("failed is not null")
+    jobs = ended.select("user", "gang", "failed", "ended_on").df()
     hits = jobs["failed"].astype(bool)
     failed = clustered_share(hits, jobs["user"])
     gpu_h, facts, lost = _cost(trace)

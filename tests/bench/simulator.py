@@ -36,7 +36,7 @@ JOBS = (10_000, 40_000, 117_325)
 LOAD = 0.9
 QUEUEING = 9.0
 """A load at which 10,000 jobs preempt each other as often as 117,325 do at 0.9."""
-QUEUE_LOADS = (0.9, 1.5, 3.0, 9.0)
+QUEUE_LOADS = (0.9, 9.0, 20.0, 60.0)
 """Loads at which 10,000 jobs queue from hardly to almost all at once."""
 GROWTH = (
     ("at that load", "10,000", "40,000"),
