@@ -40,8 +40,8 @@ def test_what_is_unlike_and_what_is_extreme() -> None:
         LARGE: public(LARGE, 70, 80),
     }
     assert compare_clusters("ours", mine, others) == [
-        "3 claims are decided for ours and for at least 2 public clusters: its verdict is that of "
-        "most on 2 of 3.",
+        "3 claims are decided for ours and for at least 2 public clusters: its verdict is the "
+        "verdict of most on 2 of 3.",
         "Unlike most public clusters: “Most jobs are short” is reversed (2 h [117 min, 2.06 h]), "
         "as on 1 of 3.",
         "The verdict agrees and the effect is beyond all others: “Submissions come in bursts” "
@@ -65,7 +65,7 @@ def test_an_effect_is_extreme_if_its_interval_is_outside(
     found = compare_clusters(
         "ours", {BURSTS: one(BURSTS, HOLDS, value, *ends)}, {BURSTS: public(BURSTS, 2, 8)}
     )
-    assert found[1] == "No verdict is unlike that of most public clusters."
+    assert found[1] == "Every verdict is the verdict of most public clusters."
     assert ("beyond all others" in found[2]) == extreme
 
 

@@ -589,6 +589,7 @@ def test_appended_files_are_on_the_disk_before_the_manifest(
         known |= files
 
 
+@pytest.mark.slow
 def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
     out = tmp_path / "t"
     ingest("philly", philly_day(tmp_path / "0", [0]), out)
