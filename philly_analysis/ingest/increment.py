@@ -81,7 +81,7 @@ def _derive_before(source: Source, builder: TraceBuilder, records: str) -> None:
         "create view touched_rows as "
         f"select row(source_file, source_line) as place from {records}_before"
     )
-    if not con.sql("from touched_rows").limit(1).fetchall():  # all jobs of the new records are new
+    if not _any(con, "from touched_rows"):  # all jobs of the new records are new
         con.execute("create table removed_jobs (job_id varchar)")
         for name in (n for n in names if mark_of(sql[n]) in STORED):
             stored = parquet_scan(store.files(f"{RAW}/{name}"))
@@ -160,10 +160,15 @@ def _extend(builder: TraceBuilder, name: str, sql: str) -> None:
     create_relation(builder, name, f"-- {mark_of(sql)}\n{rows}")
 
 
+def _any(con: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    """Return whether a SELECT has rows."""
+    return bool(con.sql(rows).limit(1).fetchall())
+
+
 def _refuse(con: duckdb.DuckDBPyConnection, rows: str) -> None:
     """Raise ContextChangedError if a SELECT has rows."""
-    if con.sql(rows).limit(1).fetchall():
-        raise ContextChangedError(rows)
+    if _any(con, rows):
+        raise ContextChangedError
 
 
 def _replace_table(
@@ -179,7 +184,7 @@ def _replace_table(
         con,
         earlier,
         file,
-        removed="job_id in (select job_id from removed_jobs)",
+        removed="job_id in (from removed_jobs)" if _any(con, "from removed_jobs") else "false",
         added=f"from {name}",  # a view of the touched jobs
         order=quoted(table.key),
     )

@@ -81,7 +81,7 @@ def replace_rows(
         Columns by which the rows of the written files are ordered.
     """
     added_rows = _count(con, added)
-    changed = rows_by_file(con, files, removed) if files else {}
+    changed = _rows_by_file(con, files, removed) if files else {}
     if added_rows and not changed:
         changed = dict.fromkeys(_smallest(files, PART_ROWS - added_rows), 0)
     if not changed and not added_rows:
@@ -96,7 +96,7 @@ def replace_rows(
     return Replacement(kept, sum(changed.values()))
 
 
-def rows_by_file(
+def _rows_by_file(
     con: duckdb.DuckDBPyConnection, files: Collection[Path], condition: str
 ) -> dict[Path, int]:
     """Count the rows that meet a condition by file, without the files that have none."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from philly_analysis.ingest.parts import replace_rows, rows_by_file, write_parts
+from philly_analysis.ingest.parts import replace_rows, write_parts
 from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_rows, parquet_scan
 from philly_analysis.trace import RAW, Account, Manifest, matches_any
 
@@ -98,7 +98,12 @@ class RawStore:
         return rows - read
 
     def merge_touched(
-        self, con: duckdb.DuckDBPyConnection, relation: str, key: Sequence[str], touched: str
+        self,
+        con: duckdb.DuckDBPyConnection,
+        relation: str,
+        key: Sequence[str],
+        files: Sequence[Path],
+        touched: str,
     ) -> int:
         """Store new records, and add only the touched records of earlier ingests to a relation.
 
@@ -108,8 +113,10 @@ class RawStore:
         ----------
         key
             See :meth:`merge`.
+        files
+            Earlier files with touched records.
         touched
-            Condition on stored records.
+            Condition on the records of these files.
 
         Returns
         -------
@@ -119,18 +126,15 @@ class RawStore:
         old, before = self.files(f"{RAW}/{relation}"), f"{relation}_before"
         _rename(con, relation, f"{relation}_read")
         con.execute(f"create table new_records as {self._new_rows(con, relation, old)}")
-        hits = rows_by_file(con, old, touched)
-        rows = f"from {parquet_scan(hits or old[:1])} where {touched if hits else 'false'}"
+        rows = f"from {parquet_scan(files or old[:1])} where {touched if files else 'false'}"
         con.execute(f"create table {before} as {rows}")
         con.execute(
-            f"create table dropped_records as select source_file, source_line from {before} as old "
-            f"semi join {_repeated(relation, con, key)}"
+            "create table dropped_records as select row(source_file, source_line) as place "
+            f"from {before} as old semi join {_repeated(relation, con, key)}"
         )
-        dropped = "row(source_file, source_line) in (from dropped_records_as_rows)"
-        con.execute(
-            "create view dropped_records_as_rows as "
-            "select row(source_file, source_line) from dropped_records"
-        )
+        dropped = "row(source_file, source_line) in (from dropped_records)"
+        if not len(con.table("dropped_records")):
+            dropped = "false"  # no file need be read
         replacement = replace_rows(
             con,
             old,

@@ -119,7 +119,8 @@ class Source:
         table's columns that are known, then ``source_file``, ``source_line`` (null for a derived
         row), ``raw`` and ``reject`` (the reason to reject the row, or null). ``notes.sql`` returns
         one ``note`` per row for the manifest, ``macros.sql`` defines functions, and any other file
-        is a relation that the SELECTs may read.
+        is a relation that the SELECTs may read. Files in the folder ``grown`` take the place of
+        files of the same names where an append derives only the touched jobs.
     prepare
         Opens the raw files: creates their relations on the connection of the trace under
         construction. Relations passed to the ``merge`` of its store include the records of earlier

@@ -1,5 +1,7 @@
 """Find the stored records of Slurm's accounting that new records of the same jobs touch."""
 
+from pathlib import Path
+
 import duckdb
 
 from philly_analysis.ingest.raw_store import RawStore
@@ -26,16 +28,22 @@ def merge_touched_records(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -
     int
         Number of stored records that were dropped because new records equal them.
     """
-    stored = parquet_scan(raw_store.files(f"{RAW}/sacct"))
+    files = raw_store.files(f"{RAW}/sacct")
+    stored = parquet_scan(files, "union_by_name = false, filename = true")
     con.execute(f"create table touched_keys as select distinct unnest({_KEYS}) as key from sacct")
     con.execute("delete from touched_keys where key is null")
     grown = 1
     while grown:  # a stored record may have further names of a job
+        con.execute(
+            f"create or replace table touched_places as select distinct filename, "
+            f"unnest({_KEYS}) as key from {stored} where {_TOUCHED}"
+        )
         before = len(con.table("touched_keys"))
         con.execute(
-            f"insert into touched_keys select distinct unnest({_KEYS}) as key "
-            f"from {stored} where {_TOUCHED} except from touched_keys"
+            "insert into touched_keys select key from touched_places where key is not null "
+            "except from touched_keys"
         )
-        con.execute("delete from touched_keys where key is null")
         grown = len(con.table("touched_keys")) - before
-    return raw_store.merge_touched(con, "sacct", ("fault", *READ), _TOUCHED)
+    places = con.sql("select distinct filename from touched_places").fetchall()
+    touched_files = [Path(name) for (name,) in places]
+    return raw_store.merge_touched(con, "sacct", ("fault", *READ), touched_files, _TOUCHED)
