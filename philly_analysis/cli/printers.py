@@ -143,7 +143,8 @@ def _read_as(trace: "Trace") -> str:
     maps = [i.file for i in trace.manifest.inputs if i.file.endswith(".toml")]
     if maps:
         return f"read as {source}, by the map {Path(maps[0]).name}"
-    return f"read as {source}: {library.sources().set_index('source').loc[source, 'reads']}"
+    [reads] = library.sources().query("source == @source")["reads"]
+    return f"read as {source}: {reads}"
 
 
 def _contents(trace: "Trace") -> str:

@@ -18,6 +18,8 @@ from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.experiments.sweep_tables import (
     HEADLINES,
     MEASURES,
+    MORE_IS_BETTER,
+    WORDS,
     by_workload,
     change_facts,
     comparison,
@@ -65,11 +67,31 @@ class SweepResult(Result):
         One row per job: setting, load, seed, job_id, gpus, and the completion time (s) by policy.
     queue_loads
         Load that makes a queue, by workload, where no job waits at the loads of the sweep.
+    drawn
+        Measures that the figure shows.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     jobs: pd.DataFrame = field(default_factory=pd.DataFrame)
     queue_loads: Mapping[str, QueueLoad] = field(default_factory=dict)
+    drawn: Sequence[str] = ("mean_jct_s",)
+
+    def select(self, *measures: str) -> "SweepResult":
+        """Return the result of chosen measures: in the table, as facts, and in the figure.
+
+        Parameters
+        ----------
+        *measures
+            Measures, as in the column ``measure`` of the table.
+
+        Raises
+        ------
+        UnknownNameError
+            A measure is unknown.
+        """
+        chosen = self.against(str(self.runs["arm"].iloc[0]), measures)
+        rows = chosen.table["measure"].isin(measures)
+        return replace(chosen, table=chosen.table[rows].reset_index(drop=True), drawn=measures)
 
     def against(self, baseline: str, measures: Sequence[str] = HEADLINES) -> "SweepResult":
         """Compare the policies with another baseline.
@@ -272,19 +294,28 @@ def _without_interval(change: Paired) -> str:
 
 
 def plot(result: Any) -> Figure:
-    """Draw the changes against the first policy: a panel per workload and load, ranked."""
+    """Draw the changes against the first policy: a panel per measure, workload and load, ranked."""
     table = result.runs
     if len(set(table["arm"])) < 2:
         return empty(canvas()[0], "no policies to compare")
     several = len(set(table["setting"])) > 1
     panels = []
-    for (setting, load), rows in ranking(table).groupby(["setting", "load"], sort=False):
-        of = f"load {load:g}" if load else "as submitted"
-        changed = rows[rows["change"].notna()]
-        shown = [
-            (literal(arm), change, effect_color(change))
-            for arm, change in zip(changed["arm"], changed["change"], strict=True)
-        ]
-        panels.append(Panel(f"{setting}, {of}" if several else of.capitalize(), shown))
+    for measure in result.drawn:
+        word = WORDS.get(measure, measure)
+        ranked = ranking(table, measure)
+        for (setting, load), rows in ranked.groupby(["setting", "load"], sort=False):
+            of = f"load {load:g}" if load else "as submitted"
+            words = (
+                ([word] if len(result.drawn) > 1 else []) + ([setting] if several else []) + [of]
+            )
+            changed = rows[rows["change"].notna()]
+            better = measure in MORE_IS_BETTER
+            shown = [
+                (literal(arm), change, effect_color(change, more=better))
+                for arm, change in zip(changed["arm"], changed["change"], strict=True)
+            ]
+            heading = ", ".join(words)
+            panels.append(Panel(heading if several else heading[:1].upper() + heading[1:], shown))
     base = literal(table["arm"].iloc[0])
-    return forest_panels(panels, f"change of mean completion time against {base}, %")
+    what = f"of {word} " if len(result.drawn) == 1 else ""
+    return forest_panels(panels, f"change {what}against {base}, %")

@@ -90,6 +90,9 @@ class RawFiles:
         True where the files declare that they were not recorded on a cluster.
     sample
         How the rows were selected, where they are known not to be all of the cluster's.
+    touched
+        True if only the jobs that new records touch are to be derived. Then `records` and
+        `dropped` count what this ingest read and dropped.
     """
 
     files: tuple[Path, ...]
@@ -99,6 +102,7 @@ class RawFiles:
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     sample: Sample | None = None
+    touched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """List the sources of raw logs, and detect the source of given files."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS
+from philly_analysis.ingest.accounting.record import Parse
 from philly_analysis.ingest.kubernetes import KUBERNETES
 from philly_analysis.ingest.kubernetes.snapshots import is_list
 from philly_analysis.ingest.pai import PAI
@@ -134,15 +136,17 @@ def _is_sacct(file: Path, lines: list[str]) -> bool:
     return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
 
 
+def _is_log(parse: Parse, _: Path, lines: list[str]) -> bool:
+    """Return whether a line is a record of a scheduler's accounting log."""
+    return any(map(parse, lines))
+
+
 _RECOGNISERS: dict[str, Callable[[Path, list[str]], bool]] = {
     PHILLY.name: _is_philly,
     PHILLY_MULTIGPU.name: lambda file, _: file.name == MULTIGPU_JOBS,
     PAI.name: lambda file, _: file.name.startswith("pai_job_table.csv"),
     SLURM.name: _is_sacct,
     KUBERNETES.name: is_list,
-    **{
-        name: lambda _, lines, parse=parse: any(map(parse, lines))
-        for name, parse in PARSERS.items()
-    },
+    **{name: partial(_is_log, parse) for name, parse in PARSERS.items()},
 }
 """Tests whether a file, by its name and its first lines, is of a source."""

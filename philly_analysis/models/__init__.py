@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from philly_analysis.models.between_period import (
         ESTIMATED,
         PERIOD_D,
-        RUN_TIMES_S,
         Estimate,
         Variation,
     )
@@ -30,11 +29,12 @@ if not TYPE_CHECKING:  # type checkers would accept every name
     __getattr__, __dir__ = lazy_imports(
         __name__,
         {
-            "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
+            "between_period": "ESTIMATED PERIOD_D Estimate Variation",
             "library": "SHIPPED load_model models shipped",
             "observations": "Observations open_with_run_policy",
             "outlook": "DRAWS month_outlook",
             "sampling": "draw_jobs",
+            "weekly_jobs": "RUN_TIMES_S",
             "validation": "VALIDATIONS",
             "work": "Work as_model model_of one_workload require_jobs_of",
             "workload_model": "MONDAY WorkloadModel",

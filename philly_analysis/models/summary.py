@@ -13,6 +13,7 @@ from philly_analysis.models.between_period import Estimate
 from philly_analysis.models.components.job_classes import ANY
 from philly_analysis.models.parts import Parts
 from philly_analysis.models.persistence import key_of
+from philly_analysis.models.site_variation import LEVELS
 
 _LEVELS = (0.1, 0.5, 0.9, 0.99)
 _GRID = 2_001
@@ -61,6 +62,15 @@ def _rows(model: Parts) -> Iterator[Row]:
         yield number("endings", status, "share", share)
     if model.cluster_gpus:
         yield number("cluster", "", "size", model.cluster_gpus, "GPUs")
+    if model.site:
+        scales = model.site.jobs_scale, model.site.class_scale
+        yield number("another month", "", "weeks seen", model.site.weeks, "weeks")
+        yield number("another month", "", "weekly jobs", model.site.weekly_jobs_sd, "sd of ln")
+        prior_sd = model.site.prior_weekly_jobs_sd
+        yield number("another month", "", "weekly jobs, prior", prior_sd, "sd of ln")
+        for of, scale in zip(("number of jobs", "job classes"), scales, strict=True):
+            middle, low, high = np.interp((0.5, 0.05, 0.95), LEVELS, scale).tolist()
+            yield "another month", of, "scale of the site", middle, low, high, "1"
     for field in fields(model.variation) if model.variation else ():
         value = getattr(model.variation, field.name)
         if isinstance(value, Estimate):

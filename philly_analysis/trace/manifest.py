@@ -247,15 +247,13 @@ def _checksum(content: dict[str, object]) -> str:
 
 
 def find_files(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Find the files that one ingest wrote: ``jobs.parquet``, all in ``gpu_samples/``, ``raw/``."""
-    candidates = {name: [folder / f"{name}.parquet"] for name in (*TABLES, REJECTS.name)}
-    for table in TABLES.values():
-        if table.streamed:
-            candidates[table.name] = (
-                sorted((folder / table.name).glob("*.parquet")) or candidates[table.name]
-            )
-    candidates |= {
-        f"{RAW}/{file.stem}": [file] for file in sorted((folder / RAW).glob("*.parquet"))
+    """Find the files that one ingest wrote: ``jobs.parquet`` or all in ``jobs/``, and ``raw/``."""
+    raw = sorted(
+        {path.stem for path in (folder / RAW).iterdir()} if (folder / RAW).is_dir() else ()
+    )
+    candidates = {
+        name: sorted((folder / name).glob("*.parquet")) or [folder / f"{name}.parquet"]
+        for name in (*TABLES, REJECTS.name, *(f"{RAW}/{stem}" for stem in raw))
     }
     return {
         name: tuple(file.relative_to(folder).as_posix() for file in files)

@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
@@ -50,7 +52,9 @@ class Materializer:
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table. Columns that an older trace lacks are null."""
         paths = self.folder.manifest.paths(self.folder.files, name)
-        rows = self.con.read_parquet([escape_glob(path) for path in paths], union_by_name=True)
+        rows = self.con.read_parquet(
+            [escape_glob(path) for path in paths], union_by_name=not _have_same_columns(paths)
+        )
         declared = TABLES.get(name, REJECTS)
         present = rows.columns
         if present == list(declared.column_names):
@@ -144,6 +148,17 @@ class Materializer:
                 shutil.rmtree(stale, ignore_errors=True)
             yield folder, Partition(relation, code, partial, before)
             write_part_checksums(partial, folder.name)
+
+
+def _have_same_columns(files: Sequence[Path]) -> bool:
+    """Return whether Parquet files can be read without a union by name, which opens all each time.
+
+    False if a file is damaged: the engine's error is plainer.
+    """
+    try:
+        return len({tuple(pq.read_schema(file).names) for file in files}) == 1
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _written_at(folder: Path) -> float:

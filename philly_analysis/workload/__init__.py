@@ -31,7 +31,7 @@ from philly_analysis.workload.machines import (
     machine_rows,
     machines_of,
 )
-from philly_analysis.workload.outcomes import CURVES, SCALARS, is_share, measures
+from philly_analysis.workload.outcomes import CURVES, SCALARS, bounds, measures
 from philly_analysis.workload.quotas import quotas_of, use_by_vc
 from philly_analysis.workload.recorded_details import with_failure_reasons, with_gpu_use
 from philly_analysis.workload.runs import SCHEDULER_ENDS, runs_of

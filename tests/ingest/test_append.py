@@ -15,7 +15,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import raw_store, trace_builder
+from philly_analysis.ingest import build, parts, raw_store, trace_builder
 from philly_analysis.ingest import tables as ingest_tables
 from philly_analysis.trace import writer
 from philly_analysis.trace.manifest import Manifest
@@ -120,6 +120,95 @@ def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None
     whole = page(tmp_path / "once.txt", [*(line(d, d) for d in range(3)), line(3, 3, "RUNNING")])
     ingest("slurm", whole, tmp_path / "whole")
     assert_equal_tables(out, tmp_path / "whole", ("jobs", "attempts", "placements", "machines"))
+
+
+def test_an_append_writes_only_parts_with_touched_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job ends that ran before, and two are new: one of three parts of each table is written."""
+    monkeypatch.setattr(parts, "PART_ROWS", 2048)
+    rows = [line(n, n // 20) for n in range(1, 5000)]
+    out = tmp_path / "t"
+    ingest("slurm", page(tmp_path / "1.txt", [*rows, line(5000, 300, "RUNNING")]), out)
+    before = Manifest.read(out).files
+    ended = [line(n, 300) for n in range(5000, 5003)]
+    monkeypatch.setattr(build, "fill_tables", None)  # all jobs are not derived again
+    grown = ingest("slurm", page(tmp_path / "2.txt", ended), out, append=True).manifest
+    for name in ("jobs", "attempts", "placements", "raw/sacct"):
+        kept = set(before[name]) & set(grown.files[name])
+        assert (len(before[name]), len(kept), len(grown.files[name])) == (3, 2, 3), name
+    monkeypatch.undo()
+    ingest("slurm", page(tmp_path / "all.txt", [*rows, *ended]), tmp_path / "w")
+    assert_equal_tables(out, tmp_path / "w")
+
+
+def readings(rng: random.Random, jobs: int) -> list[list[str]]:
+    """What sacct prints on eight days of jobs: readings before the start, of the run, of the end.
+
+    Some jobs are requeued, some records are steps or no records, some GPUs do not divide.
+    """
+    days: list[list[str]] = [[] for _ in range(8)]
+    first = datetime(2026, 1, 1)
+    numbered = rng.random() < 0.7
+    for job_number in range(1, jobs + 1):
+        user, nodes = rng.randrange(4), sorted(rng.sample(range(5), rng.choice([1, 1, 2])))
+        gpus, partition = rng.choice([1, 2, 3, 4]), rng.choice("ppq")
+        raw = str(job_number) if numbered or rng.random() < 0.7 else ""
+        shown = f"{max(1, job_number - 1)}_{job_number}" if rng.random() < 0.1 else str(job_number)
+        fixed = f"{raw}|{shown}||{partition}|u{user}|{100 + user}"
+        tres = f"gres/gpu={gpus},node={len(nodes)}|n[{','.join(map(str, nodes))}]"
+        submit = first + timedelta(seconds=rng.randrange(6 * 86400))
+        start = submit + timedelta(minutes=rng.randrange(600))
+        end = start + timedelta(hours=rng.randrange(1, 60))
+        state = rng.choice(["COMPLETED", "FAILED", f"CANCELLED by {100 + rng.randrange(6)}"])
+        for day, rows in enumerate(days):
+            begins, ends = (first + timedelta(days=day + n) for n in (0, 1))
+            if submit < ends and end >= begins - timedelta(days=1):
+                times = f"{submit.isoformat()}|"
+                if end < ends:
+                    rows.append(
+                        f"{fixed}|{state}|{times}{start.isoformat()}|{end.isoformat()}|{tres}"
+                    )
+                elif start < ends:
+                    rows.append(f"{fixed}|RUNNING|{times}{start.isoformat()}|Unknown|{tres}")
+                else:
+                    rows.append(f"{fixed}|PENDING|{times}Unknown|Unknown||")
+        if rng.random() < 0.1:  # it runs again
+            again = end + timedelta(minutes=5)
+            times = f"{end.isoformat()}|{again.isoformat()}|{(again + start_of(rng)).isoformat()}"
+            days[rng.randrange(8)].append(f"{fixed}|COMPLETED|{times}|{tres}")
+        if rng.random() < 0.1:
+            step = f"{job_number}.batch|{job_number}.batch||||"
+            days[rng.randrange(8)].append(f"{step}|COMPLETED|{submit.isoformat()}||||")
+        if rng.random() < 0.05:
+            days[rng.randrange(8)].append("||||||nonsense|||||")
+    return days
+
+
+def start_of(rng: random.Random) -> timedelta:
+    """A run time of some hours."""
+    return timedelta(hours=rng.randrange(1, 9))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_pages_of_readings_appended_equal_one_ingest(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    header = "JobIDRaw|JobID|Cluster|Partition|User|UID|State|Submit|Start|End|AllocTRES|NodeList"
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for day, rows in enumerate(readings(rng, rng.choice([5, 40]))):
+        if rows and rng.random() < 0.9:
+            rng.shuffle(rows)
+            (raw / f"{day}.txt").write_text("\n".join([header, *rows, ""]), "utf-8")
+    if seed % 2:
+        nodes = (f"NodeName=n{n} CPUTot=8 Gres=gpu:v100:4 Partitions=p" for n in range(4))
+        (raw / "nodes.txt").write_text("\n".join([*nodes, ""]), "utf-8")
+    grow("slurm", sorted(raw.iterdir()), tmp_path / "t")
+    ingest("slurm", raw, tmp_path / "w")
+    assert_same(tmp_path / "t", tmp_path / "w")
+    one, other = (Manifest.read(tmp_path / name) for name in ("t", "w"))
+    assert set(one.notes) == set(other.notes)
 
 
 @pytest.mark.slow
@@ -405,7 +494,7 @@ def killed(raw: Path, out: Path, last: int) -> int:
     with pytest.MonkeyPatch.context() as patch:
         steps_of: dict[object, tuple[str, ...]] = {
             raw_store.RawStore: ("merge",),
-            ingest_tables: ("_fill_table", "fill_streamed"),
+            ingest_tables: ("fill_table", "fill_streamed"),
             trace_builder.TraceBuilder: ("merge_rejects",),
             writer: ("_flush",),
             Path: ("write_text", "replace"),

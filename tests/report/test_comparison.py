@@ -111,6 +111,7 @@ def test_single_numbers(result: Result) -> None:
         assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
 
 
+@pytest.mark.slow
 def test_allocated_time_is_of_the_complete_part_of_the_log(tmp_path: Path) -> None:
     # a began before the log, which is complete from the tenth minute on
     when = [T - timedelta(days=1), T.replace(minute=10)]
@@ -384,7 +385,7 @@ def test_the_largest_clusters_and_the_users_who_moved_most_are_shown() -> None:
 
 def test_traces_without_a_queue_have_nothing_to_compare() -> None:
     rows: list[tuple[object, ...]] = [
-        (n, None, None, "mean_wait_s", None, wait_s, "s") for n, wait_s in (("a", 0.0), ("b", 0.4))
+        (n, None, None, "mean_wait_s", None, wait_s, "s") for n, wait_s in (("a", 0), ("b", 0.4))
     ]
     rows += [
         (n, "time", at, "allocated_gpus", None, g, "GPUs")

@@ -157,7 +157,9 @@ def test_the_page_loads_nothing_and_every_link_has_a_target(page: str, folder: P
         if address.startswith("#"):
             assert ids.count(address[1:]) == 1, address
         else:
-            assert (folder / "out" / "paper" / address).is_file(), address
+            file, _, fragment = address.partition("#")
+            other = (folder / "out" / "paper" / file).read_text("utf-8")
+            assert not fragment or fragment.startswith("job-") or f'id="{fragment}"' in other
     assert not re.search(r"url\((?!#)", page)
 
 
@@ -222,6 +224,7 @@ def test_the_page_and_every_figure_are_marked_synthetic(page: str) -> None:
     assert [f in page.partition('id="other_months"')[2] for f in bare] == [True], "of other data"
 
 
+@pytest.mark.slow
 def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {"Run": (ANALYSES["run_policy"],)})
     path = paper_trace(tmp_path / "t")
@@ -253,6 +256,7 @@ def test_every_analysis_module_is_in_a_chapter() -> None:
     assert all(CHAPTERS.values())
 
 
+@pytest.mark.slow
 def test_a_finding_independent_of_a_synthetic_trace_is_not_synthetic(tmp_path: Path) -> None:
     with Trace(paper_trace(tmp_path / "t")) as trace:
         results = analyze(trace, ["overview", "calibration", "philly_like"])

@@ -7,10 +7,10 @@ from tests.slurm_lab import recorder
 from tests.slurm_lab.cluster import Cluster
 from tests.slurm_lab.scenario import GANGS, USERS, Step, Steps, one_server, servers
 
-SUBMITTED_S = 1200
-"""Seconds from the start to the last submission of a random job."""
+SUBMITTED_S = 640
+"""Seconds from the start to the last submission of a random job: more than the servers can run."""
 
-END_S = 1560
+END_S = 1380
 """Seconds from the first submission to the last snapshot."""
 
 LIFE_S = END_S + 180
@@ -26,6 +26,10 @@ SNAPSHOTS: recorder.Snapshots = {
         "sprio": 20,
     }.items()
 }
+
+
+_ACTIVITY = (8, 4, 2, 1)
+"""Relative numbers of jobs of the users of an account."""
 
 
 def record(cluster: Cluster, folder: Path) -> None:
@@ -65,16 +69,20 @@ def _arrivals(draw: Random, number: int) -> list[float]:
 
 
 def _submit(steps: Steps, at_s: float, *options: str, account: str = "research") -> None:
-    """Submit a job of 20 to 120 seconds, whose limit is up to three minutes longer."""
+    """Submit a job of 20 to 120 seconds, whose limit is up to three minutes longer.
+
+    The first users of an account submit most jobs, as on real clusters.
+    """
     draw = steps.random
+    user = draw.choices(USERS[account], _ACTIVITY[: len(USERS[account])])[0]
     run_s = min(max(draw.lognormvariate(3.9, 0.5), 20), 118)
     minutes = int(run_s // 60) + draw.choice((1, 1, 2, 3))
-    steps.submit(at_s, f"--time={minutes}", *options, run_s=run_s, account=account)
+    steps.submit(at_s, f"--time={minutes}", *options, run_s=run_s, account=account, user=user)
 
 
 def _limits(steps: Steps) -> None:
     """Submit more than limits of accounts, QOS and users allow."""
-    for burst_s in (60, 460, 860):
+    for burst_s in (60, 260, 460):
         for number in range(8):
             _submit(steps, burst_s + 2 * number, *one_server(4), account="prod")
     for number in range(6):
@@ -83,17 +91,17 @@ def _limits(steps: Steps) -> None:
         steps.submit(300 + 3 * number, "--time=2", *options, run_s=50, user="games")
         options = ("--partition=batch", *one_server(1))
         steps.submit(
-            500 + 3 * number, "--time=2", *options, run_s=45, account="teaching", user="irc"
+            400 + 3 * number, "--time=2", *options, run_s=45, account="teaching", user="irc"
         )
 
 
 def _held(steps: Steps) -> None:
     """Hold jobs by begin times and dependencies, and limit the tasks of an array."""
     for number in range(4):
-        steps.submit(200 * number, "--time=2", "--begin=now+60", *one_server(2), run_s=40)
-        first = steps.submit(150 + 200 * number, "--time=2", *one_server(2), run_s=50)
+        steps.submit(120 * number, "--time=2", "--begin=now+60", *one_server(2), run_s=40)
+        first = steps.submit(100 + 120 * number, "--time=2", *one_server(2), run_s=50)
         dependency = f"--dependency=afterok:{{{first}}}"
-        steps.submit(152 + 200 * number, "--time=2", dependency, *one_server(4), run_s=40)
+        steps.submit(102 + 120 * number, "--time=2", dependency, *one_server(4), run_s=40)
     steps.submit(250, "--time=1", "--array=0-7%2", *one_server(1), run_s=40)
 
 
@@ -101,24 +109,23 @@ def _servers(steps: Steps) -> None:
     """Strand GPUs, drain a server, reserve servers."""
     for number in range(4):
         strand = ("--nodes=1", "--gres=gpu:1", "--cpus-per-task=28", "--time=2")
-        steps.submit(130 + 250 * number, *strand, run_s=60)
+        steps.submit(130 + 120 * number, *strand, run_s=60)
     steps.submit(200, *servers(3, 8), "--time=1", run_s=50)
-    steps.submit(900, *servers(3, 8), "--time=1", run_s=50)
     steps.do(350, "scontrol", "update", "NodeName=a2", "State=DRAIN", "Reason=check")
     steps.do(450, "scontrol", "update", "NodeName=a2", "State=RESUME")
     create = ("scontrol", "create", "reservation")
     maintenance = ("ReservationName=maintenance", "StartTime=now+120", "Duration=2", "Nodes=a3")
     steps.do(600, *create, *maintenance, "Users=root", "Flags=MAINT,IGNORE_JOBS")
     course = ("ReservationName=course", "StartTime=now+60", "Duration=3", "Nodes=v3")
-    steps.do(1000, *create, *course, "Accounts=teaching", "Flags=IGNORE_JOBS")
+    steps.do(500, *create, *course, "Accounts=teaching", "Flags=IGNORE_JOBS")
     for number in range(4):
         options = ("--partition=batch", "--reservation=course", "--time=1", *one_server(1))
-        steps.submit(1005 + number, *options, run_s=40, account="teaching", user="list")
+        steps.submit(505 + number, *options, run_s=40, account="teaching", user="list")
 
 
 def _preempted(steps: Steps) -> None:
     """Fill a partition with jobs of a low QOS, then preempt them by a high one."""
-    for begin_s in (400, 800):
+    for begin_s in (200, 500):
         for number in range(6):
             options = ("--partition=batch", "--qos=low", "--time=3", *one_server(1))
             steps.submit(begin_s + 2 * number, *options, run_s=100)
@@ -126,4 +133,4 @@ def _preempted(steps: Steps) -> None:
             options = ("--partition=batch", "--qos=high", "--time=1", *one_server(4))
             steps.submit(begin_s + 50 + 5 * number, *options, run_s=40)
     for number in range(4):
-        steps.submit(250 + 250 * number, "--qos=high", "--time=2", *one_server(2), run_s=60)
+        steps.submit(150 + 120 * number, "--qos=high", "--time=2", *one_server(2), run_s=60)

@@ -97,6 +97,7 @@ def test_limits_have_resources_models_and_units() -> None:
         ("gpus", "a100", 2.0),
         ("mem_gb", None, pytest.approx(2 * 1024**4 / 1e9)),
     ]
-    assert limit_amounts("MaxTRESPU", "mem=1000") == [("mem_gb", None, pytest.approx(1.048576))]
+    [(resource, model, amount)] = limit_amounts("MaxTRESPU", "mem=1000")
+    assert (resource, model) == ("mem_gb", None) and amount == pytest.approx(1.048576)
     assert limit_amounts("MaxJobsPA", "12") == [("jobs", None, 12.0)]
     assert limit_amounts("GrpTRES", "cpu:x=1,mem=big,=3,cpu=-1") == []

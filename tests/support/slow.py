@@ -12,7 +12,8 @@ def quick_first(cases: Iterable[Any], quick: int = 1) -> list[Any]:
 
 
 def _slow(case: Any) -> Any:
-    if isinstance(case, tuple) and hasattr(case, "marks"):  # what pytest.param returned
-        return pytest.param(*case.values, marks=[*case.marks, pytest.mark.slow], id=case.id)
-    values = case if isinstance(case, tuple) else (case,)
-    return pytest.param(*values, marks=pytest.mark.slow)
+    marks: Any = getattr(case, "marks", None)
+    if marks is None:
+        return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+    of_param: Any = case  # what pytest.param returned
+    return pytest.param(*of_param.values, marks=[*marks, pytest.mark.slow], id=of_param.id)

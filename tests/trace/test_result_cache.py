@@ -79,6 +79,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
+@pytest.mark.slow
 def test_the_next_report_removes_stale_files_of_a_killed_one(
     path: Path, tmp_path: Path, computed: list[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_second_report_is_the_first_and_computes_nothing(
         assert (tmp_path / "tables" / f"{name}.csv").read_bytes() == table
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again_only_if_it_or_its_trace_changed(
     path: Path, tmp_path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,9 +151,8 @@ def test_a_result_without_rows_is_cached(
     assert first.table.equals(second.table)
 
 
-@pytest.mark.parametrize(
-    "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("drawers", [ThreadPoolExecutor, processes])
 def test_figures_are_equal_whichever_process_draws(
     path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
 ) -> None:

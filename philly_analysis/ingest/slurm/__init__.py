@@ -35,9 +35,16 @@ from philly_analysis.ingest.slurm.printed import (
     read_printed,
 )
 from philly_analysis.ingest.slurm.rejoin import Header
+from philly_analysis.ingest.slurm.touched import merge_touched_records
 from philly_analysis.ingest.slurm.unread import unread_print
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
+from philly_analysis.ingest.sql import (
+    arrow_table,
+    create_table,
+    insert_rows,
+    parquet_rows,
+    parquet_scan,
+)
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace import DUPLICATES, RAW
@@ -83,7 +90,11 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         for file, reason in newly_refused.items()
     ]
     insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
-    raw_store.merge(con, "sacct", ("fault", *READ))
+    touched = not (raw_store.whole or _has_snapshots(con, raw_store))
+    if touched:
+        fresh, dropped = len(con.table("sacct")), merge_touched_records(con, raw_store)
+    else:
+        raw_store.merge(con, "sacct", ("fault", *READ))
     servers = RAW_TABLES["inventory"].names
     raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
     for name in ("limit_settings", "closures"):
@@ -98,6 +109,13 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     limits.create_amounts(con)
     read_summaries(con)
     read = _count_records(con, raw_store, records, len(newly_refused))
+    if touched:
+        return RawFiles(
+            files=tuple(file for file in new if file not in refused),
+            records={"attempts": fresh},
+            dropped={"attempts": {DUPLICATES[0]: dropped}},
+            touched=True,
+        )
     dropped = read - len(con.table("sacct").filter("source_line is not null"))
     return RawFiles(
         files=tuple(file for file in new if file not in refused),
@@ -117,6 +135,12 @@ def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[
         {"fault": REFUSED},
     ).fetchall()
     return {name for (name,) in names}
+
+
+def _has_snapshots(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> bool:
+    """Return whether this ingest or an earlier ingest has snapshots of running or pending jobs."""
+    stored = [f for name in snapshots.TABLES for f in raw_store.files(f"{RAW}/{name}")]
+    return any(len(con.table(name)) for name in snapshots.TABLES) or any(map(parquet_rows, stored))
 
 
 def _count_records(

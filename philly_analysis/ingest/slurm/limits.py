@@ -41,14 +41,13 @@ def listed_owners(first: str) -> str | None:
 
 def read_sacctmgr(con: duckdb.DuckDBPyConnection, kind: str, path: Path) -> None:
     """Add the limits of associations or QOS, and each association without a limit."""
-    rows = []
+    rows: list[dict[str, str]] = []
     for row in table_rows(line for _, line in text_lines(path)):
         who = {_WHO[name]: value for name, value in row.items() if name in _WHO and value}
         base = {"source_file": path.name, "kind": kind, **who}
         settings = [(name, row[name]) for name in RUNNING_LIMITS if row.get(name)]
         # an account without a limit may be below an account with one
-        for setting, value in settings or [(None, None)]:
-            rows.append({**base, "setting": setting, "value": value})
+        rows += [{**base, "setting": name, "value": value} for name, value in settings] or [base]
     insert_rows(con, "limit_settings", pa.Table.from_pylist(rows, RAW_TABLES["limit_settings"]))
 
 

@@ -11,8 +11,7 @@ clusters as (
   select
     count(distinct cluster) as n,
     any_value(cluster) as cluster
-  from records
-  where reject is null
+  from record_clusters
 ),
 
 settings as (

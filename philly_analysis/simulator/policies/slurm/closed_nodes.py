@@ -38,13 +38,13 @@ def closed_nodes(
     times = sorted(prints)
     for at, next_at in zip(times, (*times[1:], times[-1]) if times else (), strict=True):
         for record in prints[at]:
-            node = re.search(r"NodeName=(\S+)", record)
+            named = re.search(r"NodeName=(\S+)", record)
             state = re.search(r"\bState=(\S+)", record)
             since = _SINCE.search(record)
-            if node and state and since and _OUT.search(state[1]):
+            if named and state and since and _OUT.search(state[1]):
                 start_at = datetime.fromisoformat(since[1])
-                ends[node[1], start_at] = at + (next_at - at) / 2
-    used = set()
+                ends[named[1], start_at] = at + (next_at - at) / 2
+    used: set[Closed] = set()
     for (node, start_at), end_at in ends.items():
         for event in events:
             if event.node == node and start_at <= event.start_at <= end_at:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from math import floor
 
 from philly_analysis.simulator.cluster.allocation import Allocation
-from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.slurm.limits import LimitUse
+from philly_analysis.simulator.policies.slurm.never_ran import NeverRan
 from philly_analysis.simulator.policies.slurm.options import Options
 from philly_analysis.simulator.policies.slurm.priority import FairTree, Owner, size_factor
 from philly_analysis.simulator.policies.slurm.site import Site
@@ -22,7 +23,7 @@ class State:
     limits
         Use of each limit by running jobs.
     change_at_s
-        Time at which a reservation next begins or ends.
+        Time at which a reservation next begins or ends, or a job leaves that never starts.
     schedule_at_s
         Time at which the main scheduler may run next.
     scheduled
@@ -56,6 +57,8 @@ class State:
         self.completing: dict[tuple[float, int], Allocation] = {}
         self._running: dict[Job, tuple[float, Allocation]] = {}
         self.never_run: frozenset[Job] = frozenset()
+        self._coming = sorted(site.never_ran, key=lambda n: n.since_s, reverse=True)
+        self._in_vain: list[NeverRan] = []
         self._priority: dict[Job, float] = {}
         machines = view.cluster.machines
         self._servers, self._gpus = len(machines), sum(m.gpus for m in machines)
@@ -132,10 +135,21 @@ class State:
             tier = partition.tier if partition else 1
             return -tier, -self.priority(job, view.now_s), job.spec.submit_s, job.index
 
-        now_s = view.now_s
-        waiting = [n.job for n in self._site.never_ran if n.since_s <= now_s < n.until_s]
-        self.never_run = frozenset(waiting)
-        return sorted((*view.queue, *waiting), key=key)
+        return sorted((*view.queue, *self._waiting_in_vain(view.now_s)), key=key)
+
+    def _waiting_in_vain(self, now_s: float) -> frozenset[Job]:
+        """Return the jobs that wait now and never start."""
+        while self._coming and self._coming[-1].since_s <= now_s:
+            self._in_vain.append(self._coming.pop())
+        if any(n.until_s <= now_s for n in self._in_vain):
+            self._in_vain = [n for n in self._in_vain if n.until_s > now_s]
+        self.never_run = frozenset(n.job for n in self._in_vain)
+        return self.never_run
+
+    def next_change_s(self, now_s: float) -> float:
+        """Return when a reservation begins or ends, or a job that never starts leaves the queue."""
+        leaves_s = min((n.until_s for n in self._in_vain), default=FOREVER)
+        return min(self._site.next_change_s(now_s), leaves_s)
 
     def priority(self, job: Job, now_s: float) -> float:
         """Return a job's priority, as last computed (Multifactor Priority Plugin)."""
