@@ -93,7 +93,7 @@ def _jobs(listed: Sequence[Entry]) -> tuple[pd.DataFrame, dict[str, list[int]], 
         ]
         if entry.kind == listed[0].kind:
             whole = len(positions)
-    columns = list(listed[0].jobs.columns) if listed else []
-    jobs = pd.DataFrame(list(positions), columns=columns).infer_objects()
+    titles = list(listed[0].jobs.columns) if listed else []
+    jobs = pd.DataFrame(list(positions), columns=titles).infer_objects()
     empty = [c for c in jobs.columns if jobs[c].isna().all() or (jobs[c] == UNNAMED).all()]
     return jobs.drop(columns=empty), worst, whole

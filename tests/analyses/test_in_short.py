@@ -110,7 +110,9 @@ def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(cluster: Ma
 
 def test_two_gang_sizes_are_compared_and_one_is_not() -> None:
     sums = pd.DataFrame({"n": [40, 50], "s": [40 * 60.0, 50 * 120.0]}, index=["1", "5-8"])
-    wanted = "The mean wait of gangs of 5-8 GPUs is 2.00 times that of 1 GPU: 2 min and 1 min."
+    wanted = (
+        "The mean wait of gangs of 5-8 GPUs is 2.00 times the mean wait of 1 GPU: 2 min and 1 min."
+    )
     assert why_waits._gang_comparison(sums) == wanted
     assert why_waits._gang_comparison(sums.head(1)) == ""
 
@@ -228,6 +230,7 @@ def test_use_without_readings_is_what_jobs_hold(cluster: MakeTrace) -> None:
     assert how_used.plot(result).axes
 
 
+@pytest.mark.slow
 def test_weeks_tell_how_sure_it_is_what_jobs_hold(make_trace: MakeTrace) -> None:
     # four GPUs from a Tuesday noon on; the first gang ends on the second Tuesday, a day after the
     # second week began, the next two run into the third and for all of the fourth
@@ -268,6 +271,7 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(cluster: Make
     assert "the output of failed attempts" in verdict(untold).advice
 
 
+@pytest.mark.slow
 def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
     cluster: MakeTrace,
 ) -> None:
@@ -346,6 +350,7 @@ def test_a_day_may_exceed_the_cluster_where_attempts_overlap(
     assert len(result.sentences) == 2, "the only virtual cluster has no share worth a sentence"
 
 
+@pytest.mark.slow
 def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:
     trace = cluster(**PLACED, gpu_samples=SAMPLES)
     table = worst_offenders.compute(trace).table.fillna("")

@@ -93,6 +93,7 @@ def test_failures_by_cause_of_a_log_drawn_by_hand(lost: Result) -> None:
     assert none["per_1000_part_days_high"] == pytest.approx(1000 * -math.log(0.05) / 13)
 
 
+@pytest.mark.slow
 def test_gangs_of_a_log_drawn_by_hand(lost: Result) -> None:
     one, two = row_of(lost.table, 8), row_of(lost.table, 16)
     assert (one["failures"], one["part_days"], one["gpu_days"]) == pytest.approx((1, 7, 56))

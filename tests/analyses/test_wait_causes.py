@@ -47,6 +47,7 @@ def frame_of(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
     return frame(table, columns, [[row.get(column) for column in columns] for row in rows])
 
 
+@pytest.mark.slow
 def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) -> None:
     account = {"account": "prod"}
     schedule: dict[str, Any] = {

@@ -19,6 +19,7 @@ from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.support.command_line import invoke, output_of, run
+from tests.support.slow import quick_first
 from tests.support.small_traces import paper_trace
 
 
@@ -41,13 +42,16 @@ CALL = "import philly_analysis.cli\ntry: philly_analysis.cli.app(prog_name='phil
 
 @pytest.mark.parametrize(
     ("code", "words", "env", "printed"),
-    [
-        ("import philly_analysis\n", "", {}, ""),
-        (CALL, "--help", {}, "simulate"),
-        (CALL, "analyze --help", {}, "--run-policy"),
-        (CALL, "sweep --help", {}, "--seeds"),
-        (CALL, "", COMPLETED, "analyze"),
-    ],
+    quick_first(
+        [
+            ("import philly_analysis\n", "", {}, ""),
+            (CALL, "--help", {}, "simulate"),
+            (CALL, "analyze --help", {}, "--run-policy"),
+            (CALL, "sweep --help", {}, "--seeds"),
+            (CALL, "", COMPLETED, "analyze"),
+        ],
+        2,
+    ),
 )
 def test_imports_help_and_completion_do_not_import_the_libraries_for_data(
     code: str, words: str, env: dict[str, Any], printed: str
@@ -107,22 +111,28 @@ def test_findings_are_one_json_document(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (("query", "{path}", "drop table jobs"), "SELECT"),
-        (("query", "{path}", "select * from gpu_samples"), "needs the table gpu_samples"),
-        (("query", "nowhere", "select 1"), "not a trace"),
-        (("analyze", "{path}", "nonsense"), "no analysis named 'nonsense'"),
-        (("analyze", "{path}", "run_time", "overview", "--csv"), "Name one"),
-        (("analyze", "{path}", "--csv"), "--out FOLDER"),
-        (("analyze", "{path}", "run_time", "--out", "{path}/manifest.json"), "cannot be written"),
-        (("ingest", "nonsense", "{path}", "out"), "no source named 'nonsense'"),
-        (("report", "nowhere"), "not a trace"),
-        (("report", "nowhere"), "Make one with philly ingest SOURCE RAW OUT"),
-        (("fit", "{path}", "{path}"), "a folder: name a file in it"),
-        (("fit", "{path}", "{path}/no/model.json"), "there is no folder"),
-        (("ingest", "auto", "{path}/jobs.parquet", "out"), "no source recognises"),
-        (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
-    ],
+    quick_first(
+        [
+            (("query", "{path}", "drop table jobs"), "SELECT"),
+            (("query", "{path}", "select * from gpu_samples"), "needs the table gpu_samples"),
+            (("query", "nowhere", "select 1"), "not a trace"),
+            (("analyze", "{path}", "nonsense"), "no analysis named 'nonsense'"),
+            (("analyze", "{path}", "run_time", "overview", "--csv"), "Name one"),
+            (("analyze", "{path}", "--csv"), "--out FOLDER"),
+            (
+                ("analyze", "{path}", "run_time", "--out", "{path}/manifest.json"),
+                "cannot be written",
+            ),
+            (("ingest", "nonsense", "{path}", "out"), "no source named 'nonsense'"),
+            (("report", "nowhere"), "not a trace"),
+            (("report", "nowhere"), "Make one with philly ingest SOURCE RAW OUT"),
+            (("fit", "{path}", "{path}"), "a folder: name a file in it"),
+            (("fit", "{path}", "{path}/no/model.json"), "there is no folder"),
+            (("ingest", "auto", "{path}/jobs.parquet", "out"), "no source recognises"),
+            (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
+        ],
+        6,
+    ),
 )
 def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], message: str) -> None:
     done = invoke(*(w.format(path=path) for w in words))

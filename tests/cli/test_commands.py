@@ -40,7 +40,6 @@ from philly_analysis.simulator import POLICIES, SPEEDS, policy_named
 from philly_analysis.trace.manifest import Manifest
 from tests.support.command_line import output_of, run
 from tests.support.repository import ROOT
-from tests.support.slow import quick_first
 from tests.support.small_traces import paper_trace
 
 PYTHON_ONLY = {"report": {"also"}}
@@ -162,14 +161,9 @@ def test_names_that_complete_are_those_that_the_packages_define(parameter: str) 
     assert dict(COMPLETIONS[parameter]()) == REGISTRIES[parameter]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "first",
-    quick_first(
-        [
-            "philly_analysis.ingest.build",
-            pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
-        ]
-    ),
+    "first", ["philly_analysis.ingest.build", "philly_analysis.models.library"]
 )
 def test_a_verb_stays_a_function_whichever_package_is_imported_first(first: str) -> None:
     code = (

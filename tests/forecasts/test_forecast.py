@@ -111,6 +111,7 @@ def test_the_page_has_the_forecast_the_week_and_the_backtest(answer: Forecast) -
     assert len(answer.week) == 168 * answer.week["gang"].nunique()
 
 
+@pytest.mark.slow
 def test_a_pending_job_has_a_forecast_of_its_remaining_wait(trace: Trace) -> None:
     table = forecast(trace, pending=True)
     assert isinstance(table, Result)

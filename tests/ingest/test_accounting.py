@@ -122,6 +122,7 @@ def pbs_job(tmp_path: Path, ingested: Ingest, *lines: str) -> list[tuple[object,
     )
 
 
+@pytest.mark.slow
 def test_pbs_reruns_are_attempts_and_a_deletion_kills(tmp_path: Path, ingested: Ingest) -> None:
     rows = pbs_job(
         tmp_path,

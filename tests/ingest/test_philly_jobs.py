@@ -82,6 +82,7 @@ def test_an_attempt_that_ends_before_it_starts_goes_with_its_gpus(made: Ingest) 
     assert got.account("placements").kept == 1
 
 
+@pytest.mark.slow
 def test_attempts_that_overlap_and_fake_starts_are_flagged(made: Ingest) -> None:
     got = made(
         job(
@@ -214,6 +215,7 @@ def test_wrong_attempts_and_details_are_rejected(made: Ingest) -> None:
     assert account.read == 1 + sum(account.rejected.values())
 
 
+@pytest.mark.slow
 def test_a_job_listed_twice_counts_once(made: Ingest) -> None:
     again = [attempt(m2=1), attempt("2017-10-09 09:00:00", "None", m2=1)]
     got = made(job("j1", [attempt(m1=1)]), job("j1", again))

@@ -310,6 +310,7 @@ def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path: Path, ingeste
     assert [line for line, _ in got.rejects("gpu_samples")] == [3, 4]
 
 
+@pytest.mark.slow
 def test_machines_come_from_list_placements_and_samples(made: Ingest) -> None:
     got = made(
         job("j8", [attempt(m51=8)]),
@@ -360,6 +361,7 @@ def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Ingest) ->
     assert got.rows("select distinct mem_used_gb, mem_gb from host_samples") == [(None, None)]
 
 
+@pytest.mark.slow
 def test_missing_files_are_missing_tables_and_said(made: Ingest) -> None:
     got = made(job("j1", [attempt(m1=1)]), cluster_mem_util=[f"{T},m1,2,1"])
     assert got.trace.tables == {"jobs", "attempts", "placements", "machines", "host_samples"}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.ingest.conftest import Ingest, write_files
 from tests.support.public_traces import LOGS, after_epoch, csv_rows, jobs_of
+from tests.support.slow import quick_first
 
 MINUTE = timedelta(minutes=1)
 
@@ -154,7 +155,7 @@ MAPPED: dict[str, tuple[dict[str, str], dict[str, list[tuple[Any, ...]]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("name", quick_first(MAPPED))
 def test_maps_of_public_traces(name: str, ingested: Ingest) -> None:
     files, expected = MAPPED[name]
     got = ingested("table", files, map=name)

@@ -13,7 +13,6 @@ from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import urlopen
 
-import jsonschema
 import pandas as pd
 import polars as pl
 import pytest
@@ -55,9 +54,16 @@ def made(*facts: Fact) -> Summary:
     return Summary(manifest, (), {"waits": result, "why_waits": answer})
 
 
+def validate(document: object) -> None:
+    """Check a summary against its schema."""
+    import jsonschema  # takes seconds
+
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+
+
 def test_the_document_has_every_fact_and_meets_its_schema(summarised: Summary) -> None:
     document = json.loads(summarised.to_json())
-    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    validate(document)
     listed = {(fact["finding"], fact["fact"]) for fact in document["facts"]}
     ends = re.compile("_(?:low|high)(?=_|$)")
     for name, result in summarised.results.items():
@@ -83,7 +89,7 @@ REAL = {
 
 def meets_its_schema(trace: Path) -> None:
     document = json.loads(summary(trace).to_json())
-    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    validate(document)
     assert document["cards"] and document["facts"]
 
 
@@ -171,7 +177,7 @@ def test_the_comparison_of_weeks_is_in_each_form() -> None:
     for text in (str(weekly), weekly.to_markdown()):
         assert "Week of 2026-01-12 to 2026-01-18" in text.replace("\\", "")
         assert "jobs submitted: 21 (21 in the week before, +0 %)" in text.replace("\\", "")
-    jsonschema.validate(weekly.to_dict(), json.loads(SCHEMA.read_text("utf-8")))
+    validate(weekly.to_dict())
     assert weekly.to_dict()["weeks"][0]["before"] == 21
 
 
@@ -183,7 +189,7 @@ def test_names_of_a_log_are_escaped() -> None:
     assert r'trace="*b* <i>\"q\"</i>\\\n[x](y)' in metrics
     assert "philly_waits_wait_s{" in metrics
     assert metrics.count("\n") == 7  # no line of a name's own
-    jsonschema.validate(hostile.to_dict(), json.loads(SCHEMA.read_text("utf-8")))
+    validate(hostile.to_dict())
 
 
 @pytest.mark.parametrize("suffix", [".json", ".md", ".prom", ".txt"])

@@ -162,6 +162,7 @@ def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
     assert "On 1 machines" in found.note("MIG instances")
 
 
+@pytest.mark.slow
 def test_a_gpu_without_utilisation_goes_by_its_engine_and_never_by_its_sm(tmp_path: Path) -> None:
     text = answer(
         steady(metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE", value="0.5", Hostname="m2"),
@@ -267,7 +268,7 @@ def test_labels_of_jobstats_are_numbers_that_it_reads(tmp_path: Path) -> None:
 
 
 def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> None:
-    """As those of pods in a table of jobs; only if they account for all of its GPUs."""
+    """Take GPUs as a table of jobs lists pods; only if the GPUs are all of the job's GPUs."""
     jobs = [job("train-1", 2), job("train-2", 2), job("train-3", None)]
     attempts = [attempt(j["job_id"], 0, 9) for j in jobs]
     text = answer(
@@ -304,6 +305,7 @@ def test_pods_of_one_name_in_two_namespaces_are_two_jobs(
     assert placed(made(tmp_path, {"a.json": text}, jobs=jobs, attempts=attempts)) == expected
 
 
+@pytest.mark.slow
 def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:
     jobs = [job(f"{c}:7_1@x", 1, cluster=c, scheduler_id="7_1") for c in ("alpha", "beta")]
     names = [j["job_id"] for j in jobs]
