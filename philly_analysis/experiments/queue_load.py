@@ -13,8 +13,8 @@ LEAST_WAIT_S = 1.0
 """Mean wait in seconds below which a run has no queue: the resolution of most logs."""
 QUEUE_WAIT_S = 60.0
 """Mean wait in seconds that a policy can shorten visibly: a minute (convention)."""
-_HIGHEST = 16.0
-"""Load up to which a queue is looked for, as a multiple of the load of the sweep."""
+_HIGHEST = 4.0
+"""Load up to which a queue is looked for: four times what the GPUs can serve (convention)."""
 _STEPS = 3
 """Halvings of the interval of loads: the load is known within about a tenth."""
 
@@ -72,7 +72,7 @@ def queue_load(run: Run) -> QueueLoad | None:
     if not begin:
         return None
     try:
-        load, tried = smallest(waits, begin, begin * _HIGHEST)
+        load, tried = smallest(waits, begin, max(_HIGHEST, 4 * begin))
     except WorkloadError:
         return None
     return QueueLoad(run.jobs.name, run.arm, run.seed, load, tried)

@@ -8,6 +8,8 @@ import pandas as pd
 from philly_analysis.results import Result, duration, number
 
 _WEEK = pd.Timedelta(days=7)
+_LATE = pd.Timedelta(hours=1)
+"""Time before midnight on Sunday at which the last event of a whole week may be (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ def week_changes(
     """
     if not period:
         return []
-    end = period[1].ceil("D")
-    monday = (end - pd.Timedelta(days=end.weekday())).normalize() - _WEEK
+    end = (period[1] + _LATE).normalize()
+    monday = end - pd.Timedelta(days=end.weekday()) - _WEEK
     if period[0].normalize() > monday - _WEEK:
         return []
     return list(_changes(results, monday))

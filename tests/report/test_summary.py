@@ -161,7 +161,8 @@ def test_the_last_week_is_compared_with_the_week_before() -> None:
         "+20.0 percentage points)",
     ]
     assert week_changes(results, (period[0], pd.Timestamp("2026-01-17 12:00"))) == []
-    until_sunday = week_changes(results, (period[0], pd.Timestamp("2026-01-18 12:00")))
+    assert week_changes(results, (period[0], pd.Timestamp("2026-01-18 12:00"))) == []
+    until_sunday = week_changes(results, (period[0], pd.Timestamp("2026-01-18 23:30")))
     assert [str(week) for week in until_sunday] == said
 
 
