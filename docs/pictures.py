@@ -1,6 +1,6 @@
 """Draw the pictures of models, what-ifs and statistics that the pages show.
 
-``PYTHONPATH=. python docs/pictures.py`` draws those of the README, after ``make reports``.
+``PYTHONPATH=. python docs/pictures.py`` draws the pictures of the README, after ``make reports``.
 """
 
 import io

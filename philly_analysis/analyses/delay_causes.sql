@@ -1,3 +1,4 @@
+-- materialized
 -- What do attempts wait for: their virtual cluster's quota, or GPUs close enough together?
 -- One row per (method, vc, gang, first, cause).
 --   method  how the quota is known: given; p95, p99, peak: estimated (see vc_quotas); none

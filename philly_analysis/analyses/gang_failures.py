@@ -16,8 +16,10 @@ from philly_analysis.analyses.node_failures import (
     basis,
     count_by,
     finite,
+    held_by,
     incidents,
     lost_attempts,
+    lost_relation,
     records_failures,
 )
 from philly_analysis.results import (
@@ -114,9 +116,9 @@ def exposure(trace: Trace) -> Exposure:
 
 
 def _servers(trace: Trace) -> Exposure:
-    held = trace.answer("held_servers").df()
-    rows = incidents(lost_attempts(trace), held)
-    days = float(trace.answer("node_failures").df()["days_held"].sum())
+    rows = incidents(lost_attempts(trace), held_by(trace, lost_relation(trace)))
+    servers = trace.answer("node_failures").df()
+    days = float(servers["days_held"].sum())
     gangs = trace.answer("gang_failures").df().rename(columns={"servers": "parts"})
     sizes = trace.answer("machines").df()["gpus"]
     sizes = sizes[sizes > 0].mode()
@@ -124,7 +126,7 @@ def _servers(trace: Trace) -> Exposure:
     gangs["lost"] = count_by(gangs["parts"], attempts["servers"])
     rate = Rate(int(attempts["begins"].sum()), days)
     gpus = int(sizes.max()) if len(sizes) else 1
-    return Exposure("server", gpus, int(held["machine_id"].nunique()), rate, gangs)
+    return Exposure("server", gpus, len(servers), rate, gangs)
 
 
 def _gpus(trace: Trace) -> Exposure:

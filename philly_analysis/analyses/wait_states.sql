@@ -1,3 +1,4 @@
+-- materialized
 -- How much waiting has each cause?
 -- One row per method, cause, name and gang size.
 --   method      how the quota is known, as in wait_causes

@@ -63,9 +63,9 @@ class Contribution:
     condition
         The condition, e.g. a virtual cluster.
     effective_n
-        Effective sample size of its values.
+        Effective sample size of the condition's values.
     weight
-        Weight of their distribution, 0 to 1; the rest is the weight of the pooled one.
+        Weight of the condition's distribution, 0 to 1; the pooled distribution has the rest.
     """
 
     condition: str
@@ -90,7 +90,7 @@ class Distribution(FittedDistribution):
     parameters
         Fitted numbers with 95 % confidence intervals.
     n, censored
-        Number of values fitted to, and of right-censored ones among them.
+        Number of fitted values, and number of right-censored values among them.
     aic
         Akaike's criterion on the effective sample size; None for the empirical distribution.
     ks

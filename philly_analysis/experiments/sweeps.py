@@ -272,7 +272,7 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
         return
     change, lead = best["change"], ""
     if change is not None and is_zero(change):
-        lead = f", equal to that of {base}"
+        lead = f", equal to the mean of {base}"
     elif change is not None and (is_clear(change) or np.isnan(change.low)):
         lead = f", {change_size(change)} below {base}{_without_interval(change)}"
     elif change is not None:

@@ -108,6 +108,6 @@ def read_dialects(name: str) -> list[Dialect]:
 
 def _layout(table: dict[str, Any], shared: Mapping[str, Sequence[str]]) -> Layout:
     """Return a layout, whose columns have a description of their own or a shared one."""
-    own = table.pop("columns", {})
-    columns = {name: own[name] if name in own else shared[name] for name in table["fields"]}
+    described = table.pop("columns", {})
+    columns = {name: described.get(name) or shared[name] for name in table["fields"]}
     return Layout(**table, columns=columns)

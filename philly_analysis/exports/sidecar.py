@@ -181,13 +181,13 @@ def sidecar_of(file: Path) -> Path:
     return file.with_name(file.name + ".json")
 
 
-def export_digests(export: Path, known: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
+def export_digests(export: Path, recorded: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
     """Return size and digest of each file of an export; a single-file export is ``.``.
 
-    `known` has digests to compare with.
+    `recorded` has digests to compare with.
     """
     files = [path for path in export.rglob("*") if path.is_file()] if export.is_dir() else [export]
-    return digests(export, sorted(path.relative_to(export).as_posix() for path in files), known)
+    return digests(export, sorted(path.relative_to(export).as_posix() for path in files), recorded)
 
 
 def _matches(export: Path, sidecar: Path) -> bool:

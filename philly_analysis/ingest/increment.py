@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import duckdb
 
-from philly_analysis.ingest.parts import replace_rows
+from philly_analysis.ingest.parts import replace_rows, written_parts
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import create_empty_view, parquet_scan, quoted
@@ -54,7 +54,7 @@ def update_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
     con, store = builder.con, builder.store
     con.execute(plan(source)[0].get("macros", ""))
     with step("reading touched jobs", con):
-        _derive_before(source, builder)
+        _derive_before(source, builder, raw.touched)
         _create_stored_views(con, store)
         touched = _derive_touched(source, builder)
     for table in OF_JOBS:
@@ -62,28 +62,33 @@ def update_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
             _replace_table(builder, touched, table, raw)
     for table in TABLES.values():
         if table not in OF_JOBS and table.name in touched.rows:
-            rows = f"from {parquet_scan([touched.store.folder / f'{table.name}.parquet'])}"
-            builder.write_table(table, rows)
+            builder.write_table(table, f"from {table.name}")
             builder.accounts[table.name] = touched.accounts[table.name]
     _replace_rejects(builder, touched)
     add_notes(builder, plan(source, grown=True)[0])
 
 
-def _derive_before(source: Source, builder: TraceBuilder) -> None:
+def _derive_before(source: Source, builder: TraceBuilder, records: str) -> None:
     """Derive the touched jobs from the records that the trace has of them.
 
-    Creates ``removed_jobs``, and ``<name>_before`` for each relation about all records.
+    Creates ``removed_jobs``, ``touched_rows`` (places of records) and ``<name>_before`` for each
+    relation about all records.
     """
     con, store = builder.con, builder.store
     sql, relations = plan(source)
     names = [name for name in relations if name not in TABLES and mark_of(sql[name]) != "context"]
-    if not con.sql("from sacct_before").limit(1).fetchall():  # all jobs of the new records are new
+    con.execute(
+        "create view touched_rows as "
+        f"select row(source_file, source_line) as place from {records}_before"
+    )
+    if not con.sql("from touched_rows").limit(1).fetchall():  # all jobs of the new records are new
         con.execute("create table removed_jobs (job_id varchar)")
         for name in (n for n in names if mark_of(sql[n]) in STORED):
             stored = parquet_scan(store.files(f"{RAW}/{name}"))
             con.execute(f"create table {name}_before as from {stored} limit 0")
         return
-    con.execute("alter table sacct rename to sacct_after; create view sacct as from sacct_before")
+    con.execute(f"alter table {records} rename to {records}_after")
+    con.execute(f"create view {records} as from {records}_before")
     for name in names:
         if mark_of(sql[name]) in STORED:
             con.execute(f"create table {name}_before as {sql[name]}")
@@ -94,7 +99,7 @@ def _derive_before(source: Source, builder: TraceBuilder) -> None:
     con.execute("create table removed_jobs as from derived_jobs")
     for name in reversed(names):
         con.execute(f"drop view {name}")
-    con.execute("drop view sacct; alter table sacct_after rename to sacct")
+    con.execute(f"drop view {records}; alter table {records}_after rename to {records}")
 
 
 def _create_stored_views(con: duckdb.DuckDBPyConnection, store: RawStore) -> None:
@@ -170,18 +175,16 @@ def _replace_table(
     if not earlier and name not in touched.rows:
         return
     file = store.folder / f"{name}.parquet"
-    added = touched.store.folder / file.name
     replacement = replace_rows(
         con,
         earlier,
         file,
         removed="job_id in (select job_id from removed_jobs)",
-        added=f"from {parquet_scan([added])}" if added.exists() else f"from {name} limit 0",
+        added=f"from {name}",  # a view of the touched jobs
         order=quoted(table.key),
     )
     store.kept[name] = replacement.kept
-    written = [file] if file.exists() else sorted(file.with_suffix("").glob("*.parquet"))
-    builder.show_table(table, [*replacement.kept, *written])
+    builder.show_table(table, [*replacement.kept, *written_parts(file)])
     old, new = store.account(name), touched.accounts.get(name, Account(name, 0, 0))
     rejected = Counter(old.rejected)
     rejected.subtract(_removed_rejects(builder, table))
@@ -193,9 +196,7 @@ def _replace_table(
     builder.add_account(table, read, kept, counts)
 
 
-_REJECTED = (
-    "row(source_file, source_line) in (select row(source_file, source_line) from sacct_before)"
-)
+_REJECTED = "row(source_file, source_line) in (select place from touched_rows)"
 """Condition on rejected rows: they are of the touched records."""
 
 
@@ -215,13 +216,14 @@ def _removed_rejects(builder: TraceBuilder, table: Table) -> dict[str, int]:
 def _replace_rejects(builder: TraceBuilder, touched: TraceBuilder) -> None:
     """Replace the rejected rows of the touched records, and of tables that are not of jobs."""
     store = builder.store
+    file = store.folder / f"{REJECTS.name}.parquet"
     names = ", ".join(f"'{table.name}'" for table in OF_JOBS)
     replacement = replace_rows(
         builder.con,
         store.files(REJECTS.name),
-        store.folder / f"{REJECTS.name}.parquet",
+        file,
         removed=f'"table" not in ({names}) or {_REJECTED}',
-        added=f"from {parquet_scan([touched.store.folder / f'{REJECTS.name}.parquet'])}",
+        added=f"from {parquet_scan(written_parts(touched.store.folder / file.name))}",
         order="all",
     )
     store.kept[REJECTS.name] = replacement.kept

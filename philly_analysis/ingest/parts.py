@@ -29,10 +29,15 @@ def write_parts(con: duckdb.DuckDBPyConnection, select: str, file: Path) -> list
         return [part.rename(folder / f"{int(part.stem):06}.parquet") for part in parts]
     if parts:
         parts[0].replace(file)
+        folder.rmdir()
     else:
         con.sql(select).write_parquet(str(file), compression="zstd")
-    shutil.rmtree(folder, ignore_errors=True)
     return [file]
+
+
+def written_parts(file: Path) -> list[Path]:
+    """Return the files that :func:`write_parts` wrote; empty: none."""
+    return [file] if file.exists() else sorted(file.with_suffix("").glob("*.parquet"))
 
 
 @dataclass(frozen=True, slots=True)

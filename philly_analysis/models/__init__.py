@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from philly_analysis.models.outlook import DRAWS, month_outlook
     from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
+    from philly_analysis.models.weekly_jobs import RUN_TIMES_S
     from philly_analysis.models.work import (
         Work,
         as_model,
@@ -34,8 +35,8 @@ if not TYPE_CHECKING:  # type checkers would accept every name
             "observations": "Observations open_with_run_policy",
             "outlook": "DRAWS month_outlook",
             "sampling": "draw_jobs",
-            "weekly_jobs": "RUN_TIMES_S",
             "validation": "VALIDATIONS",
+            "weekly_jobs": "RUN_TIMES_S",
             "work": "Work as_model model_of one_workload require_jobs_of",
             "workload_model": "MONDAY WorkloadModel",
         },

@@ -132,7 +132,7 @@ class Variation:
         fitted jobs are the median of the drawn jobs, at 1 their mean.
     jobs_scale, class_scale
         Median over sites of the factor on the standard deviations of the number of jobs, and on
-        those of job classes.
+        the deviations of job classes.
     scale_sd
         Standard deviation over sites of the logarithms of both factors.
     scale_drift
@@ -292,22 +292,25 @@ class Variation:
         rng = np.random.default_rng((seed, PERIOD_D))
         freedom = self.degrees_of_freedom.value
         scale = float(np.sqrt(freedom / rng.chisquare(freedom)))
-        level = rng.random(2).tolist()
-        jobs_scale, class_scale = site.scales(*level) if site else (scale, scale)
+        level = float(rng.random())
+        jobs_scale, class_scale = site.scales(level) if site else (scale, scale)
         change = self.change_deviation(days, length_d)
         dispersion_sd = self.dispersion_deviation(days)
         # sampling variance of the fitted window and of the period
         length = 1 + days / length_d
         sessions, demands = site.sessions_of(jobs) if site else (float(jobs.sum()), jobs)
         total_sd = np.sqrt(length / max(sessions, 0.5))
-        sampling_sd = np.sqrt(length / (demands + 0.5))
+        # sessions are part of the shipped variation: their sampling variance is a lower bound
+        of_classes = change * class_scale * self.class_deviation(daily_change)
+        of_sessions = length / (demands + 0.5) - (of_classes * self.run_time_factor) ** 2
+        sampling_sd = np.sqrt(np.maximum(length / (jobs + 0.5), of_sessions))
         # the mean is kept, but the median of a class without jobs
-        sampling_bias = sampling_sd**2 / 2 * demands / (demands + 0.5)
+        sampling_bias = sampling_sd**2 / 2 * jobs / (jobs + 0.5)
         shared = shared_change(days / PERIOD_D, self.hurst)
         common = self._normal_effects(rng)
         while True:
             specific = self._normal_effects(rng)
-            overall, by_class, count, rest = (
+            overall, by_class, count, scale_effects = (
                 np.sqrt(shared) * a + np.sqrt(1 - shared) * b
                 for a, b in zip(common, specific, strict=True)
             )
@@ -315,8 +318,8 @@ class Variation:
             _, total = self.demand(*about, change * jobs_scale, daily_change, (overall, by_class))
             mix, _ = self.demand(*about, change * class_scale, daily_change, (overall, by_class))
             log_jobs = mix + sampling_sd * count - sampling_bias
-            log_total = float(total) + total_sd * float(rest[1])
-            log_dispersion = scale * dispersion_sd * float(rest[0])
+            log_total = float(total) + total_sd * float(scale_effects[1])
+            log_dispersion = scale * dispersion_sd * float(scale_effects[0])
             yield PeriodEffects(
                 np.clip(log_jobs, -MAX_LOG_FACTOR, MAX_LOG_FACTOR),
                 float(np.clip(log_total, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)),

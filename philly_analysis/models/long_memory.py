@@ -24,7 +24,7 @@ def correlation(at: Floats, hurst: float) -> Floats:
 
 
 def change_variance(past: float, future: float, hurst: float) -> float:
-    """Return the variance of the change from the mean of the past to that of the next period.
+    """Return the variance of the change from the mean of the past to the mean of the next period.
 
     Both lengths are in units of a period in which the noise has a variance of 1.
     """

@@ -60,7 +60,7 @@ class FittedLog:
 def learn(log: FittedLog, variation: Variation, weekly: WeeklyJobs) -> SiteVariation:
     """Return a site's variation, given the weeks of its log."""
     weeks = len(weekly.daily)
-    jobs_sd = _jobs_sd(log, variation)
+    jobs_sd = jobs_deviations(log, variation)
     of_jobs = of_classes = np.zeros(GRID.size)
     if weeks > 1:
         of_jobs = _jobs_likelihood(variation, weekly, jobs_sd)
@@ -86,8 +86,8 @@ def _rounded(values: Floats, digits: int) -> tuple[float, ...]:
     return tuple(np.round(values, digits).tolist())
 
 
-def _jobs_sd(log: FittedLog, variation: Variation) -> Floats:
-    """Return the deviation of the number of jobs, between two periods, by scale."""
+def jobs_deviations(log: FittedLog, variation: Variation) -> Floats:
+    """Return standard deviations of the log of jobs between two periods, for scales of `GRID`."""
     rng = np.random.default_rng(DRAWS)
     normal = rng.standard_normal((DRAWS, 1)), rng.standard_normal((DRAWS, *CLASSES))
     of_vcs = 0.0
@@ -122,11 +122,7 @@ def _class_likelihood(log: FittedLog, variation: Variation, weekly: WeeklyJobs) 
     compared = (by_class.mean(axis=0) >= MIN_WEEKLY_JOBS) & (share < 1)
     if not compared.any():
         return np.zeros(GRID.size)
-    sd = variation.class_deviation(log.daily_change) * variation.run_time_factor
-    within = sd[:, None] * variation.run_time_correlation * sd
-    # the delta method: a share changes by the change of its class, less the mean change
-    change = np.eye(share.size) - share
-    variance = np.diag(change @ np.kron(np.eye(CLASSES[0]), within) @ change.T)[compared]
+    variance = share_variances(log, variation, share)[compared]
     sampling = (1 - share) * weeks / np.maximum(weekly.class_sessions.ravel(), 0.5)
     total = np.maximum(by_class.sum(axis=1, keepdims=True), 0.5)
     return _restricted(
@@ -136,6 +132,17 @@ def _class_likelihood(log: FittedLog, variation: Variation, weekly: WeeklyJobs) 
         sampling[compared],
         correlation(weekly.start_d / WEEK_D, variation.hurst),
     )
+
+
+def share_variances(log: FittedLog, variation: Variation, share: Floats) -> Floats:
+    """Return variances of the logs of shares of job classes between two periods, at a scale of 1.
+
+    By the delta method, a share changes by the change of its class, less the mean change.
+    """
+    sd = variation.class_deviation(log.daily_change) * variation.run_time_factor
+    within = sd[:, None] * variation.run_time_correlation * sd
+    change = np.eye(share.size) - share
+    return np.diag(change @ np.kron(np.eye(CLASSES[0]), within) @ change.T)
 
 
 def _restricted(

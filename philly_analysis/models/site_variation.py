@@ -46,13 +46,19 @@ class SiteVariation:
             f"{np.median(self.class_scale):.2f} times as much as at other sites"
         )
 
-    def scales(self, jobs_level: float, class_level: float) -> tuple[float, float]:
-        """Return the scales at two levels of their distributions."""
-        levels = (jobs_level, self.jobs_scale), (class_level, self.class_scale)
-        return tuple(float(np.interp(at, LEVELS, scale)) for at, scale in levels)  # type: ignore[return-value]
+    def scales(self, level: float) -> tuple[float, float]:
+        """Return both scales at one level of their distributions.
+
+        Both are large or small together, so that GPU time gained by some job classes is lost by
+        others, as at other sites.
+        """
+        jobs_scale, class_scale = (
+            float(np.interp(level, LEVELS, scale)) for scale in (self.jobs_scale, self.class_scale)
+        )
+        return jobs_scale, class_scale
 
     def sessions_of(self, jobs: Floats) -> tuple[float, Floats]:
-        """Return the effective sessions in all, and those of job classes.
+        """Return the effective sessions in all, and the effective sessions of job classes.
 
         A class without jobs in the log has its expected jobs.
         """

@@ -129,13 +129,13 @@ def without_queue(
     if not lacks_queue(waits_s):
         return
     yield "No job waits in any of the traces, so that policies have nothing to choose."
-    allocated = table[table["measure"] == "allocated_gpus"].groupby("trace")["value"].max()
-    peaks = {str(n): float(gpus) for n, gpus in allocated.items()}
-    factors = {n: sizes[n] / gpus for n, gpus in peaks.items() if n in sizes and gpus > 0}
+    busiest = table[table["measure"] == "allocated_gpus"].groupby("trace")["value"].max()
+    allocated = {str(name): float(gpus) for name, gpus in busiest.items() if gpus > 0}
+    factors = {name: sizes[name] / gpus for name, gpus in allocated.items() if name in sizes}
     if factors:
         name = min(factors, key=lambda trace: factors[trace])
         yield (
-            f"In the busiest of 96 intervals {number(peaks[name])} of {sizes[name]:,} GPUs are "
+            f"In the busiest of 96 intervals {number(allocated[name])} of {sizes[name]:,} GPUs are "
             f"allocated under {name}: a queue needs about {factors[name]:.2g} times the load."
         )
 

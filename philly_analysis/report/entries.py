@@ -64,7 +64,9 @@ def entries(trace: Trace) -> list[Entry]:
         jobs = jobs.select("* replace (coalesce(first, true) as first)")
     else:
         jobs = jobs.select("*, null::varchar as machine_id, null::double as part, true as first")
-    rows = jobs.query("jobs_on_servers", _ENTRIES).df()
+    answer = jobs.query("jobs_on_servers", _ENTRIES)
+    assert answer is not None  # noqa: S101 - the text is one SELECT
+    rows = answer.df()
     return [
         Entry(kind, name, _numbers(jobs.iloc[0], causes), _shown(jobs[jobs["job"].notna()], causes))
         for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)

@@ -10,7 +10,7 @@ from philly_analysis.ingest import words_of
 from philly_analysis.report.entries import Entry
 from philly_analysis.report.rendering import now, template
 from philly_analysis.report.table_rows import block, cell
-from philly_analysis.results import NOT_KNOWN, UNNAMED, duration
+from philly_analysis.results import NOT_KNOWN, UNNAMED, duration, number
 from philly_analysis.trace import Trace
 
 ENTRIES_PAGE = "entries.html"
@@ -72,12 +72,8 @@ def _shown(title: str, value: float | str | None) -> tuple[str, object]:
         return NOT_KNOWN, None
     if isinstance(value, str):
         return cell(value), None
-    text = duration(value) if title in _DURATIONS else _number(title, value)
+    text = duration(value) if title in _DURATIONS else number(value)
     return text, round(value, 3)
-
-
-def _number(title: str, value: float) -> str:
-    return f"{value:,.0f}" if isinstance(value, int) or title.endswith("h") else f"{value:.1f}"
 
 
 def _jobs(listed: Sequence[Entry]) -> tuple[pd.DataFrame, dict[str, list[int]], int]:
@@ -97,7 +93,7 @@ def _jobs(listed: Sequence[Entry]) -> tuple[pd.DataFrame, dict[str, list[int]], 
         ]
         if entry.kind == listed[0].kind:
             whole = len(positions)
-    columns = list(listed[0].jobs.columns) if listed else []
-    jobs = pd.DataFrame(list(positions), columns=columns).infer_objects()
+    titles = list(listed[0].jobs.columns) if listed else []
+    jobs = pd.DataFrame(list(positions), columns=titles).infer_objects()
     empty = [c for c in jobs.columns if jobs[c].isna().all() or (jobs[c] == UNNAMED).all()]
     return jobs.drop(columns=empty), worst, whole

@@ -115,7 +115,7 @@ def _decompositions(
 
 
 def _contrasts(experiment: Experiment, result: Result, model: str, at: float) -> Section:
-    """Return the section that explains an answer: contrasts of one mechanism, free choices."""
+    """Return the section that explains an answer by contrasts of mechanisms and by free choices."""
     table = contrasts(result.table, experiment.shown)
     choices = choice_table(
         experiment.increments, result.table, experiment.usual, experiment.choices, at

@@ -99,7 +99,7 @@ def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Templa
     Parameters
     ----------
     words
-        The terms of a source by those of the findings, which they replace in texts and figures:
+        Terms of a source that replace the findings' terms in texts and figures:
         ``{"virtual cluster": "partition"}``. Text of logs and code are left as they are.
     """
     return _environment(tuple((words or {}).items())).get_template(name)

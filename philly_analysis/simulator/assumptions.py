@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from philly_analysis.results import count, number
 from philly_analysis.simulator.cluster.gpu_sharing import as_allocated
 from philly_analysis.simulator.engine.pools import Pool
+from philly_analysis.simulator.policies import Policy
 from philly_analysis.workload import JobSpec, Workload
 
 
@@ -41,14 +42,19 @@ def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...
     )
 
 
-def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str, ...]:
+def constraint_notes(
+    workload: Workload, specs: Sequence[JobSpec], policy: Policy
+) -> tuple[str, ...]:
     """Return sentences on the obeyed and the unknown constraints of jobs.
 
     Parameters
     ----------
     specs
         The jobs of the workload.
+    policy
+        The simulated policy.
     """
+    held = sum(s.eligible_s is not None and s.eligible_s > s.submit_s for s in specs)
     placed = [spec for spec in specs if spec.gpus_by_server]
     requests = {
         "number of servers": len(placed),
@@ -66,8 +72,14 @@ def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str,
         *notes,
         f"Constraints not in the log: {', '.join((*unknown, *_NEVER_RECORDED))}. Jobs without a "
         "number of servers may run on any.",
+        *([_HELD.format(count(held, "job"), policy.name)] if held and not policy.holds else []),
     )
 
+
+_HELD = (
+    "{} became eligible after the submission, because of a begin time, a dependency or a hold. The "
+    "policy {} does not obey eligible times: the jobs may start at once."
+)
 
 _BY_POOL = {"cluster": "cluster", "pool": "pool of machines", "gpu_model": "GPU model"}
 """Columns of jobs that decide the pool of machines."""

@@ -139,13 +139,11 @@ def simulate(
     schedule = merge_schedules(list(schedules))
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     demand = demand_of(workload)
-    settings = ", ".join(f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
     notes = (
         *workload.notes,
-        f"Simulated under {policy.name} ({settings}) on {len(servers):,} machines with "
-        f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
+        _run_note(policy, speed, servers),
         *([ASSUMED_CLUSTER] if target.assumed else []),
-        *([] if policy.replays else constraint_notes(workload, jobs.specs)),
+        *([] if policy.replays else constraint_notes(workload, jobs.specs, policy)),
         *policy.notes(),
         *jobs.placement_notes,
         *_checkpoint_notes(checkpoint_s),
@@ -168,9 +166,7 @@ def simulate(
         frames = tables(workload, jobs.specs, servers, schedule, origin_at, quotas, policy)
         rows = write_tables(folder, frames)
         if schedule.outages.height:
-            lasting = schedule.outages.with_columns(pl.col("end_s").replace(FOREVER, None))
-            failed = with_interval(lasting, origin_at).to_arrow()
-            pq.write_table(failed, folder / OUTAGES, compression="zstd")
+            _write_outages(folder / OUTAGES, schedule.outages, origin_at)
         if samples:
             model = UTILISATION if samples is True else samples
             rows["gpu_samples"] = write_gpu_samples(
@@ -231,6 +227,21 @@ def _require_replayable(policy: Policy, changes: Changes, outages: object) -> No
             f"{policy.name} replays attempts as they were recorded, so that {', '.join(names)} has "
             "no effect. Omit it, or give another policy."
         )
+
+
+def _run_note(policy: Policy, speed: Speed, servers: Sequence[Machine]) -> str:
+    """Return a sentence on the policy, its knobs, the cluster and the speed of jobs."""
+    knobs = ", ".join(f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
+    return (
+        f"Simulated under {policy.name} ({knobs}) on {len(servers):,} machines with "
+        f"{sum(m.gpus for m in servers):,} GPUs. Speed of jobs: {speed.note}"
+    )
+
+
+def _write_outages(file: Path, outages: pl.DataFrame, origin_at: datetime) -> None:
+    """Write failures and repairs; a permanent outage has no end."""
+    lasting = outages.with_columns(pl.col("end_s").replace(FOREVER, None))
+    pq.write_table(with_interval(lasting, origin_at).to_arrow(), file, compression="zstd")
 
 
 def _checkpoint_notes(checkpoint_s: float) -> tuple[str, ...]:

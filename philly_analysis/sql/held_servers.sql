@@ -1,3 +1,4 @@
+-- materialized
 -- Which servers did each attempt hold, and for how long?
 -- One row per attempt with trusted times and server.
 --   job_id      identifier of the job

@@ -34,7 +34,7 @@ class Materializer:
     Attributes
     ----------
     scratch
-        A folder of this session, in case the trace's folder cannot be written.
+        Folder of this session, used if the trace's folder cannot be written.
     executor
         Workers that count samples; an InlineExecutor: threads of this process.
     """
@@ -100,7 +100,7 @@ class Materializer:
         )
 
     def _write(self, samples: str | None, partitions: Sequence[Partition]) -> None:
-        """Write the files of partitions that read the same table of samples, or one without."""
+        """Write the files of partitions of a table of samples, or of one without samples."""
         if samples and partitions:
             WeekCounter(self.con, self.folder, self.scratch, self.executor).count(
                 samples, partitions
@@ -151,9 +151,9 @@ class Materializer:
 
 
 def _have_same_columns(files: Sequence[Path]) -> bool:
-    """Return whether Parquet files can be read without a union by name, which opens all each time.
+    """Return whether Parquet files have the same columns, so that a read opens only some files.
 
-    False if a file is damaged: the engine's error is plainer.
+    A damaged file gives False, so that the engine reports the damage.
     """
     try:
         return len({tuple(pq.read_schema(file).names) for file in files}) == 1

@@ -170,9 +170,9 @@ def write_trace(
     *,
     force: bool = False,
 ) -> Path:
-    """Write tables in memory as a trace.
+    """Write tables that are in memory as a trace.
 
-    Each table is cast to its declared types. Optional columns that it lacks become null.
+    Each table is cast to its declared types. Missing optional columns become null.
 
     Returns
     -------

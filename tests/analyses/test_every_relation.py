@@ -34,7 +34,7 @@ REFERENCES = {
     for name, function in vars(import_module(module.name)).items()
     if name in relations()
 } | {"out_of_order_is_harmless": findings.overtaken_without_room}
-"""For each relation, a function that computes its rows from those of the relations it reads."""
+"""By relation, a function that computes its rows from the rows of the relations that it reads."""
 
 
 PACKAGE = Path(philly_analysis.__file__).parent

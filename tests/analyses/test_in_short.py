@@ -110,7 +110,9 @@ def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(cluster: Ma
 
 def test_two_gang_sizes_are_compared_and_one_is_not() -> None:
     sums = pd.DataFrame({"n": [40, 50], "s": [40 * 60.0, 50 * 120.0]}, index=["1", "5-8"])
-    wanted = "The mean wait of gangs of 5-8 GPUs is 2.00 times that of 1 GPU: 2 min and 1 min."
+    wanted = (
+        "The mean wait of gangs of 5-8 GPUs is 2.00 times the mean wait of 1 GPU: 2 min and 1 min."
+    )
     assert why_waits._gang_comparison(sums) == wanted
     assert why_waits._gang_comparison(sums.head(1)) == ""
 

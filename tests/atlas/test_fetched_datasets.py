@@ -233,7 +233,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Serve the files, and make their addresses and digests those of the catalogue."""
+    """Serve the files, with their addresses and digests in the catalogue."""
     root = tmp_path_factory.mktemp("published")
     known = dict(catalogue.published())
     with Server(("127.0.0.1", 0), partial(Handler, directory=str(root))) as server:
@@ -311,8 +311,8 @@ def test_one_command_says_sizes_fetches_reads_in_parallel_and_answers(
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
         r"Downloading to .*: helios 0\.0 MB, acme 0\.0 MB, mit-supercloud 0\.0 MB; at least "
-        r"0\.0 MB in all\. The publisher of mit-supercloud states no digest: that of the first "
-        r"download is recorded\.\n",
+        r"0\.0 MB in all\. The publisher of mit-supercloud states no digest: the digest of the "
+        r"first download is recorded\.\n",
         done.stderr,
     )
     clusters = {row["cluster"] for row in json.loads(done.stdout)}

@@ -4,7 +4,9 @@
 40,000 and 117,325 jobs at a load of 0.9, and the ratio of times for four times the jobs.
 ``--large`` simulates a million jobs instead, ``--wide`` 100,000 GPUs. ``--growth N`` measures
 10,000 and 40,000 jobs N times each, alternating. It prints the ratio of the minimum times, of the
-events that any simulator of the policy must process, and of the starts among these.
+events that any simulator of the policy must process, and of the starts among these. ``--queue``
+measures 10,000 jobs at rising loads, and prints CPU time per event beside the mean length of the
+queue.
 
 At the same load more jobs wait in a longer log: 10,000 of Philly's jobs fill the cluster but
 hardly wait, 40,000 queue. The output therefore includes the starts, which preemption multiplies,
@@ -28,12 +30,14 @@ from philly_analysis.workload.quotas import quotas_of
 from tests.bench.steps import peak_mb, reset_peak
 
 MACHINES = "240x8:24:500@40,24x4:12:250@24,288x2:6:125@48"
-"""552 machines with 2,592 GPUs: about those of the placements in the Philly archive."""
+"""552 machines with 2,592 GPUs: about as many as the placements in the Philly archive show."""
 
 JOBS = (10_000, 40_000, 117_325)
 LOAD = 0.9
 QUEUEING = 9.0
 """A load at which 10,000 jobs preempt each other as often as 117,325 do at 0.9."""
+QUEUE_LOADS = (0.9, 1.5, 3.0, 9.0)
+"""Loads at which 10,000 jobs queue from hardly to almost all at once."""
 GROWTH = (
     ("at that load", "10,000", "40,000"),
     ("repeated", "once", "again"),
@@ -53,8 +57,15 @@ class Measured:
     starts: int
     stops: int
     wait_s: float
+    span_s: float
+    """From the first submission to the last start."""
     cpu_s: float
     peak_mb: float
+
+    @property
+    def queue(self) -> float:
+        """Mean number of waiting jobs."""
+        return self.wait_s * self.starts / self.span_s
 
     @property
     def required_events(self) -> int:
@@ -98,7 +109,7 @@ def repeated(work: Work, times: int) -> Work:
 
 
 def measure(policy: str, work: Work) -> Measured:
-    """Simulate and measure; ``peak_mb`` is that of the process, including the jobs."""
+    """Simulate and measure; ``peak_mb`` is the peak of the process, including the jobs."""
     chosen = policy_named(policy, {})
     speed = chosen.speed()
     specs = speed.complete(work.specs, np.random.default_rng(0))
@@ -113,6 +124,7 @@ def measure(policy: str, work: Work) -> Measured:
         schedule.attempts.height,
         int(schedule.attempts["end_reason"].is_in(SCHEDULER_ENDS).sum()),
         float((waits["until_s"] - waits["since_s"]).sum()) / schedule.attempts.height,
+        schedule.attempts["start_s"].to_numpy().max() - min(spec.submit_s for spec in specs),
         cpu_s,
         peak_mb(),
     )
@@ -154,6 +166,21 @@ def growth(policies: Sequence[str], times: int) -> None:
         )
 
 
+def queues(policies: Sequence[str]) -> None:
+    """Print CPU time per event at rising lengths of the queue, as a table."""
+    works = {load: work(JOBS[0], load=load) for load in QUEUE_LOADS}
+    print("| policy | load | mean queue | starts | CPU | CPU per event |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for policy in policies:
+        for load, one in works.items():
+            m = measure(policy, one)
+            print(
+                f"| {policy} | {load} | {m.queue:,.0f} jobs | {m.starts:,} | {m.cpu_s:.2f} s | "
+                f"{1e6 * m.cpu_s / m.required_events:,.0f} µs |",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -161,10 +188,14 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="a million jobs")
     parser.add_argument("--wide", action="store_true", help="100,000 GPUs")
     parser.add_argument("--growth", type=int, metavar="N", help="10,000 and 40,000 jobs, N times")
+    parser.add_argument("--queue", action="store_true", help="10,000 jobs at rising loads")
     args = parser.parse_args()
     names = args.policies or [name for name in POLICIES if name != "recorded"]
     if args.growth:
         growth(names, args.growth)
+        return
+    if args.queue:
+        queues(names)
         return
     if args.large:
         works = {"large": work(1_000_000)}

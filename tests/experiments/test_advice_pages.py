@@ -138,7 +138,7 @@ def test_a_limit_that_binds_is_named_with_what_raises_it(tmp_path: Path) -> None
     assert "reproduced by: first come, first served within limits" in result.caveats[0]
     assert "mean wait 30 min replayed, 30 min recorded" in result.caveats[0]
     assert result.table["lever"].iloc[0] == "Raise the limits that bind to 1.5 times"
-    [limits] = [s for s in result.sentences if "Raise the limit, or lend GPUs" in s]
+    [limits] = [s for s in result.sentences if "Raise the limit: the table has the command." in s]
     assert limits.startswith("A limit causes 100 % of the waiting, most of it account lab: GPUs.")
     page = (tmp_path / "page" / "report.html").read_text("utf-8")
     assert "sacctmgr modify account name=lab set GrpTRES=gres/gpu=6" in page

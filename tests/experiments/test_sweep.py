@@ -23,7 +23,8 @@ from philly_analysis.errors import (
 )
 from philly_analysis.experiments import runs, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
-from philly_analysis.experiments.runs import Run, RunOptions, outcome_of, plan_runs
+from philly_analysis.experiments.run_plans import plan_runs
+from philly_analysis.experiments.runs import Run, RunOptions, outcome_of
 from philly_analysis.parallel import open_executor
 from philly_analysis.results import mean_interval
 from philly_analysis.simulator import Decision, Job, Policy, View

@@ -74,7 +74,7 @@ def queue_jct_h(
 
 @pytest.mark.parametrize("load", [pytest.param(0.6, marks=pytest.mark.slow), 1.2])
 def test_synergy_is_a_queue_with_faster_servers(load: float) -> None:
-    """Compare the ratio of completion times with that of a queue without CPUs and memory."""
+    """Compare the ratio of completion times with the ratio of a queue without CPUs and memory."""
     jobs = synergy_arms.with_models(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
     specs, window = stretch_to_load(jobs, load, 128), (2000, 2500)
     speed = {m: p.throughput(p.cpus, p.mem_gb) for m, p in PROFILES.items()}

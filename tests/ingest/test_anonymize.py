@@ -57,7 +57,7 @@ def _frames(trace: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _told(trace: Path, kinds: tuple[str, ...]) -> set[str]:
-    """What the columns of a trace say that are of these kinds."""
+    """Return the values of the trace's columns of the named kinds."""
     tables = TABLES | {REJECTS.name: REJECTS}
     found: set[str] = set()
     for name, rows in _frames(trace):

@@ -15,7 +15,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import build, parts, raw_store, trace_builder
+from philly_analysis.ingest import build, increment, parts, raw_store, trace_builder
 from philly_analysis.ingest import tables as ingest_tables
 from philly_analysis.trace import writer
 from philly_analysis.trace.manifest import Manifest
@@ -122,6 +122,7 @@ def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None
     assert_equal_tables(out, tmp_path / "whole", ("jobs", "attempts", "placements", "machines"))
 
 
+@pytest.mark.slow
 def test_an_append_writes_only_parts_with_touched_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,9 +138,32 @@ def test_an_append_writes_only_parts_with_touched_jobs(
     for name in ("jobs", "attempts", "placements", "raw/sacct"):
         kept = set(before[name]) & set(grown.files[name])
         assert (len(before[name]), len(kept), len(grown.files[name])) == (3, 2, 3), name
+    more = [line(n, n // 20) for n in range(5003, 8003)]  # more than a part
+    ingest("slurm", page(tmp_path / "3.txt", more), out, append=True)
     monkeypatch.undo()
-    ingest("slurm", page(tmp_path / "all.txt", [*rows, *ended]), tmp_path / "w")
+    ingest("slurm", page(tmp_path / "all.txt", [*rows, *ended, *more]), tmp_path / "w")
     assert_equal_tables(out, tmp_path / "w")
+
+
+CHANGES = {
+    "a second cluster": [line(9, 1, cluster="b") + "|1000"],
+    "a server of two partitions": [line(3, 1).replace("|p|", "|q|") + "|1000"],
+    "the name of a user who cancelled jobs": [line(9, 1).replace("|u|", "|eve|") + "|1001"],
+}
+"""Lines that change what is known of stored jobs."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_lines_that_concern_stored_jobs_change_these_jobs(tmp_path: Path, change: str) -> None:
+    first = [f"{line(n, 0)}|1000" for n in range(1, 6)]
+    first[0] = first[0].replace("COMPLETED", "CANCELLED by 1001")
+    header = "JobIDRaw|Cluster|Partition|User|State|Submit|Start|End|AllocTRES|NodeList|UID"
+    files = {"1.txt": first, "2.txt": CHANGES[change]}
+    raw = write_files(tmp_path / "raw", {n: "\n".join([header, *r, ""]) for n, r in files.items()})
+    grow("slurm", sorted(raw.iterdir()), tmp_path / "t")
+    ingest("slurm", raw, tmp_path / "w")
+    assert_same(tmp_path / "t", tmp_path / "w")
 
 
 def readings(rng: random.Random, jobs: int) -> list[list[str]]:
@@ -475,7 +499,7 @@ class Killed(BaseException):
     """What stands for a kill: nobody catches it."""
 
 
-def killed(raw: Path, out: Path, last: int) -> int:
+def killed(source: str, raw: Path, out: Path, last: int) -> int:
     """Append, but for a kill at the `last` step, with nothing cleared away; count the steps."""
     steps = itertools.count(1)
 
@@ -493,8 +517,9 @@ def killed(raw: Path, out: Path, last: int) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         steps_of: dict[object, tuple[str, ...]] = {
-            raw_store.RawStore: ("merge",),
+            raw_store.RawStore: ("merge", "merge_touched"),
             ingest_tables: ("fill_table", "fill_streamed"),
+            increment: ("fill_table", "replace_rows"),
             trace_builder.TraceBuilder: ("merge_rejects",),
             writer: ("_flush",),
             Path: ("write_text", "replace"),
@@ -505,24 +530,31 @@ def killed(raw: Path, out: Path, last: int) -> int:
         if last:
             patch.setattr(shutil, "rmtree", lambda *given, **named: None)
         with suppress(Killed):
-            ingest("philly", raw, out, append=True)
+            ingest(source, raw, out, append=True)
     return next(steps) - 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: bool) -> None:
-    one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
-    ingest("philly", one, tmp_path / "old")
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("source", ["philly", "slurm"])
+def test_a_killed_append_leaves_the_old_or_the_new_trace(
+    tmp_path: Path, source: str, every: bool
+) -> None:
+    if source == "philly":
+        one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
+    else:
+        one = page(tmp_path / "1.txt", [line(1, 0), line(2, 0, "RUNNING")])
+        two = page(tmp_path / "2.txt", [line(2, 0), line(3, 1)])
+    ingest(source, one, tmp_path / "old")
     shutil.copytree(tmp_path / "old", tmp_path / "new")
-    total = killed(two, tmp_path / "new", 0)
+    total = killed(source, two, tmp_path / "new", 0)
     old, new = tables(tmp_path / "old"), tables(tmp_path / "new")
     assert not same(old, new)
     out, became_new = tmp_path / "t", []
     shutil.copytree(tmp_path / "old", out)
     # the last eight: the manifest is written, flushed and swapped, and the folder flushed
     for last in range(1, total + 1) if every else (total - 3, total - 2):
-        assert killed(two, out, last) >= last
+        assert killed(source, two, out, last) >= last
         held = tables(out)
         if same(held, new):
             became_new.append(total - last)
@@ -532,9 +564,9 @@ def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: 
             assert same(held, old)
     assert became_new == ([2, 1, 0] if every else [2])
     # what was left half-way goes with the next append
-    killed(two, out, total - 3)
+    killed(source, two, out, total - 3)
     left = set((out / "parts").rglob("*.parquet"))
-    ingest("philly", two, out, append=True)
+    ingest(source, two, out, append=True)
     assert same(tables(out), new)
     named = {out / file for files in Manifest.read(out).files.values() for file in files}
     assert left and set((out / "parts").rglob("*.parquet")) <= named

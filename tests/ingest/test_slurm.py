@@ -54,7 +54,7 @@ WHEN = ("2026-01-01T00:00:00", "2026-01-01T00:00:05", "2026-01-01T01:00:00")
 
 
 def record(number: str, when: Sequence[str] = WHEN, **fields: str) -> str:
-    """Return a line of these fields; the others are those of a job that completed on one GPU."""
+    """Return a line of a job that completed on one GPU, with some fields replaced."""
     submit, start, end = when
     line = (
         f"{number}|{number}|gpu|ann|COMPLETED|0:0|{submit}|{submit}|{start}|{end}|60|1|1||"
@@ -123,7 +123,9 @@ def test_fields_of_an_attempt_that_other_fields_decide(sacct: Ingest) -> None:
 def test_lines_that_are_not_jobs_are_rejected(sacct: Ingest) -> None:
     wrong = {
         LINES[0].replace("|1|", "|1.batch|", 1): "a step of a job, not a job",
-        LINES[0].replace("a100=4", "a100=4|4"): "the number of fields is not that of the header",
+        LINES[0].replace(
+            "a100=4", "a100=4|4"
+        ): "the line has another number of fields than the header",
         LINES[0].replace("2026-01-01T00:00:00", "yesterday"): "Submit is not a time",
         LINES[0].replace("01T01:05:00", "01T00:04:00"): "it ended before it started",
     }

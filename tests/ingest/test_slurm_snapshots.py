@@ -131,7 +131,7 @@ def test_snapshots_in_local_time_are_converted_by_their_jobs(
         rows[-1].append(got.rows("select * exclude (wait_reason) from attempts order by all"))
     assert rows[0] == rows[1]
     assert any(gpu is not None for *_, gpu, _, _ in rows[0][0])
-    note = "files of snapshots, such as queue.txt, are 5.5 hours later than those of sacct"
+    note = "files of snapshots, such as queue.txt, are 5.5 hours later than the times of sacct"
     assert note in " ".join(got.manifest.notes)
 
 

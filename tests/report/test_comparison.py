@@ -385,7 +385,7 @@ def test_the_largest_clusters_and_the_users_who_moved_most_are_shown() -> None:
 
 def test_traces_without_a_queue_have_nothing_to_compare() -> None:
     rows: list[tuple[object, ...]] = [
-        (n, None, None, "mean_wait_s", None, wait_s, "s") for n, wait_s in (("a", 0), ("b", 0.4))
+        (n, None, None, "mean_wait_s", None, wait_s, "s") for n, wait_s in (("a", 0.0), ("b", 0.4))
     ]
     rows += [
         (n, "time", at, "allocated_gpus", None, g, "GPUs")

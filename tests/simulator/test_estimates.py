@@ -40,7 +40,7 @@ class BelievingJob(slow.RefJob):
 
     @property
     def errors_s(self) -> list[float]:
-        """Error of the estimate of the present run and of those after it."""
+        """Error of the estimate of the present run and of later runs."""
         to_come = self.spec.attempts[-len(self.runs_s) :]
         return [(a.believed_s or 0.0) - a.run_s for a in to_come]
 

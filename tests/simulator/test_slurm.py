@@ -3,14 +3,18 @@
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 
+from philly_analysis.simulator.assumptions import constraint_notes
 from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
 from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
 from philly_analysis.simulator.cluster.request import Request
 from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.policies import Fifo, Policy
 from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.simulator.policies.slurm.never_ran import NeverRan
 from philly_analysis.simulator.policies.slurm.policy import Slurm
@@ -159,6 +163,15 @@ def test_priority_orders_by_qos_or_by_age() -> None:
     assert (by_qos["new"], by_qos["old"]) == (100, 110)
     by_age = starts(jobs, [4], site, PriorityWeightAge=1000.0)
     assert (by_age["old"], by_age["new"]) == (100, 110)
+
+
+@pytest.mark.parametrize(("policy", "noted"), [(Fifo(), 1), (Slurm(), 0)])
+def test_notes_state_where_eligible_times_are_not_obeyed(policy: Policy, noted: int) -> None:
+    frame = pl.DataFrame({"cluster": [None], "pool": [None], "gpu_model": [None]})
+    workload: Any = SimpleNamespace(frames={"jobs": frame})
+    specs = [replace(job("later", 0, 1, 10), eligible_s=5.0), job("now", 0, 1, 10)]
+    notes = constraint_notes(workload, specs, policy)
+    assert sum("1 job became eligible after the submission" in note for note in notes) == noted
 
 
 def test_fair_shares_are_those_that_sshare_prints() -> None:

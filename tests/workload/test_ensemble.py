@@ -58,7 +58,7 @@ def test_draws_offer_the_requested_load(name: str) -> None:
     for offered, size in sizes:
         begin = datetime(2026, 1, 5)
         drawn = load_model(name).sample(gpus=64, offered=offered, seed=2, start=begin, **size)
-        # GPU-seconds of the jobs over those of 64 GPUs from the first submission to the last
+        # GPU-seconds of the jobs over GPU-seconds of 64 GPUs from the first submission to the last
         ran = (
             drawn.attempts.pl()
             .select(

@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 
 from philly_analysis.analyses.gang_failures import Exposure
-from philly_analysis.analyses.node_failures import incidents, lost_attempts, records_failures
+from philly_analysis.analyses.node_failures import (
+    held_by,
+    incidents,
+    lost_attempts,
+    lost_relation,
+    records_failures,
+)
 from philly_analysis.failures import REASONS
 from philly_analysis.results import Rate
 from philly_analysis.trace import Trace
@@ -41,8 +47,13 @@ def ended_attempts(trace: Trace, seen: Exposure) -> pd.DataFrame:
         ended = lost_attempts(trace).assign(tier="hardware", cause="lost server")
     if seen.part != "server":
         return ended.assign(parts=ended["gpus"])
-    held = trace.answer("held_servers").df().drop_duplicates(_ATTEMPT)
+    held = held_by(trace, _ended_relation(trace)).drop_duplicates(_ATTEMPT)
     return ended.merge(held[[*_ATTEMPT, "servers"]].rename(columns={"servers": "parts"}))
+
+
+def _ended_relation(trace: Trace) -> str:
+    """Return the relation of the attempts that hardware or infrastructure may have ended."""
+    return "reliability_causes" if "failures" in trace.tables else lost_relation(trace)
 
 
 def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -53,7 +64,7 @@ def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]
     """
     if seen.part != "server":
         return ended
-    held = trace.answer("held_servers").df()
+    held = held_by(trace, _ended_relation(trace))
     groups = []
     for _, attempts in ended.groupby(by):
         rows = incidents(attempts, held)

@@ -114,7 +114,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
             files=tuple(file for file in new if file not in refused),
             records={"attempts": fresh},
             dropped={"attempts": {DUPLICATES[0]: dropped}},
-            touched=True,
+            touched="sacct",
         )
     dropped = read - len(con.table("sacct").filter("source_line is not null"))
     return RawFiles(

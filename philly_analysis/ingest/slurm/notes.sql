@@ -16,7 +16,7 @@ select
   'The times of ' || count(*)::varchar || ' files of snapshots, such as ' || min(source_file)
   || ', are ' || format('{:g}', abs(offset_s) / 3600) || ' hours '
   || if(offset_s < 0, 'later', 'earlier')
-  || ' than those of sacct, by their jobs. They were converted. Print both with TZ=UTC.' as note
+  || ' than the times of sacct, by their jobs. They were converted. Print both with TZ=UTC.' as note
 from snapshot_clocks
 where offset_s <> 0
 group by offset_s
@@ -100,7 +100,7 @@ select 'The column vc is the partition of a job.' as note
 union all
 select
   'sacct tells the servers of an attempt and its GPUs by model, and not which GPUs of which '
-  || 'server: those of a model count as spread evenly over its servers'
+  || 'server: GPUs of a model count as spread evenly over its servers'
   || case
     when count(*) filter (gpus is null) > 0
       then

@@ -87,10 +87,10 @@ def insert_prints(con: duckdb.DuckDBPyConnection, path: Path, prints: Iterator[S
     insert_rows(con, "task_lists", arrow_table(ranges, RAW_TABLES["task_lists"]))
 
 
-def stated_fields(found: dict[str, str | None]) -> dict[str, str]:
+def stated_fields(fields: dict[str, str | None]) -> dict[str, str]:
     """Return the fields that are known, with the reason's words up to the first comma or colon."""
-    word = _REASON.match(found.get("reason") or "")
-    job = {name: text for name, text in found.items() if text and text not in _NOTHING}
+    word = _REASON.match(fields.get("reason") or "")
+    job = {name: text for name, text in fields.items() if text and text not in _NOTHING}
     job["reason"] = word[0].strip().replace(" ", "_") if word else "None"
     return job
 

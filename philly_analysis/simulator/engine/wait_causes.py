@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import polars as pl
 
@@ -37,6 +38,19 @@ class _Clock:
         return tuple(self.parts_s)
 
 
+class _WaitRow(NamedTuple):
+    """A row of :meth:`WaitClocks.frame`: the job and the cause are numbers."""
+
+    job_id: int
+    attempt: int
+    since_s: float
+    until_s: float
+    fair_share_s: float
+    fragmentation_s: float
+    other_s: float
+    cause: int
+
+
 class WaitClocks:
     """Clocks of the causes of waits.
 
@@ -66,10 +80,7 @@ class WaitClocks:
         self._now_s = 0.0
         self._changed_vcs: set[str] = set()
         self._open: dict[Job, tuple[float, tuple[float, ...]]] = {}
-        self._rows = RowBuffer(
-            job_id="i", attempt="i", since_s="d", until_s="d", fair_share_s="d",
-            fragmentation_s="d", other_s="d", cause="i",
-        )  # fmt: skip
+        self._rows = RowBuffer(_WaitRow)
 
     def change_use(self, vc: str, allocation: Allocation, sign: int, now_s: float) -> None:
         """Record that a virtual cluster gains an allocation, or (sign -1) loses the allocation."""
@@ -121,7 +132,9 @@ class WaitClocks:
                 cause = 2
             else:
                 cause = 0 if fair_share_s >= fragmentation_s else 1
-            self._rows.add(job.index, job.started + 1, since_s, now_s, *parts, cause)
+            self._rows.add(
+                _WaitRow(job.index, job.started + 1, since_s, now_s, *parts, cause=cause)
+            )
 
     def frame(self, ids: pl.Series) -> pl.DataFrame:
         """Return one row per wait longer than zero.

@@ -268,7 +268,7 @@ def test_labels_of_jobstats_are_numbers_that_it_reads(tmp_path: Path) -> None:
 
 
 def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> None:
-    """As those of pods in a table of jobs; only if they account for all of its GPUs."""
+    """Take GPUs as a table of jobs lists pods; only if the GPUs are all of the job's GPUs."""
     jobs = [job("train-1", 2), job("train-2", 2), job("train-3", None)]
     attempts = [attempt(j["job_id"], 0, 9) for j in jobs]
     text = answer(

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from philly_analysis.slurm_text import record_fields
+
 _OUT = re.compile(r"DRAIN|DOWN|FAIL")
 _SINCE = re.compile(r"\[[^\]@]*@(\d{4}-\d\d-\d\dT[\d:]+)\]")
 
@@ -23,9 +25,9 @@ def closed_nodes(
     """Yield the times in which servers took no new jobs.
 
     A server that is drained runs its jobs to their ends. ``sacctmgr show event`` records the server
-    from the last of these ends on; ``scontrol show node`` prints the time of the command with the
-    reason. The end is that of the event. Without an event, the end is halfway between the last time
-    at which the server was printed as closed and the next time.
+    from the end of its last job on; ``scontrol show node`` prints the time of the command with the
+    reason. A closure ends when its event ends. A closure without an event ends halfway between the
+    last print that shows the server as closed and the next print.
 
     Parameters
     ----------
@@ -38,13 +40,11 @@ def closed_nodes(
     times = sorted(prints)
     for at, next_at in zip(times, (*times[1:], times[-1]) if times else (), strict=True):
         for record in prints[at]:
-            named = re.search(r"NodeName=(\S+)", record)
-            state = re.search(r"\bState=(\S+)", record)
-            since = _SINCE.search(record)
-            if named and state and since and _OUT.search(state[1]):
+            fields, since = record_fields(record), _SINCE.search(record)
+            if "NodeName" in fields and since and _OUT.search(fields.get("State", "")):
                 start_at = datetime.fromisoformat(since[1])
-                ends[named[1], start_at] = at + (next_at - at) / 2
-    used: set[Closed] = set()
+                ends[fields["NodeName"], start_at] = at + (next_at - at) / 2
+    used = set()
     for (node, start_at), end_at in ends.items():
         for event in events:
             if event.node == node and start_at <= event.start_at <= end_at:

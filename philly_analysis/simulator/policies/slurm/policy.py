@@ -35,7 +35,7 @@ class Slurm(Options):
     )
     fractional = True
     one_pool = True
-    limits = True
+    limits = holds = True
 
     def decide(self, view: View) -> Decision:
         """Start jobs in the order of priority; at the interval's end, backfill and preempt."""

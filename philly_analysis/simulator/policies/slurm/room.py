@@ -89,10 +89,10 @@ class Rooms:
         runs = list(_runs(free))
         chosen: list[int] = []
         while runs and len(chosen) < number:
-            rest = number - len(chosen)
-            run = _tightest(runs, rest, free)
+            missing = number - len(chosen)
+            run = _tightest(runs, missing, free)
             runs.remove(run)
-            chosen += [min(run, key=free.__getitem__)] if rest == 1 else run[:rest]
+            chosen += [min(run, key=free.__getitem__)] if missing == 1 else run[:missing]
         return chosen
 
     def _free(self, machine: int) -> float:

@@ -1,7 +1,7 @@
 """Read a cluster's scheduling from what Slurm prints: configuration, partitions, QOS, accounts."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,15 +10,18 @@ from typing import NamedTuple
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.simulator.policies.slurm.closed_nodes import Closed, closed_nodes
+from philly_analysis.simulator.policies.slurm.prints import (
+    Print,
+    read_prints,
+    records_of,
+    servers_in,
+)
 from philly_analysis.slurm_text import (
     RUNNING_LIMITS,
     duration_s,
-    expand_hosts,
     limit_amounts,
-    record_fields,
     record_texts,
     table_rows,
-    time_in_name,
 )
 
 Row = Mapping[str, str]
@@ -125,55 +128,25 @@ def read_settings(folder: str | Path) -> Settings:
     qos: dict[str, Qos] = {}
     limits: dict[str, Limit] = {}
     shares: list[Share] = []
-    reservations: dict[tuple[str, datetime], Reservation] = {}
-    node_prints: dict[datetime, list[str]] = {}
-    events: list[Closed] = []
-    before_at: datetime | None = None
     booted_at: datetime | None = None
-    for path in sorted(Path(folder).glob("*")) if Path(folder).is_dir() else ():
-        if not path.is_file():
-            continue
-        printed_at = _printed_at(path.name)
-        text = path.read_text("utf-8", errors="replace")
-        header = text.partition("\n")[0].strip()
-        columns = set(header.split("|"))
-        if header.startswith("Configuration data"):
-            knobs |= _knobs(text)
-            booted = re.search(r"^BOOT_TIME\s*= (\d{4}-\S+)", text, re.MULTILINE)
+    prints = read_prints(folder)
+    for output in prints:
+        if output.header.startswith("Configuration data"):
+            knobs |= _knobs(output.text)
+            booted = re.search(r"^BOOT_TIME\s*= (\d{4}-\S+)", output.text, re.MULTILINE)
             booted_at = datetime.fromisoformat(booted[1]) if booted else booted_at
-        elif header.startswith("PartitionName="):
-            partitions |= {
-                r["PartitionName"]: _partition(r) for r in _records(text, "PartitionName")
-            }
-        elif "reservation" in path.name.lower() or header.startswith("ReservationName="):
-            known_at = _between(before_at, printed_at)
-            before_at = printed_at
-            for record in _records(text, "ReservationName"):
-                reservation = _reservation(record, known_at)
-                reservations.setdefault(
-                    (record["ReservationName"], reservation.start_at), reservation
-                )
-        elif {"Account", "User", "Share"} <= columns:
-            rows = list(table_rows(text.splitlines()))
+        elif output.header.startswith("PartitionName="):
+            records = records_of(output.text, "PartitionName")
+            partitions |= {record["PartitionName"]: _partition(record) for record in records}
+        elif {"Account", "User", "Share"} <= output.columns:
+            rows = list(table_rows(output.text.splitlines()))
             shares += map(_share, rows)
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
-        elif {"Name", "Preempt", "Priority"} <= columns:
-            rows = list(table_rows(text.splitlines()))
+        elif {"Name", "Preempt", "Priority"} <= output.columns:
+            rows = list(table_rows(output.text.splitlines()))
             qos |= {row["Name"]: _qos(row) for row in rows}
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
-        elif {"NodeName", "TimeStart", "State"} <= columns:
-            events += (
-                Closed(node, *(datetime.fromisoformat(row[at]) for at in ("TimeStart", "TimeEnd")))
-                for row in table_rows(text.splitlines())
-                for node in _servers(row["NodeName"])
-                if row["TimeEnd"][:1].isdigit()
-            )
-        elif header.startswith("NodeName=") and printed_at is not None:
-            node_prints[printed_at] = re.split(r"\n(?=NodeName=)", text)
-    for node, start_at, end_at in closed_nodes(node_prints, events):
-        reservations[node, start_at] = Reservation(
-            start_at, end_at, frozenset({node}), known_at=start_at, out=True
-        )
+    reservations = _reservations(prints) | _out_of_service(prints)
     settings = Settings(
         knobs,
         partitions,
@@ -225,20 +198,9 @@ def _knobs(text: str) -> dict[str, float]:
     return knobs
 
 
-def _records(text: str, first_field: str) -> list[dict[str, str]]:
-    """Return the fields of the records that begin with a field."""
-    lines = enumerate(text.splitlines(), 1)
-    records = (record_fields(record) for _, record in record_texts(lines, first_field))
-    return [record for record in records if first_field in record]
-
-
-def _servers(text: str) -> frozenset[str]:
-    return frozenset(expand_hosts(text)) - {"(null)"}
-
-
 def _partition(record: Row) -> Partition:
     return Partition(
-        _servers(record.get("Nodes", "")),
+        servers_in(record.get("Nodes", "")),
         float(record.get("PriorityJobFactor", 1)),
         int(record.get("PriorityTier", 1)),
         duration_s(record.get("MaxTime", "")),
@@ -249,12 +211,43 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split(",")) - {"", "(null)"}
 
 
-def _printed_at(name: str) -> datetime | None:
-    """Return the time in the name of a file; None: there is none."""
-    try:
-        return datetime.fromisoformat(time_in_name(name) or "").replace(tzinfo=None)
-    except ValueError:
-        return None
+def _reservations(prints: Sequence[Print]) -> dict[tuple[str, datetime], Reservation]:
+    """Return the reservations in all prints, by name and start; the first print counts."""
+    reservations: dict[tuple[str, datetime], Reservation] = {}
+    before_at: datetime | None = None
+    for output in prints:
+        begins = output.header.startswith("ReservationName=")
+        if begins or "reservation" in output.name.lower():
+            known_at = _between(before_at, output.printed_at)
+            before_at = output.printed_at
+            for record in records_of(output.text, "ReservationName"):
+                reservation = _reservation(record, known_at)
+                key = record["ReservationName"], reservation.start_at
+                reservations.setdefault(key, reservation)
+    return reservations
+
+
+def _out_of_service(prints: Sequence[Print]) -> dict[tuple[str, datetime], Reservation]:
+    """Return the servers that were down or drained, by server and start."""
+    node_prints: dict[datetime, list[str]] = {}
+    events: list[Closed] = []
+    for output in prints:
+        if {"NodeName", "TimeStart", "State"} <= output.columns:
+            events += (
+                Closed(node, *(datetime.fromisoformat(row[at]) for at in ("TimeStart", "TimeEnd")))
+                for row in table_rows(output.text.splitlines())
+                for node in servers_in(row["NodeName"])
+                if row["TimeEnd"][:1].isdigit()
+            )
+        elif output.header.startswith("NodeName=") and output.printed_at is not None:
+            lines = enumerate(output.text.splitlines(), 1)
+            node_prints[output.printed_at] = [text for _, text in record_texts(lines, "NodeName")]
+    return {
+        (node, start_at): Reservation(
+            start_at, end_at, frozenset({node}), known_at=start_at, out=True
+        )
+        for node, start_at, end_at in closed_nodes(node_prints, events)
+    }
 
 
 def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:
@@ -268,7 +261,7 @@ def _reservation(record: Row, known_at: datetime | None) -> Reservation:
     return Reservation(
         datetime.fromisoformat(record["StartTime"]),
         datetime.fromisoformat(record["EndTime"]),
-        _servers(record.get("Nodes", "")),
+        servers_in(record.get("Nodes", "")),
         _names(record.get("Accounts", "")),
         _names(record.get("Users", "")),
         known_at,
