@@ -102,6 +102,7 @@ def test_a_job_at_a_limit_is_in_the_queue_until_the_limit_binds(tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_free_gpus_beside_taken_cpus_are_stranded(tmp_path: Path) -> None:
     schedule: dict[str, Any] = {
         "wide": (0, 0, 10, 1, "m0", {"cpus": 16.0, "mem_gb": 8.0}),

@@ -243,7 +243,7 @@ PRINTING: list[Call] = [
 @pytest.mark.parametrize(
     "call",
     [
-        pytest.param(call, marks=pytest.mark.slow if call[0][0] == "atlas" else ())
+        pytest.param(call, marks=pytest.mark.slow if call[0][0] in ("atlas", "compare") else ())
         for call in PRINTING
     ],
     ids=lambda call: " ".join(as_typed(call))[:40],
@@ -385,6 +385,7 @@ def test_an_experiment_takes_the_jobs_of_a_trace(
     assert quick == [("amoeba", Manifest.read(paths["paper"]).name)]
 
 
+@pytest.mark.slow
 def test_an_experiment_draws_as_many_months_as_seeds(
     quick: list[tuple[str, str]], tmp_path: Path
 ) -> None:

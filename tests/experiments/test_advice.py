@@ -244,6 +244,7 @@ def test_the_threshold_separates_the_simulated_clusters() -> None:
     assert 1 - np.mean(refused) == pytest.approx(THRESHOLD["refused"], abs=5e-4)
 
 
+@pytest.mark.slow
 def test_names_of_policies_fit_the_log() -> None:
     jobs = convoys(np.random.default_rng(3), 60)
     waits = dict(outcome(scenario(*jobs)).select("job_id", "first_wait_s").rows())

@@ -128,6 +128,7 @@ def test_a_later_run_of_the_hour_prints_the_queue_only(cluster: Cluster) -> None
     ]
 
 
+@pytest.mark.slow
 def test_prints_of_past_days_become_one_file_and_old_files_go(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -233,6 +233,7 @@ def test_fields_may_stand_in_any_order_with_names_among_them(tmp_path: Path) -> 
     assert all("'job_id': '1'," in line for line in differences(tmp_path / "t"))
 
 
+@pytest.mark.slow
 def test_names_that_hold_the_delimiter_are_taken_apart_or_counted(tmp_path: Path) -> None:
     manifest = ingest(
         "slurm", folder(tmp_path / "raw", ["name_first.txt"]), tmp_path / "t"

@@ -188,6 +188,7 @@ def test_an_append_of_snapshots_equals_one_ingest_of_all(tmp_path: Path) -> None
     assert counted.read == counted.kept + sum(counted.rejected.values()) == 3
 
 
+@pytest.mark.slow
 def test_tasks_of_an_array_get_the_reason_of_their_array(ingested: Ingest) -> None:
     """squeue and scontrol print the pending tasks as one job, whose number the last task gets."""
     lines = [
@@ -214,6 +215,7 @@ def test_tasks_of_an_array_get_the_reason_of_their_array(ingested: Ingest) -> No
     ]
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_unknown_time_is_refused_with_what_to_do(ingested: Ingest) -> None:
     lines = [HEADER, sacct("7", "16:00:00", "16:02:00", "16:03:00"), ""]
     files = {
@@ -237,6 +239,7 @@ def test_prints_of_other_commands_are_named(first: str, command: str) -> None:
     assert str(unread_print(first)).startswith(command)
 
 
+@pytest.mark.slow
 def test_a_default_print_of_squeue_is_read(ingested: Ingest) -> None:
     lines = [HEADER, sacct("7", "16:00:00", "16:02:00", "16:03:00"), ""]
     # of squeue --long, twice in one file
@@ -330,6 +333,7 @@ def test_limits_are_those_on_what_runs_at_once(ingested: Ingest) -> None:
     assert note.startswith("Limits on license/solver are not read")
 
 
+@pytest.mark.slow
 def test_jobs_that_never_ran_have_no_start_and_rejected_ones_a_state_of_their_own(
     ingested: Ingest,
 ) -> None:
@@ -354,6 +358,7 @@ def test_jobs_that_never_ran_have_no_start_and_rejected_ones_a_state_of_their_ow
     assert got.note("1 submissions were rejected by Slurm")
 
 
+@pytest.mark.slow
 def test_an_end_that_slurm_overwrote_is_cut_at_the_requeue(ingested: Ingest) -> None:
     """Requeue a finished job: its first record gets the end of the second run."""
     lines = [
@@ -372,6 +377,7 @@ def test_an_end_that_slurm_overwrote_is_cut_at_the_requeue(ingested: Ingest) -> 
     assert got.note("1 attempts have the end of a later attempt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("listed", "sizes"),
     [

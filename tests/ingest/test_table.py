@@ -15,6 +15,7 @@ from philly_analysis import ingest
 from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.table.table_map import SHIPPED, load_map
 from tests.ingest.conftest import Ingest, write_files
+from tests.support.slow import quick_first
 from tests.support.strategies import one_in
 
 
@@ -58,16 +59,18 @@ def test_times_are_read_in_the_units_and_zones_that_the_map_names(table: Ingest)
 
 @pytest.mark.parametrize(
     ("files", "ids"),
-    [
-        (
-            {"a": "n,c\n,x\n7,x\n7,y\n8,y\n8,y2\n9,y\n"},
-            ["000000002", "9", "x:7", "y2:8", "y:7", "y:8"],
-        ),
-        (
-            {"a": "n,c\n,x\n7,x\n", "b": "n,c\n,x\n"},
-            ["7", "a.csv:000000002", "b.csv:000000002"],
-        ),
-    ],
+    quick_first(
+        [
+            (
+                {"a": "n,c\n,x\n7,x\n7,y\n8,y\n8,y2\n9,y\n"},
+                ["000000002", "9", "x:7", "y2:8", "y:7", "y:8"],
+            ),
+            (
+                {"a": "n,c\n,x\n7,x\n", "b": "n,c\n,x\n"},
+                ["7", "a.csv:000000002", "b.csv:000000002"],
+            ),
+        ]
+    ),
 )
 def test_jobs_are_named_by_cluster_or_line_where_their_identifier_is_not_enough(
     files: dict[str, str], ids: list[str], table: Ingest
@@ -169,6 +172,7 @@ def test_every_row_is_kept_or_rejected_with_its_line(table: Ingest) -> None:
     assert jobs == (["a", "d\nd", "h"],)
 
 
+@pytest.mark.slow
 def test_the_last_line_needs_no_end_and_none_is_longer_than_a_megabyte(
     tmp_path: Path, ingested: Ingest
 ) -> None:

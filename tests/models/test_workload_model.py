@@ -218,6 +218,7 @@ def test_the_interval_of_the_rate_is_that_of_a_mean_of_correlated_hours(
     assert (high - low) / 2 == pytest.approx(1.96 * variance**0.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_model_is_compared_with_another_part_by_part() -> None:
     many = JOBS.assign(user=[f"u{i % 60}" for i in range(len(JOBS))])
     model = WorkloadModel.fit(observed(many), family="empirical")

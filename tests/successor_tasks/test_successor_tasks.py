@@ -40,6 +40,7 @@ def test_each_example_is_documented() -> None:
     assert len(FILES) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", DIFFS)
 def test_an_example_works(task: str, failures: dict[str, str | None]) -> None:
     assert failures[task] is None, failures[task]

@@ -80,15 +80,12 @@ def computed_shares(folder: Path) -> dict[str, float]:
     return shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "load", "jobs"),
     [
         (QUICK, 0.85, 500),
-        *(
-            pytest.param(name, load, 1_500, marks=pytest.mark.slow)
-            for name in SCENARIOS
-            for load in LOADS
-        ),
+        *((name, load, 1_500) for name in SCENARIOS for load in LOADS),
     ],
 )
 def test_causes_are_those_of_the_scheduler(

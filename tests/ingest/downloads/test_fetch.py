@@ -287,6 +287,7 @@ def publish_archives(server: Server, publish: Publish, bodies: dict[str, bytes])
     publish(*files, source="table", map="itp-2021", unpack=True)
 
 
+@pytest.mark.slow
 def test_an_archive_of_tables_is_unpacked_beside_its_map_and_read(
     server: Server, publish: Publish, tmp_path: Path
 ) -> None:

@@ -15,7 +15,6 @@ from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive, write_files
 from tests.ingest.telemetry.history import BEGINS, FORMATS, expected, history
 from tests.support.command_line import invoke
-from tests.support.slow import quick_first
 
 MINUTE = timedelta(minutes=1)
 HEADER = "JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList"
@@ -89,7 +88,8 @@ def test_hours_and_idle_time_of_whole_servers(name: str, seconds: float, tmp_pat
     assert inputs == ["sacct.txt", *(Path(f).name for f in sorted(files.rglob("*.*")))]
 
 
-@pytest.mark.parametrize("seconds", quick_first([5, 30, 60]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [5, 30, 60])
 def test_readings_of_neighbours_on_a_gpu_are_not_mixed(seconds: int, tmp_path: Path) -> None:
     """Run jobs one after another on one GPU: each has a constant load of its own."""
     rng, begin = random.Random(seconds), datetime(2026, 1, 5)
