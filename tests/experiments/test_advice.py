@@ -18,6 +18,7 @@ from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError, SimulationError
 from philly_analysis.experiments.advice import baseline
+from philly_analysis.experiments.advice import scenario as advice_scenario
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.agreement import THRESHOLD, Agreement, agreement
 from philly_analysis.experiments.advice.baseline import (
@@ -158,16 +159,22 @@ def chosen(jobs: list[JobSpec], policy: Policy, *, recorded: bool) -> Baseline:
     return fitted
 
 
-def test_a_large_log_is_fitted_on_spans_and_replayed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline, "_PART_JOBS", 120)
+def test_a_large_log_is_fitted_on_spans_and_priced_on_the_last_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (baseline, advice_scenario):
+        monkeypatch.setattr(module, "MOST_JOBS", 120)
     jobs = convoys(np.random.default_rng(3))
     fitted = chosen(jobs, Fifo(), recorded=False)
     assert fitted.scenario.policy == Fifo()
     period = len(jobs_in_period(jobs))
     said = f"Policies were compared on 108 of {period} jobs, a span of each half of the log"
     assert said in fitted.sentence
-    assert fitted.replayed.height == len(jobs)
-    assert [half.ks for half in fitted.halves] == [0, 0]
+    assert "levers are priced on the last 120" in fitted.sentence
+    last = sorted(jobs, key=lambda spec: (spec.submit_s, spec.job_id))[-120:]
+    assert fitted.scenario.jobs == last
+    assert set(fitted.replayed["job_id"]) == {spec.job_id for spec in last}
+    assert len(fitted.halves) == 2
 
 
 def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None:

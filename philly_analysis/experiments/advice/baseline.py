@@ -82,7 +82,8 @@ class Baseline:
     distance
         Distance of the policy's waits from the recorded waits; the mean of both halves of the jobs.
     halves
-        Agreement with the recorded waits in each half of the compared jobs.
+        Agreement with the recorded waits in each half of the log; of a large log in each half of
+        the last jobs.
     tried
         A row per candidate: policy, distances on the first and the second half, the mean distance
         with its parts, and whether the candidate is a near tie of the best.
@@ -285,6 +286,7 @@ def fit_baseline(
         [replayed] = replay_all({chosen.rules: chosen}, executor, cache)
         ids = {spec.job_id for spec in chosen.jobs}
         last = [spec for spec in every if spec.job_id in ids]
+        last = last[round(_WARM_UP * len(last)) :]
         last_waits = of_jobs(replayed, "first_wait_s", last)
     submit_s = np.array([spec.submit_s for spec in last])
     of_last = np.array([recorded_s[spec.job_id] for spec in last])
@@ -299,7 +301,10 @@ def fit_baseline(
         name=candidates[best].name,
         scenario=chosen,
         distance=Distance(*np.mean(parts[best], axis=0).tolist()),
-        halves=tuple(agreement(recorded[half], waits[best][half], floor_s) for half in halves),
+        halves=tuple(
+            agreement(of_last[half], last_waits[half], floor_s)
+            for half in np.array_split(np.arange(len(last)), _HALVES)
+        ),
         tried=tried.sort_values("distance", ignore_index=True),
         rivals={candidates[place].name: scenarios[place].latest() for place in rivals},
         queue=queue,
