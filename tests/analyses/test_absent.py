@@ -1,5 +1,7 @@
 """Check what findings state where the log has no waits, no retries, or one kind of job."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from philly_analysis.results.result import Result
 N = 40
 
 
-def jobs(**columns: object) -> pd.DataFrame:
+def jobs(**columns: Any) -> pd.DataFrame:
     """Return jobs of two gang sizes with waits, with other columns replaced."""
     submitted = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N) * 3_600, unit="s")
     started = submitted + pd.to_timedelta(np.arange(N) * 30.0, unit="s")
@@ -38,8 +40,7 @@ NAMES = (
 
 def answers(frame: pd.DataFrame, *names: str) -> dict[str, Result]:
     """Return findings on a trace of the jobs."""
-    found = analyze(Trace(frame), *(names or NAMES))
-    return {found.name: found} if isinstance(found, Result) else dict(found)
+    return dict(analyze(Trace(frame), names or NAMES))
 
 
 def test_a_log_without_starts_has_one_sentence_for_waits() -> None:
