@@ -40,11 +40,7 @@ NAMES = (
 
 def answers(frame: pd.DataFrame, *names: str) -> dict[str, Result]:
     """Return findings on a trace of the jobs."""
-    asked = names or NAMES
-    results = analyze(Trace(frame), *asked)
-    return (
-        {results.name: results} if isinstance(results, Result) else {n: results[n] for n in asked}
-    )
+    return dict(analyze(Trace(frame), names or NAMES))
 
 
 def test_a_log_without_starts_has_one_sentence_for_waits() -> None:

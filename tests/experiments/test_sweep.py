@@ -125,7 +125,7 @@ def test_chosen_measures_are_in_table_facts_and_figure() -> None:
     changes = [fact.name for fact in chosen.facts if fact.name.endswith("change_pct")]
     assert len(changes) == 2 * 2 * 2  # measures, loads, policies
     figure = sweeps.plot(chosen)
-    headings = [text.get_text() for ax in figure.axes for text in ax.texts if text.get_weight()]
+    headings = [text.get_text() for ax in figure.axes for text in ax.texts]
     assert "Mean completion time, load 1" in headings
     assert "GPU time allocated, load 0.5" in headings and len(figure.axes) == 4
     with pytest.raises(PhillyError, match="no measure named"):

@@ -1,5 +1,7 @@
 """Check that recorded jobs are not called synthetic when another policy schedules them."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,5 +39,6 @@ def test_recorded_jobs_under_another_policy_are_recorded_jobs(recorded: Trace) -
 
 @pytest.mark.slow
 def test_an_experiment_on_recorded_jobs_is_not_synthetic(recorded: Trace) -> None:
-    [result] = experiment("synergy", models=[recorded], seeds=1).values()
+    models: Any = [recorded]
+    [result] = experiment("synergy", models=models, seeds=1).values()
     assert not result.synthetic

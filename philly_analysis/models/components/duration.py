@@ -179,7 +179,7 @@ class Duration(FittedDistribution):
                 c.gang: self(_SIZE_OF[c.gang], vc=vc, user=user, status=status, hour=hour)
                 for c in self.by_gang
             }
-            unconditional = all(value is None for value in (vc, user, status, hour))
+            unconditional = all(condition is None for condition in (vc, user, status, hour))
             weights = self._jobs(vc or ANY, status or ANY)
             return PooledDistribution(parts, weights, self.effective_n if unconditional else None)
         if not isinstance(cast("object", gpus), Real) or gpus < 1:
