@@ -100,8 +100,11 @@ lab: $(VENV)/.dev data/traces/sample/manifest.json ## open the notebooks in Jupy
 
 # --- what developers run ----------------------------------------------------------------------
 
+# keep compiled tests, whatever the environment says: else each worker compiles them in each run
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+
 test: $(VENV)/.dev ## run the tests: offline, under three minutes
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(PYTEST) -q -n auto --dist worksteal
 
 # axe-core checks pages in Chromium; without npm its tests are skipped
 $(VENV)/axe.min.js: | $(VENV)/.dev
@@ -109,7 +112,7 @@ $(VENV)/axe.min.js: | $(VENV)/.dev
 	  && mv axe.part axe.min.js; rm -f axe-core-*.tgz axe.part
 
 test-all: $(VENV)/.dev $(VENV)/axe.min.js ## also run the slow tests and those on real traces (PHILLY_TRACES), with more random examples
-	PHILLY_AXE="$$(ls $(abspath $(VENV))/axe.min.js)" $(BIN)/python -m pytest -q -n auto --dist worksteal -m '' --hypothesis-profile=thorough
+	PHILLY_AXE="$$(ls $(abspath $(VENV))/axe.min.js)" $(PYTEST) -q -n auto --dist worksteal -m '' --hypothesis-profile=thorough
 
 check: lint types test ## lint, types, tests: all must pass
 

@@ -116,7 +116,7 @@ def _frame(frame: pd.DataFrame) -> Iterator[str]:
 
 def _tables() -> Iterator[str]:
     yield "# Tables of a trace\n"
-    yield "A trace is a folder of Parquet files; `manifest.json` names those of each table."
+    yield "A trace is a folder of Parquet files; `manifest.json` names the files of each table."
     yield "Times are UTC. `philly tables` prints the same; `philly tables TRACE` prints the tables"
     yield "of a trace.\n"
     columns = tables()
@@ -148,7 +148,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _gallery(drawn: Collection[str]) -> Iterator[str]:
-    """Yield the page with every finding's picture, and those of models and what-ifs."""
+    """Yield the page with the pictures of findings, models and what-ifs."""
     yield "# Gallery\n"
     yield "Each picture is linked to its page. Findings are of the bundled **synthetic** sample, in"
     yield "the order of the report; `analyze(trace, NAME)` draws the same of your cluster.\n"

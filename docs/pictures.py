@@ -1,6 +1,6 @@
 """Draw the pictures of models, what-ifs and statistics that the pages show.
 
-``PYTHONPATH=. python docs/pictures.py`` draws those of the README, after ``make reports``.
+``PYTHONPATH=. python docs/pictures.py`` draws the pictures of the README, after ``make reports``.
 """
 
 import io
@@ -18,7 +18,6 @@ from docs import measured, statistics_pictures
 from philly_analysis import (
     Trace,
     advise,
-    analyze,
     compare,
     forecast,
     load_model,
@@ -26,10 +25,10 @@ from philly_analysis import (
     sweep,
 )
 from philly_analysis.atlas import evaluate, shipped_answers
-from philly_analysis.atlas.overview import PHONE
+from philly_analysis.atlas.overview import PHONE, Layout, order
 from philly_analysis.atlas.overview import plot as plot_atlas
 from philly_analysis.models import month_outlook
-from philly_analysis.results import figures
+from philly_analysis.results import Result, figures
 from tests.bench import history
 
 GPUS = 128
@@ -111,7 +110,7 @@ def write(folder: Path, sample: Trace) -> None:
     (folder / "costs.svg").write_text(costs, "utf-8")
 
 
-def write_readme(folder: Path, page: Path, sample: Trace) -> None:
+def write_readme(folder: Path, page: Path) -> None:
     """Write the README's pictures as PNG in 64 colours, each for a light and a dark page.
 
     Parameters
@@ -123,8 +122,7 @@ def write_readme(folder: Path, page: Path, sample: Trace) -> None:
     drawn = {
         "atlas": atlas.result().plot(),
         "atlas-phone": plot_atlas(atlas.table, atlas.result(), PHONE),
-        "conclusions": measured.conclusions(),
-        "delay": analyze(sample, "queueing_delay").plot(),
+        "atlas-excerpt": _excerpt(atlas.table, atlas.result()),
     }
     for name, figure in drawn.items():
         written = io.BytesIO()
@@ -143,6 +141,17 @@ def write_readme(folder: Path, page: Path, sample: Trace) -> None:
             _save(Image.open(shot).convert("RGB"), folder / f"{name}.png")
 
 
+def _excerpt(table: pd.DataFrame, result: Result) -> Figure:
+    """Draw the claims and clusters of most verdicts, which a page can show at a readable size."""
+    answers = table.dropna(subset=["effect"])
+    claims, clusters = order(answers, "claim")[:12], order(answers, "cluster")[:10]
+    some = answers[answers["claim"].isin(claims) & answers["cluster"].isin(clusters)]
+    figure = plot_atlas(some, result, Layout(row=0.27, column=0.36, labels=2.7, edges=1.35))
+    [ax] = figure.axes
+    ax.set_xlabel("")
+    return figure
+
+
 def _dark(picture: Image.Image) -> Image.Image:
     """Return a picture for a dark page: inverted, with hues kept, as `custom.css` does."""
     inverted = 0.05 + 0.9 * (1 - np.asarray(picture) / 255)
@@ -157,6 +166,5 @@ def _save(picture: Image.Image, path: Path) -> None:
 
 if __name__ == "__main__":
     root = Path(__file__).parents[1]
-    with Trace(root / "data" / "traces" / "sample") as trace:
-        report = root / "reports" / "sample" / "report.html"
-        write_readme(Path(__file__).parent / "static", report, trace)
+    report = root / "reports" / "sample" / "report.html"
+    write_readme(Path(__file__).parent / "static", report)

@@ -112,7 +112,7 @@ def rates(months: float = 100) -> Figure:
 
 
 def percentiles(n: int = 150, share: float = 0.9) -> Figure:
-    """Draw how the interval of a percentile follows from that of a share of the jobs."""
+    """Draw how the interval of a percentile follows from the interval of a share of the jobs."""
     rng = np.random.default_rng(4)
     hours = np.sort(rng.lognormal(1, 1.5, n))
     half = 1.96 * np.sqrt(share * (1 - share) / n)
@@ -143,7 +143,7 @@ def verdicts() -> Figure:
         ax.plot(effect, y, "o", color=color, ms=7)
     ax.set_yticks(range(len(cases)), list(cases))
     ax.set_ylim(len(cases) - 0.5, -0.5)
-    _log_axis(ax, "waits of large gangs, times those of small ones")
+    _log_axis(ax, "waits of large gangs, in multiples of waits of small gangs")
     ax.set_xticks([0.5, 1, 2, 3])
     ax.minorticks_off()
     return fig

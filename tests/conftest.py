@@ -1,6 +1,7 @@
 """Hypothesis profiles, and fixtures for small traces, real data and report pages.
 
-`pytest --hypothesis-profile=thorough` selects another profile.
+`pytest --hypothesis-profile=thorough` selects another profile. The fixtures import the package
+themselves: the process that distributes tests to xdist's workers does not need it.
 """
 
 import gc
@@ -10,17 +11,17 @@ from contextlib import ExitStack
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from philly_analysis import ingest
-from philly_analysis.trace.trace import Trace
-from tests.support.clusters import MakeTrace, trace_of
-from tests.support.report_pages import Pages
 from tests.support.repository import ROOT, SAMPLE
+
+if TYPE_CHECKING:
+    from philly_analysis.trace.trace import Trace
+    from tests.support.clusters import MakeTrace
+    from tests.support.report_pages import Pages
 
 # An example that takes a minute hangs, however busy the machine is.
 settings.register_profile(
@@ -53,6 +54,10 @@ def traces() -> Path:
 @pytest.fixture(scope="session")
 def sample_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the trace of the bundled sample, ingested once for all of xdist's workers."""
+    from filelock import FileLock
+
+    from philly_analysis import ingest
+
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -63,12 +68,15 @@ def sample_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make_trace(tmp_path: Path) -> Iterator[MakeTrace]:
+def make_trace(tmp_path: Path) -> "Iterator[MakeTrace]":
     """Return a function that writes a trace as `trace_of` does; it is open during the test."""
+    from philly_analysis.trace.trace import Trace
+    from tests.support.clusters import trace_of
+
     with ExitStack() as opened:
         numbers = count()
 
-        def make(*tables: Any, **others: Any) -> Trace:
+        def make(*tables: Any, **others: Any) -> "Trace":
             path = trace_of(tmp_path / f"trace{next(numbers)}", *tables, **others)
             return opened.enter_context(Trace(path))
 
@@ -76,8 +84,10 @@ def make_trace(tmp_path: Path) -> Iterator[MakeTrace]:
 
 
 @pytest.fixture(scope="session")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> "Pages":
     """Return the pages of all kinds, generated on first use."""
+    from tests.support.report_pages import Pages
+
     return Pages(tmp_path_factory.mktemp("pages"))
 
 

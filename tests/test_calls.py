@@ -228,6 +228,7 @@ def test_the_command_line_translates_messages() -> None:
     assert typed("knob restart_s=5 (of 3)") == "knob restart_s=5 (of 3)", "not the shell's"
 
 
+@pytest.mark.slow
 def test_user_defined_analyses_are_on_the_page(
     place: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

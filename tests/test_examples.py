@@ -50,7 +50,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 NOT_RUN = {"fetch": "the network", "experiment": "many minutes"}
-SLOW = {"advise", "analyze", "atlas", "compare", "demo", "fit", "forecast", "report", "sweep"}
+SLOW = {
+    "advise",
+    "analyze",
+    "atlas",
+    "compare",
+    "demo",
+    "fit",
+    "forecast",
+    "report",
+    "summary",
+    "sweep",
+}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ TEXTS = [
     page.read_text("utf-8")
     for page in (*sorted(PAGES, key=lambda p: p.stem != "shell"), ROOT / "README.md")
 ]
-"""All pages; that of the shell comes first, as the others use the files that it creates."""
+"""All pages; the page of the shell comes first, since the other pages use its files."""
 README = "\n".join(TEXTS)
 SHORTER = {
     "--jobs 100000": "--jobs 300",

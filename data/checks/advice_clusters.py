@@ -116,7 +116,7 @@ def row(kind: str, load: float, seed: int, *, spreadable: bool) -> dict[str, obj
     with tempfile.TemporaryDirectory() as folder:
         advice = advised(month, SAMPLE if kind == "part" else 1.0, Path(folder), seed)
     first = advice.best[0] if advice.best else None
-    found: dict[str, object] = {
+    row: dict[str, object] = {
         "scheduler": kind,
         "jobs": "spreadable" if spreadable else "one server",
         "load": now.load,
@@ -128,13 +128,13 @@ def row(kind: str, load: float, seed: int, *, spreadable: bool) -> dict[str, obj
     }
     if first is not None:
         value = first.gain.value_h
-        found |= {"predicted_h": round(value.mean), "low_h": round(value.low)}
-        found["high_h"] = round(value.high)
+        row |= {"predicted_h": round(value.mean), "low_h": round(value.low)}
+        row["high_h"] = round(value.high)
         outcome = realised(replace(now, seed=seed + OTHER_MONTH), first.name)
         if outcome is not None:
-            found["realised_h"], found["harm"] = round(outcome[0]), outcome[1]
-            found["inside"] = value.low <= outcome[0] <= value.high
-    return found
+            row["realised_h"], row["harm"] = round(outcome[0]), outcome[1]
+            row["inside"] = value.low <= outcome[0] <= value.high
+    return row
 
 
 def main() -> None:

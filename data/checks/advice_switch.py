@@ -17,14 +17,15 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from data.checks.advice import MONTH_S, month
 from philly_analysis import Trace, advise, ingest
 from philly_analysis.simulator import Job, Plan, run
 from philly_analysis.simulator.policies import Easy
-from philly_analysis.workload import Estimates, JobSpec, fleet
+from philly_analysis.workload import AttemptSpec, Estimates, JobSpec, fleet
 
 LOADS = (0.3, 0.4, 0.5)
 """Offered loads that a queue which blocks can serve; above, it grows from month to month."""
+JOBS, GPUS, MONTH_S = 600, 16, 30 * 86_400.0
+"""Jobs of a month, GPUs of the cluster, and seconds of a month."""
 CLUSTERS = 4
 """Clusters at each load, with jobs of their own."""
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
@@ -43,6 +44,27 @@ class Switched(Easy):
     def _backfill(self, plan: Plan, first: Job) -> None:
         if plan.view.now_s >= self.from_s:
             super()._backfill(plan, first)
+
+
+def month(seed: tuple[int, int], load: float) -> list[JobSpec]:
+    """Return the jobs of a month: 1 to 16 GPUs, exponential run times, a given expected load."""
+    rng = np.random.default_rng(seed)
+    gpus = rng.choice([1, 2, 4, 16], JOBS, p=[0.6, 0.2, 0.15, 0.05])
+    mean_s = load * GPUS * MONTH_S / JOBS / 2.4  # 2.4 GPUs a job
+    run_s = rng.exponential(mean_s, JOBS)
+    submit_s = np.sort(rng.uniform(0, MONTH_S, JOBS))
+    return [
+        JobSpec(
+            f"j{i}",
+            f"v{i % 3}",
+            f"u{i % 7}",
+            int(g),
+            float(s),
+            (AttemptSpec(float(r), "completed"),),
+            status="Pass",
+        )
+        for i, (g, r, s) in enumerate(zip(gpus, run_s, submit_s, strict=True))
+    ]
 
 
 def waits(jobs: list[JobSpec], from_s: float) -> dict[str, float]:
@@ -110,14 +132,14 @@ def rates(load: float, seed: int, folder: Path) -> dict[str, object]:
     )
     advice = advise(first)
     # not known if no policy reproduces the waits, or another one than that of the cluster
-    told = advice.table.set_index("lever").reindex(["Switch on backfilling"]).iloc[0]
+    switch = advice.table.set_index("lever").reindex(["Switch on backfilling"]).iloc[0]
     without_h = sum(never[spec.job_id] for spec in halves[1]) / 3600
     return {
         "load": load,
         "card": any(text.startswith("Switch on backfilling") for text in advice.sentences),
-        "predicted": told["wait_h"],
-        "low": told["wait_h_low"],
-        "high": told["wait_h_high"],
+        "predicted": switch["wait_h"],
+        "low": switch["wait_h_low"],
+        "high": switch["wait_h_high"],
         "realised": without_h - waited_h(second),
         "waited before": waited_h(first),
         "waited after": waited_h(second),

@@ -20,8 +20,13 @@ import pandas as pd
 
 from data.models.extracts import TRACES
 from philly_analysis import Trace, ingest
-from philly_analysis.forecasts import CHOSEN, LEAST_JOBS, backtest, read_queue
-from philly_analysis.forecasts.state import submission_states
+from philly_analysis.forecasts import (
+    CHOSEN,
+    LEAST_JOBS,
+    backtest,
+    read_queue,
+    submission_states,
+)
 from tests.truth.scenarios import Scenario
 from tests.truth.schedulers import simulate
 

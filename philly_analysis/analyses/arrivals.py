@@ -93,4 +93,5 @@ ANALYSIS = Analysis(
     needs=("jobs",),
     compute=compute,
     plot=plot,
+    absent="The log has too few submissions for a rate.",
 )

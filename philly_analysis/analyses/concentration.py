@@ -110,4 +110,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log names fewer than two users and fewer than two virtual clusters with GPU time.",
 )

@@ -147,7 +147,7 @@ def _sentences(facts: Facts, waited: pd.DataFrame) -> list[str]:
     if first is not None and retry is not None:
         sentences.append(
             f"Fair share is the cause of {percent(first)} of the waits of first attempts and of "
-            f"{percent(retry)} of those of retries, among waits of known cause."
+            f"{percent(retry)} of the waits of retries, among waits of known cause."
         )
     return sentences
 
@@ -181,8 +181,8 @@ def _caveats(trace: Trace, table: pd.DataFrame, method: str) -> tuple[str, ...]:
         "The study has two causes. Fair-share delay is the causes “over quota” and “limit” of the "
         "finding on why jobs wait. Fragmentation delay is “too few free GPUs” and “fragmentation”. "
         "Time behind other jobs or with stranded GPUs counts as unknown here.",
-        "The cause of a wait is that of most of its time. Waits with untrusted times are excluded, "
-        "as in the queueing delay.",
+        "The cause of a wait is the cause of most of its time. Waits with untrusted times are "
+        "excluded, as in the queueing delay.",
     )
 
 

@@ -136,4 +136,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts", "failures"),
     compute=compute,
     plot=plot,
+    absent="No failed attempt has output.",
 )

@@ -137,4 +137,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="No attempt is known to have failed.",
 )

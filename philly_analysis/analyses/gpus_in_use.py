@@ -87,7 +87,7 @@ def plot(result: Result) -> Figure:
         ax.set_ylim(0, 1.1 * max(capacity, highest))
     ax.set_ylabel("GPUs in use, mean of the day")
     figures.day_axis(ax)
-    figures.legend(ax, "VC", loc="upper left", bbox_to_anchor=(1, 1))
+    figures.legend(ax, "virtual cluster", loc="upper left", bbox_to_anchor=(1, 1))
     return fig
 
 
@@ -97,4 +97,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log does not show GPUs in use: no attempt has a known start and end.",
 )

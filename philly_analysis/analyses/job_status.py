@@ -81,4 +81,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log does not record how jobs ended.",
 )

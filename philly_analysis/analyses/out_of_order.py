@@ -67,7 +67,7 @@ def plot(result: Result) -> Figure:
     pct = 100 * vcs["overtook"] / vcs["starts"]
     names = [f"{vc}  n={n:,}" for vc, n in vcs["starts"].items()]
     figures.hbars(vcs_ax, names, pct, [f"{p:.1f}" for p in pct], color=figures.ACCENT)
-    vcs_ax.set_xlabel("out-of-order starts (%), by VC")
+    vcs_ax.set_xlabel("out-of-order starts (%), by virtual cluster")
     return fig
 
 
@@ -77,5 +77,6 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
     all_jobs=True,
 )

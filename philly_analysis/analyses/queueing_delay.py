@@ -44,7 +44,9 @@ def compute(trace: Trace) -> Result:
         *retry.facts("retry", "being a retry and wait"),
     )
     sentences = (
-        (
+        (f"No attempt waited: all {count(n, 'attempt')} started when they were submitted.",)
+        if n and n == zeros
+        else (
             f"The median wait of {count(n, 'attempt')} is {duration(median)} and the 90th "
             f"percentile {duration(p90)}; {share(zeros / n)} of attempts did not wait.",
             size.sentence(**TRENDS["queueing_delay"]),
@@ -101,4 +103,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
 )

@@ -33,4 +33,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="No two users, virtual clusters or weeks have 100 waits each.",
 )

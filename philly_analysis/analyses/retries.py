@@ -30,14 +30,21 @@ def compute(trace: Trace) -> Result:
     )
     sentences = []
     if len(jobs):
-        sentences = [
-            f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, with "
-            f"{float(facts['retries_per_job_all'] or 0):.2f} retries per job on average.",
-            retried.sentence(**TRENDS["retries"]),
-        ]
-        if facts["unsuccessful_all_pct"] is not None:
+        sentences = (
+            ["No job was retried."]
+            if (jobs["attempts"] <= 1).all()
+            else [
+                f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, with "
+                f"{float(facts['retries_per_job_all'] or 0):.2f} retries per job on average.",
+                retried.sentence(**TRENDS["retries"]),
+            ]
+        )
+        unsuccessful_pct = facts["unsuccessful_all_pct"]
+        if unsuccessful_pct == 0:
+            sentences += ["No job with a known status ended unsuccessfully."]
+        elif unsuccessful_pct is not None:
             sentences += [
-                f"{percent(float(facts['unsuccessful_all_pct']))} of jobs ended unsuccessfully.",
+                f"{percent(float(unsuccessful_pct))} of jobs ended unsuccessfully.",
                 failed.sentence(**TRENDS["unsuccessful"]),
             ]
     [log] = trace.answer("log_totals").df().itertuples(index=False)
@@ -81,4 +88,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="No job has an attempt.",
 )

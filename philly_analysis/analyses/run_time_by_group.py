@@ -39,4 +39,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="No two users, virtual clusters or weeks have 100 run times each.",
 )

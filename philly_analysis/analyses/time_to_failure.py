@@ -86,4 +86,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts", "failures"),
     compute=compute,
     plot=plot,
+    absent="No failed attempt has a known reason and run time.",
 )

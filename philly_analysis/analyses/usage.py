@@ -171,7 +171,7 @@ def _draw_users(ax: Axes, users: pd.DataFrame) -> None:
     figures.hbars(
         ax, list(rows.index), rows[column], labels, color=color, space=1.35, names_fontsize=8
     )
-    figures.amount_axis(ax, f"{what}, and share{' of those sampled' if idle else ''}", axis="x")
+    figures.amount_axis(ax, f"{what}, and share{' of sampled hours' if idle else ''}", axis="x")
     more = f", {_LISTED} of {len(users):,}" if len(rows) < len(users) else ""
     figures.title(ax, f"{what} by user{more}")
 

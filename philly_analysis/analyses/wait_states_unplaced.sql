@@ -2,7 +2,7 @@
 -- One row per method, cause, name and gang size.
 --   method      how the quota is known, as in wait_causes
 --   cause       cause of the wait, as in wait_causes_unplaced
---   name        what held the jobs, or which limit; (none): another cause
+--   name        hold or limit for which the jobs waited; (none): another cause
 --   gang        gang-size bucket
 --   attempts    attempts that waited for the cause
 --   started     attempts that waited for the cause, and started in the end

@@ -20,11 +20,15 @@ def compute(trace: Trace) -> Result:
     if len(table):
         worst = table.loc[table["gpu_wait_h"].idxmax()]
         worst_day, worst_gpu_h = f"{worst['day']:%Y-%m-%d}", worst["gpu_wait_h"]
-        sentences = [
-            f"The 90th percentile of waits is {duration(float(median))} on the median day and "
-            f"{duration(float(highest))} on the worst day.",
-            f"Most waiting began on {worst_day}: {number(float(worst_gpu_h))} GPU hours.",
-        ]
+        sentences = (
+            ["No attempt waited."]
+            if not worst_gpu_h
+            else [
+                f"The 90th percentile of waits is {duration(float(median))} on the median day and "
+                f"{duration(float(highest))} on the worst day.",
+                f"Most waiting began on {worst_day}: {number(float(worst_gpu_h))} GPU hours.",
+            ]
+        )
     facts = (
         Fact("days", len(table), "days on which a wait began"),
         Fact("median_day_p90_s", median, "90th percentile of waits on the median day"),
@@ -70,4 +74,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
 )

@@ -45,7 +45,8 @@ def compute(trace: Trace) -> Result:
     lost_h, facts, lost = _cost(trace)
     facts = [Fact("trials", trials, "failed attempts with known output"), *facts]
     if not trials:
-        return Result("why_failures", table, facts, verdict=Verdict("No failure with output"))
+        none = ["No failed attempt has output."]
+        return Result("why_failures", table, facts, none, verdict=Verdict("No failure with output"))
     top = table.iloc[0]
     hits = failures["reason"] == top["reason"]
     first = clustered_share(hits, failures["user"], failures["trials"])
@@ -202,4 +203,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log does not record how jobs ended.",
 )

@@ -4,6 +4,7 @@ Every cause comes from the relation ``wait_causes``. The largest cause may be fa
 Estimated quotas, as for every public trace, shift time between the causes quota and free GPUs.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
@@ -35,6 +36,8 @@ _NOT_ASKED = replace(
     advice="Collect the placements of all jobs and the list of servers: they show why jobs wait.",
 )
 
+_LACK = "the log lacks placements or the list of servers"
+
 RESOURCES = {
     "gpus": "GPUs",
     "jobs": "jobs",
@@ -61,22 +64,12 @@ def compute(trace: Trace) -> Result:
     jobs of its cluster has no causes.
     """
     missing = missing_jobs(trace)
-    waits, method, caveats = _waits(trace, known=not missing)
+    waits, method, caveats = _waits(trace, complete=not missing)
     causes = named_causes(method)
     parts = {c: waits[f"{c}_s"].clip(lower=0) for c in CAUSES if f"{c}_s" in waits}
-    weighted = {c: float(waits[f"{c}_gpu_s"].clip(lower=0).sum()) for c in parts}
     wait_s = sum(parts.values(), start=pd.Series(0.0, waits.index))
     attempts, total_s = int(waits["waits"].sum()), float(wait_s.sum())
-    rows = waits[["gang", "waits", "long"]]
-    table = pd.concat(
-        [
-            rows.assign(cause=cause, wait_s=part, gpu_wait_s=waits[f"{cause}_gpu_s"].clip(lower=0))
-            for cause, part in parts.items()
-        ]
-    )
-    table = table.groupby(["gang", "cause"], as_index=False)[
-        ["waits", "long", "wait_s", "gpu_wait_s"]
-    ].sum()
+    table = _by_gang(waits, parts)
     shares = {
         cause: clustered_share((part / wait_s).fillna(0.0), waits["user"], wait_s)
         for cause, part in parts.items()
@@ -88,21 +81,15 @@ def compute(trace: Trace) -> Result:
         Fact("wait_s", total_s, "their total waiting time"),
         *long.facts("long", "attempts that waited longer than 10 minutes"),
     ]
-    for cause, part in shares.items():
-        facts += part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
-    gpu_s = sum(weighted.values())
-    facts += [
-        Fact(
-            f"{cause}_gpu_pct",
-            100 * seconds / gpu_s if gpu_s else None,
-            f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
-        )
-        for cause, seconds in weighted.items()
-    ]
-    if not total_s > 0:
-        return Result("why_waits", table, facts, caveats=caveats, verdict=_no_waits(attempts))
-    main = max(shares, key=lambda cause: shares[cause].frac)
     asked = set(shares) != {"unknown"}
+    gpu_shares = _gpu_shares(waits, parts)
+    if asked:
+        facts += _cause_facts(shares, gpu_shares, causes)
+    if not total_s > 0:
+        none = [f"No attempt waited: all {count(attempts, 'attempt')} started at once."]
+        verdict = _no_waits(attempts)
+        return Result("why_waits", table, facts, none if attempts else (), caveats, verdict=verdict)
+    main = max(shares, key=lambda cause: shares[cause].frac)
     if asked:
         label, noun = _headline(trace, main, method)
         answer, hits, weights = shares[main], parts[main] / wait_s, wait_s
@@ -111,19 +98,14 @@ def compute(trace: Trace) -> Result:
         hits, weights = waits["long"] / waits["waits"], waits["waits"]
     trend = share_trend(waits["day"], hits, waits["user"], weights, "waits")
     waited = f"{count(attempts, 'attempt')} waited {duration(total_s)} in total"
-    if missing:
+    if not asked:
         waited += f", {share(long.frac)} of them longer than 10 minutes."
-        others = f"The causes cannot be determined: {missing}. GPUs of other jobs look free."
+        lack = f"{missing}. GPUs of other jobs look free" if missing else _LACK
+        others = f"The causes cannot be determined: {lack}."
     else:
         waited += f": for {share(shares[main].frac)} of that time {causes[main].meaning}."
         others = _other_causes(shares, main, causes)
-    by_gpus = ""
-    if gpu_s and asked and not missing:
-        heaviest = max(weighted, key=lambda cause: weighted[cause])
-        by_gpus = (
-            f"Weighted by GPUs, {share(weighted[heaviest] / gpu_s)} of the waiting time has the "
-            f"cause “{causes[heaviest].label}”."
-        )
+    by_gpus = _heaviest_cause(gpu_shares, causes) if asked and not missing else ""
     sums = pd.DataFrame({"n": waits["waits"], "s": wait_s}).groupby(waits["gang"]).sum()
     return Result(
         "why_waits",
@@ -140,6 +122,50 @@ def compute(trace: Trace) -> Result:
             str(trend),
             _advice(waits, parts[main], causes[main] if asked else _NOT_ASKED),
         ),
+    )
+
+
+def _cause_facts(
+    shares: dict[str, Share], gpu_shares: dict[str, float | None], causes: dict[str, Cause]
+) -> Iterator[Fact]:
+    """Yield the share of each cause in the waiting time, and in the time weighted by GPUs."""
+    for cause, part in shares.items():
+        yield from part.facts(cause, f"share of the waiting time: {causes[cause].meaning}")
+    for cause, gpu_part in gpu_shares.items():
+        yield Fact(
+            f"{cause}_gpu_pct",
+            None if gpu_part is None else 100 * gpu_part,
+            f"share of the waiting time weighted by GPUs: {causes[cause].meaning}",
+        )
+
+
+def _by_gang(waits: pd.DataFrame, parts: dict[str, pd.Series]) -> pd.DataFrame:
+    """Return waits and waiting times by gang size and cause."""
+    rows = waits[["gang", "waits", "long"]]
+    of_causes = [
+        rows.assign(cause=cause, wait_s=part, gpu_wait_s=waits[f"{cause}_gpu_s"].clip(lower=0))
+        for cause, part in parts.items()
+    ]
+    sums = pd.concat(of_causes).groupby(["gang", "cause"], as_index=False)
+    return sums[["waits", "long", "wait_s", "gpu_wait_s"]].sum()
+
+
+def _gpu_shares(waits: pd.DataFrame, parts: dict[str, pd.Series]) -> dict[str, float | None]:
+    """Return the share of each cause in the waiting time weighted by GPUs; None: no such time."""
+    weighted = {c: float(waits[f"{c}_gpu_s"].clip(lower=0).sum()) for c in parts}
+    total_s = sum(weighted.values())
+    return {c: seconds / total_s if total_s else None for c, seconds in weighted.items()}
+
+
+def _heaviest_cause(gpu_shares: dict[str, float | None], causes: dict[str, Cause]) -> str:
+    """Return a sentence on the largest cause of the waiting time weighted by GPUs."""
+    parts = {cause: part for cause, part in gpu_shares.items() if part is not None}
+    if not parts:
+        return ""
+    cause = max(parts, key=lambda name: parts[name])
+    return (
+        f"Weighted by GPUs, {share(parts[cause])} of the waiting time has the cause "
+        f"“{causes[cause].label}”."
     )
 
 
@@ -190,7 +216,7 @@ def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     if groups.empty:
         return cause.advice
     most = str(groups.idxmax())
-    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"VC {most} has"}.get(
+    who = {"gang": f"Jobs of {gang_label(most)} have", "vc": f"Virtual cluster {most} has"}.get(
         cause.by, f"Jobs of user {most} have"
     )
     most_s = float(groups.max())
@@ -198,9 +224,9 @@ def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
     return f"{cause.advice} {who} {part}: {duration(most_s)}."
 
 
-def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
+def _waits(trace: Trace, *, complete: bool) -> tuple[pd.DataFrame, str, list[str]]:
     """Return waiting seconds by user, gang and cause, the method of quotas, and a caveat."""
-    if known and trace.has("why_waits"):
+    if complete and trace.has("why_waits"):
         waits = trace.answer("why_waits").df()
         method = preferred(waits["method"])
         waits = waits[waits["method"] == method].reset_index(drop=True)
@@ -209,14 +235,13 @@ def _waits(trace: Trace, *, known: bool) -> tuple[pd.DataFrame, str, list[str]]:
         return waits, method, [caveat] if estimated else []
     waits = trace.answer("why_waits_unplaced").df()
     causes = [c for c in CAUSES if f"{c}_s" in waits]
-    if known and waits["unknown_s"].sum() == 0 and trace.has_values("jobs.eligible_at"):
+    if complete and waits["unknown_s"].sum() == 0 and trace.has_values("jobs.eligible_at"):
         return waits, "none", ["Without placements, causes are the last reasons that are recorded."]
     for unit in ("s", "gpu_s"):
         columns = [f"{c}_{unit}" for c in causes]
         waits[f"unknown_{unit}"] = waits[columns].sum(axis=1)
         waits = waits.drop(columns=[c for c in columns if c != f"unknown_{unit}"])
-    caveat = "Without placements and servers the causes of waits are unknown."
-    return waits, "none", [caveat] if known else []
+    return waits, "none", []
 
 
 def _other_causes(shares: dict[str, Share], main: str, causes: dict[str, Cause]) -> str:
@@ -235,7 +260,8 @@ def _gang_comparison(sums: pd.DataFrame) -> str:
         return ""
     return (
         f"The mean wait of gangs of {gang_label(gangs[-1])} is {number(means[-1] / means[0])} "
-        f"times that of {gang_label(gangs[0])}: {duration(means[-1])} and {duration(means[0])}."
+        f"times the mean wait of {gang_label(gangs[0])}: {duration(means[-1])} and "
+        f"{duration(means[0])}."
     )
 
 
@@ -272,5 +298,6 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts"),
     compute=compute,
     plot=plot,
+    absent="The log has no waits: no attempt has a known submission and start.",
     all_jobs=True,
 )

@@ -41,6 +41,8 @@ def compute(trace: Trace) -> Result:
         if not lost_h > 0:
             continue
         users = jobs.groupby("user", as_index=False)[["lost_gpu_h"]].sum()
+        worst_jobs = jobs.sort_values(["lost_gpu_h", "job"], ascending=[False, True])
+        users = users.merge(worst_jobs.drop_duplicates("user")[["user", "job"]], on="user")
         for of, rows in (("user", users), ("job", jobs)):
             worst = rows.sort_values(["lost_gpu_h", of], ascending=[False, True]).head(MOST)
             worst = worst[worst["lost_gpu_h"] > 0]

@@ -304,7 +304,7 @@ def sweep(
 def experiment(
     names: Iterable[str] | str = (),
     *,
-    models: Iterable[str | Path | WorkloadModel | Ensemble] = (),
+    models: Iterable[str | Path | Trace | WorkloadModel | Ensemble] = (),
     seeds: int | None = None,
     out: Path | str | None = None,
     executor: ExecutorLike = None,

@@ -50,8 +50,8 @@ def compare_clusters(
     agrees = compared - len(unlike)
     return [
         f"{count(compared, 'claim')} {'is' if compared == 1 else 'are'} decided for {name} and for "
-        f"at least {FEWEST_OTHERS} public clusters: its verdict is that of most on {agrees} of "
-        f"{compared}.",
+        f"at least {FEWEST_OTHERS} public clusters: its verdict is the verdict of most on "
+        f"{agrees} of {compared}.",
         _unlike(mine, unlike),
         _extreme(mine, others, extreme),
     ]
@@ -65,7 +65,7 @@ def _undecided(mine: Mapping[str, Finding]) -> str:
 
 def _unlike(mine: Mapping[str, Finding], unlike: Sequence[tuple[float, str, int, int]]) -> str:
     if not unlike:
-        return "No verdict is unlike that of most public clusters."
+        return "No verdict contradicts most public clusters."
     parts = [
         f"“{CLAIMS[claim].title}” {mine[claim].verdict} ({_effect(mine[claim])}), as on "
         f"{same or 'none'} of {total}"

@@ -96,7 +96,7 @@ def plot(table: pd.DataFrame, result: Result, layout: Layout = Layout()) -> Figu
 
 
 def order(answers: pd.DataFrame, by: str) -> list[str]:
-    """Return the claims or clusters, those with most verdicts first, then with most effects."""
+    """Return the claims or clusters, by descending number of verdicts, then of effects."""
     decided = answers["verdict"] != Verdict.UNDECIDED
     counts = answers.assign(decided=decided).groupby(by, sort=False)["decided"].agg(["sum", "size"])
     return list(counts.sort_values(["sum", "size"], ascending=False, kind="stable").index)

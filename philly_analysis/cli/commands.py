@@ -1,4 +1,7 @@
-"""Build the command line from the functions of the API."""
+"""Build the command line from the functions of the API.
+
+The module is long because the options of all commands are declared in one place.
+"""
 
 import gc
 import inspect

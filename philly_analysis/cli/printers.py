@@ -124,6 +124,7 @@ def _ingested(trace: "Trace", arguments: Arguments) -> None:
         print_table(library.tables(trace))
         _notes(notes)
     else:
+        print_text(_read_as(trace))
         print_text(_contents(trace))
         for text in (*_rejected(trace), *_absent(trace)):
             print_text(text)
@@ -134,6 +135,16 @@ def _ingested(trace: "Trace", arguments: Arguments) -> None:
     done = "trace up to date" if arguments.append else "trace written to"
     print_text(f"{done}{':' if arguments.append else ''} {arguments.out}")
     print_text(f"next: philly report {arguments.out}", bold=True)
+
+
+def _read_as(trace: "Trace") -> str:
+    """Return what the raw files were taken for: a source, and the map of a table."""
+    source = trace.manifest.source
+    maps = [i.file for i in trace.manifest.inputs if i.file.endswith(".toml")]
+    if maps:
+        return f"read as {source}, by the map {Path(maps[0]).name}"
+    [reads] = library.sources().query("source == @source")["reads"]
+    return f"read as {source}: {reads}"
 
 
 def _contents(trace: "Trace") -> str:

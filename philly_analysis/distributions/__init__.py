@@ -1,6 +1,7 @@
 """Probability distributions: families, mixtures, fitting, goodness of fit."""
 
 from philly_analysis.distributions.arrays import Bools, Floats, Ints
+from philly_analysis.distributions.confidence import mean_interval
 from philly_analysis.distributions.design_effect import effective_size, intracluster_correlation
 from philly_analysis.distributions.discrete import DiscreteDistribution
 from philly_analysis.distributions.distribution import (

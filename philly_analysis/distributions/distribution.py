@@ -7,14 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import scipy.special as special
 from numpy.typing import ArrayLike
 
 from philly_analysis.distributions.arrays import Floats
-from philly_analysis.distributions.design_effect import indicator_correlation
+from philly_analysis.distributions.confidence import mean_interval, quantile_interval
 from philly_analysis.distributions.families import FAMILIES
 from philly_analysis.distributions.fitted import FittedDistribution
-from philly_analysis.distributions.frozen import Continuous, probabilities
+from philly_analysis.distributions.frozen import Continuous
 from philly_analysis.distributions.lifetimes import Lifetimes
 from philly_analysis.distributions.quantile_grid import (
     MAX_TAIL_SHAPE,
@@ -64,9 +63,9 @@ class Contribution:
     condition
         The condition, e.g. a virtual cluster.
     effective_n
-        Effective sample size of its values.
+        Effective sample size of the condition's values.
     weight
-        Weight of their distribution, 0 to 1; the rest is the weight of the pooled one.
+        Weight of the condition's distribution, 0 to 1; the pooled distribution has the rest.
     """
 
     condition: str
@@ -91,7 +90,7 @@ class Distribution(FittedDistribution):
     parameters
         Fitted numbers with 95 % confidence intervals.
     n, censored
-        Number of values fitted to, and of right-censored ones among them.
+        Number of fitted values, and number of right-censored values among them.
     aic
         Akaike's criterion on the effective sample size; None for the empirical distribution.
     ks
@@ -202,17 +201,23 @@ class Distribution(FittedDistribution):
         ModelError
             The distribution was not fitted to values, or a probability is outside of 0 to 1.
         """
-        if not self.effective_n:
-            raise ModelError("a distribution not fitted to values has no intervals of quantiles")
-        p = probabilities(q)
-        outside = (1 - probabilities(confidence, "a confidence")) / 2
-        n: float | Floats = self.effective_n
-        if self.correlation:
-            excess = (self.n / n - 1) / max(self.correlation, 1e-9)
-            n = self.n / (1 + excess * indicator_correlation(p, self.correlation))
-        critical = special.stdtrit(np.maximum(np.asarray(n) - 1, 1), 1 - outside)
-        half = critical * np.sqrt(p * (1 - p) / n)
-        return self.ppf(np.maximum(p - half, 0)), self.ppf(np.minimum(p + half, 1))
+        return quantile_interval(
+            self.ppf, q, confidence, self.n, self.effective_n, self.correlation
+        )
+
+    def mean_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval of the mean.
+
+        The interval is symmetric for the logarithm of the mean. Its width is from the standard
+        deviation and the effective sample size, with Student's t distribution. A distribution
+        with an infinite standard deviation has the interval from 0 to infinity.
+
+        Raises
+        ------
+        ModelError
+            The distribution was not fitted to values, or the confidence is outside of 0 to 1.
+        """
+        return mean_interval(self.mean(), self.std(), confidence, self.effective_n)
 
     def fit_summary(self) -> "pd.DataFrame":
         """Return the parameters with their intervals, and the goodness of fit.
@@ -243,8 +248,10 @@ class Distribution(FittedDistribution):
         gap = "" if self.ks is None else f", KS {self.ks:.3f}"
         if self.contributions:
             return "; ".join(map(str, self.contributions))
-        if self.family == EMPIRICAL and self.parameters[1].value >= MAX_TAIL_SHAPE:
+        if self.family == EMPIRICAL and self.parameters[1].value == MAX_TAIL_SHAPE:
             gap += f", tail shape limited to {MAX_TAIL_SHAPE:g}"
+        if self.upper is None and not np.isfinite(self.var()):
+            gap += ", infinite standard deviation"
         if self.family == EMPIRICAL:
             return f"every family rejected{gap}" if self.candidates else f"empirical{gap}"
         if self.rejected is None:
@@ -259,9 +266,13 @@ class Distribution(FittedDistribution):
             + "</td></tr>"
             for p in self.parameters
         )
+        mean = ""
+        if self.effective_n:
+            low, high = self.mean_interval()
+            mean = f" · mean {self.mean():.5g} (95 % interval {low:.5g} to {high:.5g})"
         return (
             f"<table><caption><b>{escape(self.family)}</b> · n {self.n:,}, censored "
-            f"{self.censored:,} · {escape(self.verdict)}</caption>"
+            f"{self.censored:,} · {escape(self.verdict)}{mean}</caption>"
             f"<tr><th>parameter</th><th>value</th><th>95 % interval</th></tr>{rows}</table>"
         )
 

@@ -27,6 +27,8 @@ TAIL_POINTS = 100
 _LEAST_KNOTS = 20
 MAX_MEAN_GAP, MAX_P99_GAP = 0.01, 0.08
 """Largest relative gaps of mean and 99 % quantile of a truncated tail; a convention."""
+MAX_SCALE_CHANGE = 0.5
+"""Largest relative change of a tail's scale for the sake of the mean; a convention."""
 _SHAPES = (0.0, 0.4, 0.8, 1.5, 3.0, -0.4, -1.5, -4.0, -20.0)
 _TINY = np.finfo(float).tiny
 _LEAST_LIKELY = float(np.log(np.finfo(float).max))
@@ -48,8 +50,9 @@ def fit_empirical(x: Lifetimes, *, tempered: bool = False) -> Distribution:
     A small sample gets fewer knots, so that the distribution smooths the data. The shape of the
     tail is fitted to the `TAIL_POINTS` largest values, at most a tenth of the sample. The shape
     does not depend on the threshold (Pickands 1975). The scale keeps the mean of the data, which
-    determines the load of a sample. With censored values, the scale is the total time above the
-    knots divided by the number of ends.
+    determines the load of a sample, unless that changes the scale by more than `MAX_SCALE_CHANGE`
+    or the largest value would then be outside of the support.
+    With censored values, the scale is the total time above the knots divided by the number of ends.
 
     Parameters
     ----------
@@ -76,6 +79,9 @@ def fit_empirical(x: Lifetimes, *, tempered: bool = False) -> Distribution:
         scale = grid[-1] * 1e-6
     else:  # as for an exponential distribution: total time over ends
         scale = float(excess.sum() / (~late).sum()) * (1 - shape)
+        if not tempered and not x.running.size:
+            kept = (_tail_mean(x, separate_ties(grid), body) - grid[-1]) * (1 - shape)
+            scale = kept if abs(kept / scale - 1) <= MAX_SCALE_CHANGE else scale
     if shape < 0 and excess.size:  # the support must include the largest value
         scale = max(scale, -shape * float(excess.max()) * 1.001)
     scale = max(float(scale), grid[-1] * 1e-9)

@@ -16,7 +16,9 @@ from philly_analysis.experiments.job_sources import (
     quotas_by_use,
 )
 from philly_analysis.experiments.outage_rates import recorded_outages
-from philly_analysis.experiments.runs import Run, RunOptions, plan_runs
+from philly_analysis.experiments.queue_load import lacks_queue
+from philly_analysis.experiments.run_plans import plan_runs
+from philly_analysis.experiments.runs import Run, RunOptions
 from philly_analysis.experiments.sweep_tables import MEASURES, policy_table
 from philly_analysis.experiments.sweeps import SweepResult, result_of
 from philly_analysis.experiments.synergy import SYNERGY

@@ -81,12 +81,12 @@ def contrasts(table: pd.DataFrame, shown: Mapping[str, Pairs]) -> pd.DataFrame:
     return together[[*key, *together.columns.drop(key)]]
 
 
-def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame]:
+def contrast_tables(contrast_rows: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame]:
     """Return contrasts and intervals under one setting as text, by what changes.
 
     Parameters
     ----------
-    found
+    contrast_rows
         Table of :func:`contrasts`.
 
     Returns
@@ -95,7 +95,7 @@ def contrast_tables(found: pd.DataFrame, setting: str) -> dict[str, pd.DataFrame
         A row per contrast: the name of the contrast, and a column per load.
     """
     tables = {}
-    usual = found[found["setting"] == setting]
+    usual = contrast_rows[contrast_rows["setting"] == setting]
     for measure, rows in usual.groupby("measure", sort=False):
         changes = [change_text(Paired(*row)) for row in rows[_EFFECT].itertuples(index=False)]
         named = rows.assign(change=changes, contrast=rows["arm"] + ", over " + rows["against"])

@@ -78,10 +78,13 @@ class TraceJobs:
         All jobs, by submission.
     windows
         Minimum number of windows.
+    synthetic
+        True if the trace is synthetic.
     """
 
     specs: Sequence[JobSpec]
     windows: int = 10
+    synthetic: bool = False
 
     def __call__(self, jobs: int, gpus: int, seed: int) -> Sequence[JobSpec]:
         """Return the jobs of a window that fit a cluster of so many GPUs."""

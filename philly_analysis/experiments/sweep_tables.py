@@ -21,7 +21,7 @@ from philly_analysis.results import (
     pairs_for,
     quantity,
 )
-from philly_analysis.workload import SCALARS, is_share
+from philly_analysis.workload import SCALARS, bounds
 
 MEASURES = tuple(name for name, _, _ in SCALARS)
 """Measures of each run, as in a comparison of traces."""
@@ -41,6 +41,28 @@ _SHOWN = {
     "preemptions": "preemptions",
 }
 """Measures in the page's table, and their headings."""
+
+WORDS = {
+    "mean_jct_s": "mean completion time",
+    "p50_jct_s": "median completion time",
+    "p99_jct_s": "99 % completion time",
+    "mean_wait_s": "mean queueing delay",
+    "p50_wait_s": "median queueing delay",
+    "p99_wait_s": "99 % queueing delay",
+    "mean_slowdown": "mean slowdown",
+    "p99_slowdown": "99 % slowdown",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "p99_bounded_slowdown": "99 % bounded slowdown",
+    "makespan_s": "makespan",
+    "held_frac": "GPU time allocated",
+    "fragmented_frac": "fragmented idle GPU time",
+    "vc_fairness": "fairness of virtual clusters",
+    "lost_gpu_h": "GPU hours lost to preemption",
+    "waiting_gpu_h": "GPU hours of incomplete gangs",
+}
+"""Names of measures in figures, if they differ from the column."""
+
+MORE_IS_BETTER = ("held_frac", "vc_fairness")
 
 COMPARED = (
     *("workload", "load", "policy", "measure", "unit", "seeds", "mean", "mean_low", "mean_high"),
@@ -93,7 +115,7 @@ def comparison(
         for measure, arm in product(measures, by_arm):
             values = by_arm[arm][measure].dropna().astype(float)
             if len(values):
-                mean = mean_interval(values, share=is_share(measure))
+                mean = mean_interval(values, *bounds(measure))
                 change = _change(values, by_arm[base][measure].dropna().astype(float))
                 rows.append(
                     (setting, load or np.nan, arm, measure, units[measure], len(values))
@@ -172,20 +194,20 @@ def by_workload(table: pd.DataFrame) -> list[pd.DataFrame]:
     return [rows for _, rows in table.groupby("setting", sort=False)]
 
 
-def ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Rank the policies by their mean completion time, for each workload and load.
+def ranking(table: pd.DataFrame, measure: str = "mean_jct_s") -> pd.DataFrame:
+    """Rank the policies by a measure, for each workload and load.
 
     Returns
     -------
     pandas.DataFrame
         Columns setting, load (0: as submitted), rank (from 1), arm, change (:class:`Paired`,
         percent, against the first policy; None for it), and the means over the seeds of the
-        measures on the page. Policies without a change, for want of positive times, are last.
+        measures on the page. Policies without a change, for want of positive values, are last.
     """
     base, *_ = table["arm"]
-    jct = comparison(table, base, ["mean_jct_s"]).dropna(subset="change_pct")
-    changed = jct[["workload", "load", "policy"]].fillna({"load": 0.0})
-    effects_of = starmap(Paired, jct[[*_EFFECT]].itertuples(index=False))
+    compared = comparison(table, base, [measure]).dropna(subset="change_pct")
+    changed = compared[["workload", "load", "policy"]].fillna({"load": 0.0})
+    effects_of = starmap(Paired, compared[[*_EFFECT]].itertuples(index=False))
     change_of = dict(zip(changed.itertuples(index=False, name=None), effects_of, strict=True))
     numbers = table.assign(load=table["load"].fillna(0.0)).astype(dict.fromkeys(_SHOWN, float))
     means = numbers.groupby(ARM[:-1], sort=False)[[*_SHOWN]].mean().reset_index()

@@ -1,7 +1,7 @@
 """Sweeps of what-ifs: workloads, policies, loads and seeds, with policies compared in pairs."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +13,13 @@ from matplotlib.figure import Figure
 
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.experiments.effects import ARM, effects
+from philly_analysis.experiments.queue_load import QueueLoad, lacks_queue, queue_load
 from philly_analysis.experiments.runs import Run, outcome_of
 from philly_analysis.experiments.sweep_tables import (
     HEADLINES,
     MEASURES,
+    MORE_IS_BETTER,
+    WORDS,
     by_workload,
     change_facts,
     comparison,
@@ -62,10 +65,33 @@ class SweepResult(Result):
         measures of :data:`~philly_analysis.workload.outcomes.SCALARS`.
     jobs
         One row per job: setting, load, seed, job_id, gpus, and the completion time (s) by policy.
+    queue_loads
+        Load that makes a queue, by workload, where no job waits at the loads of the sweep.
+    drawn
+        Measures that the figure shows.
     """
 
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     jobs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    queue_loads: Mapping[str, QueueLoad] = field(default_factory=dict)
+    drawn: Sequence[str] = ("mean_jct_s",)
+
+    def select(self, *measures: str) -> "SweepResult":
+        """Return the result of chosen measures: in the table, as facts, and in the figure.
+
+        Parameters
+        ----------
+        *measures
+            Measures, as in the column ``measure`` of the table.
+
+        Raises
+        ------
+        UnknownNameError
+            A measure is unknown.
+        """
+        chosen = self.against(str(self.runs["arm"].iloc[0]), measures)
+        rows = chosen.table["measure"].isin(measures)
+        return replace(chosen, table=chosen.table[rows].reset_index(drop=True), drawn=measures)
 
     def against(self, baseline: str, measures: Sequence[str] = HEADLINES) -> "SweepResult":
         """Compare the policies with another baseline.
@@ -87,7 +113,7 @@ class SweepResult(Result):
         compared = comparison(self.runs, baseline)
         if unknown := set(measures) - set(MEASURES):
             raise UnknownNameError("measure", min(unknown), MEASURES)
-        other = result_of(ordered, measures)
+        other = result_of(ordered, measures, self.queue_loads)
         return replace(
             self, table=compared, facts=other.facts, sentences=other.sentences, runs=ordered
         )
@@ -151,7 +177,8 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Swe
         )
         for run, outcome in zip(planned, read, strict=True)
     ]
-    result = result_of(pd.DataFrame(rows, columns=[*ARM, *MEASURES]))
+    compared = pd.DataFrame(rows, columns=[*ARM, *MEASURES])
+    result = result_of(compared, queue_loads=_queue_loads(planned, compared))
     return replace(
         result,
         jobs=job_table(pd.concat(times, ignore_index=True)),
@@ -159,13 +186,30 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Swe
     )
 
 
-def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepResult:
+def _queue_loads(planned: Sequence[Run], compared: pd.DataFrame) -> dict[str, QueueLoad]:
+    """Return the load that makes a queue, of each workload in which no job waits at any load."""
+    loads: dict[str, QueueLoad] = {}
+    for name, rows in compared.groupby("setting", sort=False):
+        runs = [run for run in planned if run.jobs.name == name]
+        if len({run.arm for run in runs}) > 1 and lacks_queue(rows["mean_wait_s"]):
+            load = queue_load(max(runs, key=lambda run: run.load or 0.0))
+            loads |= {str(name): load} if load else {}
+    return loads
+
+
+def result_of(
+    runs: pd.DataFrame,
+    measures: Sequence[str] = HEADLINES,
+    queue_loads: Mapping[str, QueueLoad] | None = None,
+) -> SweepResult:
     """Return runs with their comparison, facts and sentences.
 
     Parameters
     ----------
     measures
         Measures whose changes are facts.
+    queue_loads
+        Load that makes a queue, by workload, where no job waits at the loads of the runs.
     """
     base, *others = dict.fromkeys(runs["arm"])
     seeds = int(runs["seed"].nunique())
@@ -182,6 +226,7 @@ def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepR
         ),
         sentences=(
             *(sentence for rows in by_workload(runs) for sentence in _sentences(rows)),
+            *map(str, (queue_loads or {}).values()),
             f"{count(len(runs), 'run')}: {count(runs['setting'].nunique(), 'workload')}, "
             f"{count(len(others) + 1, 'policy', 'policies')}, {seed_count}."
             + (f" Policies are compared with {base}, on the same jobs." if others else ""),
@@ -192,6 +237,7 @@ def result_of(runs: pd.DataFrame, measures: Sequence[str] = HEADLINES) -> SweepR
         question="Which policy is best, and how sure is that?",
         draw=plot,
         runs=runs,
+        queue_loads=queue_loads or {},
     )
 
 
@@ -217,19 +263,22 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     best, following = top.to_dict("records")[:2]
     at = f"{best['setting']} at a load of {best['load']:g}" if best["load"] else best["setting"]
     changes_at = top["change"].dropna()
+    highest = rows[rows["load"].fillna(0.0) == best["load"]]
+    if lacks_queue(highest["mean_wait_s"]):
+        yield f"{at}: no job waits, so that policies have nothing to choose."
+        return
     if changes_at.size and all(map(is_zero, changes_at)):
         yield f"{at}: all policies have the same mean completion time."
         return
     change, lead = best["change"], ""
     if change is not None and is_zero(change):
-        lead = f", equal to that of {base}"
+        lead = f", equal to the mean of {base}"
     elif change is not None and (is_clear(change) or np.isnan(change.low)):
         lead = f", {change_size(change)} below {base}{_without_interval(change)}"
     elif change is not None:
         lead = f", but not significantly below {base}: {change_text(change)}"
     yield f"{at}: {best['arm']} has the shortest mean completion time{lead}."
-    here = rows[rows["load"].fillna(0.0) == best["load"]]
-    gaps = effects(here.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
+    gaps = effects(highest.assign(load=0.0), "mean_jct_s", str(following["arm"]), str(best["arm"]))
     for gap in (Paired(*row) for row in gaps.iloc[:, 2:].itertuples(index=False)):
         if is_zero(gap):
             yield f"The next, {following['arm']}, is as fast."
@@ -245,19 +294,28 @@ def _without_interval(change: Paired) -> str:
 
 
 def plot(result: Any) -> Figure:
-    """Draw the changes against the first policy: a panel per workload and load, ranked."""
+    """Draw the changes against the first policy: a panel per measure, workload and load, ranked."""
     table = result.runs
     if len(set(table["arm"])) < 2:
         return empty(canvas()[0], "no policies to compare")
     several = len(set(table["setting"])) > 1
     panels = []
-    for (setting, load), rows in ranking(table).groupby(["setting", "load"], sort=False):
-        of = f"load {load:g}" if load else "as submitted"
-        changed = rows[rows["change"].notna()]
-        shown = [
-            (literal(arm), change, effect_color(change))
-            for arm, change in zip(changed["arm"], changed["change"], strict=True)
-        ]
-        panels.append(Panel(f"{setting}, {of}" if several else of.capitalize(), shown))
+    for measure in result.drawn:
+        word = WORDS.get(measure, measure)
+        ranked = ranking(table, measure)
+        for (setting, load), rows in ranked.groupby(["setting", "load"], sort=False):
+            of = f"load {load:g}" if load else "as submitted"
+            words = (
+                ([word] if len(result.drawn) > 1 else []) + ([setting] if several else []) + [of]
+            )
+            changed = rows[rows["change"].notna()]
+            better = measure in MORE_IS_BETTER
+            shown = [
+                (literal(arm), change, effect_color(change, more=better))
+                for arm, change in zip(changed["arm"], changed["change"], strict=True)
+            ]
+            heading = ", ".join(words)
+            panels.append(Panel(heading if several else heading[:1].upper() + heading[1:], shown))
     base = literal(table["arm"].iloc[0])
-    return forest_panels(panels, f"change of mean completion time against {base}, %")
+    what = f"of {word} " if len(result.drawn) == 1 else ""
+    return forest_panels(panels, f"change {what}against {base}, %")

@@ -2,8 +2,9 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from philly_analysis.exports.layout import Layout
 
@@ -41,6 +42,8 @@ class Dialect:
         Table of published profiles that jobs draw from; empty: none.
     layouts
         Layout of each delimited file by its name; the file of jobs is first.
+    documents
+        Unit and meaning of each field of the other files, by the name of the file.
     folder
         Whether an export is a folder of several files.
     gangs
@@ -71,6 +74,16 @@ class Dialect:
     estimates: Sequence[str] = ()
     throughputs: str = ""
     timed: bool = True
+    documents: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+
+    def dictionary(self) -> list[dict[str, str]]:
+        """Return file, name, unit and meaning of each column or field that an export may have."""
+        described = {file or ".": layout.columns for file, layout in self.layouts.items()}
+        return [
+            {"file": file, "name": name, "unit": unit, "meaning": meaning}
+            for file, columns in (*described.items(), *self.documents.items())
+            for name, (unit, meaning) in columns.items()
+        ]
 
     def __str__(self) -> str:
         """Return its name for a message."""
@@ -80,10 +93,21 @@ class Dialect:
 def read_dialects(name: str) -> list[Dialect]:
     """Return the dialects in a format's description, the default first."""
     description = tomllib.loads((_FORMATS / f"{name}.toml").read_text("utf-8"))
-    layouts = {k: Layout(**table) for k, table in description.get("layouts", {}).items()}
+    layouts = {
+        k: _layout(table, description.get("columns", {}))
+        for k, table in description.get("layouts", {}).items()
+    }
     dialects = []
     for dialect, table in description["dialects"].items():
         files = table.pop("files", {FILE: dialect} if dialect in layouts else {})
         table["layouts"] = {file: layouts[layout] for file, layout in files.items()}
+        table["documents"] = description.get("documents", {})
         dialects.append(Dialect(name, dialect, **table))
     return dialects
+
+
+def _layout(table: dict[str, Any], shared: Mapping[str, Sequence[str]]) -> Layout:
+    """Return a layout, whose columns have a description of their own or a shared one."""
+    described = table.pop("columns", {})
+    columns = {name: described.get(name) or shared[name] for name in table["fields"]}
+    return Layout(**table, columns=columns)

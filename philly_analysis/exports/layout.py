@@ -26,7 +26,7 @@ class Layout:
     tail
         Text after the last field of each record.
     columns
-        Unit and meaning of each field; empty: the program's own documentation has them.
+        Unit and meaning of each field.
     """
 
     fields: Sequence[str]
@@ -35,13 +35,6 @@ class Layout:
     comment: str = ""
     tail: str = ""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def dictionary(self, file: str) -> list[dict[str, str]]:
-        """Return file, name, unit and meaning of each described field."""
-        return [
-            {"file": file or ".", "name": name, "unit": unit, "meaning": meaning}
-            for name, (unit, meaning) in self.columns.items()
-        ]
 
     def write(
         self,

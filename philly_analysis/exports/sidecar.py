@@ -72,8 +72,8 @@ class Exported:
         GPUs of the target cluster, and GPU-seconds requested / (GPUs x seconds from first to
         last submission), of the jobs that the program accepts; None: not defined.
     columns
-        Dictionary of the columns of delimited files: file, name, unit, meaning; empty: the
-        program's own documentation has them.
+        Dictionary of the columns, or fields, of each file: file (``.``: `file` itself), name, unit
+        and meaning.
     digests
         Size and digest of each file, by its path in the export's folder; ``.`` is `file` itself.
     """
@@ -181,13 +181,13 @@ def sidecar_of(file: Path) -> Path:
     return file.with_name(file.name + ".json")
 
 
-def export_digests(export: Path, known: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
+def export_digests(export: Path, recorded: Mapping[str, Digest] | None = None) -> dict[str, Digest]:
     """Return size and digest of each file of an export; a single-file export is ``.``.
 
-    `known` has digests to compare with.
+    `recorded` has digests to compare with.
     """
     files = [path for path in export.rglob("*") if path.is_file()] if export.is_dir() else [export]
-    return digests(export, sorted(path.relative_to(export).as_posix() for path in files), known)
+    return digests(export, sorted(path.relative_to(export).as_posix() for path in files), recorded)
 
 
 def _matches(export: Path, sidecar: Path) -> bool:

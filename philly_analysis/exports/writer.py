@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from philly_analysis.errors import ExportError, UnknownNameError
-from philly_analysis.exports.codec import Accepted, Format
+from philly_analysis.exports.codec import Accepted, Format, Written
 from philly_analysis.exports.estimates import MEANING
 from philly_analysis.exports.formats.batsim import BATSIM
 from philly_analysis.exports.formats.csv import CSV
@@ -34,7 +34,7 @@ from philly_analysis.exports.sidecar import (
 )
 from philly_analysis.progress import step
 from philly_analysis.results import count, share
-from philly_analysis.trace import TraceLike
+from philly_analysis.trace import Digest, TraceLike
 from philly_analysis.workload import Workload, largest_job_note
 
 _FORMATS = (
@@ -71,53 +71,64 @@ def export(
         if dialect.folder:
             new.mkdir()
         written = codec(request, new)
-        accepted, notes = written.accepted, written.notes
         if not options.partial:
-            _refuse(request, accepted)
-        timed, estimates = dialect.timed, request.estimates
-        records = len((request if timed else request.workload).jobs)
-        published = [read_profiles(dialect.profiles).source] if dialect.profiles else []
-        result = Exported(
-            workload=workload.name,
-            synthetic=workload.synthetic,
-            format=chosen.name,
-            dialect=dialect.name,
-            file=str(file),
-            run_with=run_with(request, file, records),
-            jobs=records,
-            jobs_read=accepted.jobs,
-            gpu_h_read=None if accepted.gpu_s is None else accepted.gpu_s / 3600,
-            read_by=dialect.rules,
-            jobs_asked=len((request.runnable if timed else request.workload).jobs),
-            gpu_h_asked=request.runnable.gpu_s / 3600,
-            left_out=request.demand.reasons if timed else {},
-            account=request.demand.account() if timed else (),
-            not_carried=(*dialect.not_carried, *notes.not_carried),
-            assumed=(
-                *(unnamed_notes(request.demand) if timed else ()),
-                *cluster_notes(request.cluster),
-                *request.gang_notes,
-                *([f"estimated run times: {MEANING[estimates]}"] if estimates else []),
-                *request.with_file_name(dialect.assumed),
-                *notes.assumed,
-            ),
-            sources=(*published, *request.with_file_name(dialect.sources)),
-            seed=options.seed,
-            run_policy=request.run_policy,
-            cluster_gpus=request.cluster.gpus,
-            offered_load=request.offered_load,
-            notes=(*request.workload.notes, *largest_job_note(request.demand.jobs["gpu_s"])),
-            columns=tuple(
-                column
-                for name, layout in dialect.layouts.items()
-                for column in layout.dictionary(name)
-            ),
-            digests=export_digests(new),
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            made_by=f"philly-analysis {version('philly-analysis')}",
-        )
+            _refuse(request, written.accepted)
+        digests = export_digests(new)
+        result = _record(workload, request, chosen, written, file, options.seed, digests)
         sidecar_of(new).write_text(result.to_json(), "utf-8")
     return result
+
+
+def _record(
+    workload: Workload,
+    request: Request,
+    chosen: Format,
+    written: Written,
+    file: Path,
+    seed: int,
+    digests: dict[str, Digest],
+) -> Exported:
+    """Return what an export wrote, assumed and left out."""
+    dialect = request.dialect
+    accepted, notes = written.accepted, written.notes
+    timed, estimates = dialect.timed, request.estimates
+    records = len((request if timed else request.workload).jobs)
+    published = [read_profiles(dialect.profiles).source] if dialect.profiles else []
+    return Exported(
+        workload=workload.name,
+        synthetic=workload.synthetic,
+        format=chosen.name,
+        dialect=dialect.name,
+        file=str(file),
+        run_with=run_with(request, file, records),
+        jobs=records,
+        jobs_read=accepted.jobs,
+        gpu_h_read=None if accepted.gpu_s is None else accepted.gpu_s / 3600,
+        read_by=dialect.rules,
+        jobs_asked=len((request.runnable if timed else request.workload).jobs),
+        gpu_h_asked=request.runnable.gpu_s / 3600,
+        left_out=request.demand.reasons if timed else {},
+        account=request.demand.account() if timed else (),
+        not_carried=(*dialect.not_carried, *notes.not_carried),
+        assumed=(
+            *(unnamed_notes(request.demand) if timed else ()),
+            *cluster_notes(request.cluster),
+            *request.gang_notes,
+            *([f"estimated run times: {MEANING[estimates]}"] if estimates else []),
+            *request.with_file_name(dialect.assumed),
+            *notes.assumed,
+        ),
+        sources=(*published, *request.with_file_name(dialect.sources)),
+        seed=seed,
+        run_policy=request.run_policy,
+        cluster_gpus=request.cluster.gpus,
+        offered_load=request.offered_load,
+        notes=(*request.workload.notes, *largest_job_note(request.demand.jobs["gpu_s"])),
+        columns=tuple(column for column in dialect.dictionary() if column["file"] in digests),
+        digests=digests,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        made_by=f"philly-analysis {version('philly-analysis')}",
+    )
 
 
 def list_formats() -> pd.DataFrame:

@@ -1,13 +1,11 @@
 """Read time limits and moments as users of schedulers type them."""
 
-import re
-
 import pandas as pd
 
 from philly_analysis.errors import InputError
+from philly_analysis.slurm_text import duration_s
 
-_SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
-_DAY_S, _HOUR_S, _MINUTE_S = 86_400, 3_600, 60
+_MINUTE_S = 60
 
 
 def time_limit_s(text: str | float | None) -> float | None:
@@ -27,16 +25,8 @@ def time_limit_s(text: str | float | None) -> float | None:
     if text is None:
         return None
     typed = str(text).strip()
-    if match := _SLURM.fullmatch(typed):
-        days, *parts = (int(part or 0) for part in match.groups())
-        first, second, third = parts
-        if match[1] is not None:
-            seconds: float = days * _DAY_S + first * _HOUR_S + second * _MINUTE_S + third
-        elif match[4] is not None:
-            seconds = first * _HOUR_S + second * _MINUTE_S + third
-        else:
-            seconds = first * _MINUTE_S + second
-    else:
+    seconds: float | None = duration_s(typed, number_s=_MINUTE_S)
+    if seconds is None:
         try:
             seconds = float(typed) * _MINUTE_S
         except ValueError:

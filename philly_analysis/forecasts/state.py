@@ -146,7 +146,7 @@ def _group_state(
 
 def _oldest(
     entered: Floats,
-    left: Floats,
+    ended: Floats,
     of_jobs: Floats,
     moments: Floats,
     ahead: Floats,
@@ -161,7 +161,7 @@ def _oldest(
             queues.setdefault(of_jobs[place], deque()).append(place)
             place += 1
         waiting = queues.get(of_asked[i])
-        while waiting and left[waiting[0]] < moments[i]:
+        while waiting and ended[waiting[0]] < moments[i]:
             waiting.popleft()
         if waiting:
             ages[i] = np.log1p(moments[i] - entered[waiting[0]])

@@ -47,7 +47,7 @@ class Walk:
         Trees grown on the waits that were known at the start.
     leaves, drains
         Leaves and drain time of each job's state.
-    known
+    waits_of
         Known waits by gang class, ascending.
     last
         Last known wait by gang size.
@@ -62,7 +62,7 @@ class Walk:
     leaves: Ints
     drains: Floats
     calibrations: dict[str, Calibration]
-    known: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    waits_of: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     last: dict[float, float] = field(default_factory=dict)
     pending: list[tuple[float, int]] = field(default_factory=list)
     gangs: Ints = field(default_factory=lambda: np.zeros(0, int))
@@ -93,7 +93,7 @@ class Walk:
 
     def _learn(self, job: int) -> None:
         wait = float(self.queue.waits[job])
-        insort(self.known[int(self.gangs[job])], wait)
+        insort(self.waits_of[int(self.gangs[job])], wait)
         self.last[float(self.sizes[job])] = wait
 
     def advance(self, now_s: float) -> None:
@@ -105,9 +105,9 @@ class Walk:
 
     def climatology(self, gang: int) -> Floats:
         """Return the known waits of a gang class as points."""
-        waits = self.known[gang]
+        waits = self.waits_of[gang]
         if len(waits) < _FEW:
-            waits = sorted(wait for of_class in self.known.values() for wait in of_class)
+            waits = sorted(wait for of_class in self.waits_of.values() for wait in of_class)
         return sorted_points(waits)
 
     def points(self, gang: int, gpus: float, leaves: Ints, drain_s: Floats) -> dict[str, Floats]:

@@ -1,11 +1,13 @@
 """Build the files of a trace from raw logs, failure output and telemetry."""
 
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 from philly_analysis import memory
 from philly_analysis.errors import InputError, TraceError
 from philly_analysis.ingest.failure_output.loading import FailureOutput, fill_failures
+from philly_analysis.ingest.increment import ContextChangedError, can_increment, update_tables
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import Source
 from philly_analysis.ingest.sql import parquet_scan
@@ -39,7 +42,7 @@ from philly_analysis.trace import (
 )
 
 JOB_NAMES = Path(__file__).with_name("job_names.sql").read_text("utf-8")
-"""SELECT of the relation of names that schedulers have for each job."""
+"""SELECT of the names that schedulers have for each job, for sources without such a relation."""
 
 
 def build_trace(
@@ -66,6 +69,42 @@ def build_trace(
     TraceError
         The trace cannot be written, or cannot grow by these files.
     """
+    build = partial(
+        _build,
+        source,
+        raw,
+        failures=failures,
+        telemetry=telemetry,
+        quotas=quotas,
+        executor=executor,
+    )
+    stored = [store.files(name) for name in (FAILURES.name, f"{RAW}/series")]
+    if not (failures or telemetry or any(stored)) and can_increment(source, store):
+        try:
+            return build(replace(store, whole=False, skipped=[], kept={}))
+        except ContextChangedError:
+            shutil.rmtree(store.folder)
+            store.folder.mkdir()
+    return build(store)
+
+
+def _build(
+    source: Source,
+    raw: Path,
+    store: RawStore,
+    *,
+    failures: FailureOutput | None,
+    telemetry: Telemetry | None,
+    quotas: Mapping[str, int] | None,
+    executor: Executor,
+) -> Manifest:
+    """Write the files of a trace: of all jobs, or only of touched jobs if the store allows that.
+
+    Raises
+    ------
+    ContextChangedError
+        Only the touched jobs were to be derived, and all jobs are to be.
+    """
     out, before = store.trace, store.before
     if before and before.source != source.name:
         raise TraceError(f"{out} is a trace of {before.source}, and {source.name} does not fit it.")
@@ -88,9 +127,10 @@ def build_trace(
             return unchanged if quotas is None else _add_quotas(unchanged, store, quotas)
         with ThreadPoolExecutor(1) as pool:
             digests = [pool.submit(input_of, path) for path in opened.files]
-            fill_tables(source, opened, builder)
+            fill = update_tables if opened.touched else fill_tables
+            fill(source, opened, builder)
             _check_kept(builder, raw)
-            con.execute(f"create view job_names as {JOB_NAMES}")
+            con.execute(f"create view if not exists job_names as {JOB_NAMES}")
             if failures or store.files(FAILURES.name):
                 with step("reading failed output"):
                     fill_failures(builder, failures)
@@ -100,7 +140,8 @@ def build_trace(
                     fill_telemetry(builder, telemetry)
             inputs += tuple(map(input_of, telemetry.files if telemetry else ()))
             _check_machines(builder)
-            builder.merge_rejects()
+            if not opened.touched:
+                builder.merge_rejects()
     skipped = len(store.skipped)
     skip_note = (f"Files read before and passed over: {skipped:,}.",) if skipped else ()
     made = Manifest(
@@ -165,6 +206,10 @@ def _files(store: RawStore) -> dict[str, tuple[str, ...]]:
         return new
     folder = store.folder.relative_to(store.trace)
     files = {t.name: store.before.files.get(t.name, ()) for t in TABLES.values() if t.streamed}
+    files |= {
+        name: tuple(path.relative_to(store.trace).as_posix() for path in kept)
+        for name, kept in store.kept.items()
+    }
     for name, paths in new.items():
         files[name] = (*files.get(name, ()), *((folder / file).as_posix() for file in paths))
     return {name: paths for name, paths in files.items() if paths}

@@ -22,8 +22,6 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """A surrogate as JSON may escape it: text that no file can store."""
 _POINTER_BYTES = 1024
 """A Git LFS pointer is smaller, by its specification."""
-_GROUP_LINES = 10_000
-"""Limit on the lines of a group; further lines are not read."""
 _FIRST_LINES = 50
 """Lines by which the kind of a file is detected."""
 
@@ -89,21 +87,6 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         while line := read_line(file, path):
             number += 1
             yield number, decode_line(line)
-
-
-def line_groups(path: Path, prefix: str) -> Iterator[tuple[int, str]]:
-    """Yield groups of lines, each from a line with a prefix to the next, and their first numbers.
-
-    The first group also has the lines before it.
-    """
-    first, lines = 1, list[str]()
-    for number, line in text_lines(path):
-        if line.startswith(prefix) and lines:
-            yield first, "\n".join(lines)
-            first, lines = number, []
-        if len(lines) < _GROUP_LINES:
-            lines.append(line)
-    yield first, "\n".join(lines)
 
 
 def first_lines(path: Path, lines: int = _FIRST_LINES) -> list[str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import duckdb
 
-from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_scan
+from philly_analysis.ingest.parts import replace_rows, rows_by_file, write_parts
+from philly_analysis.ingest.sql import RAW_CHARS, masked_raw, parquet_rows, parquet_scan
 from philly_analysis.trace import RAW, Account, Manifest, matches_any
 
 
@@ -24,6 +25,10 @@ class RawStore:
         Files that are skipped because an earlier ingest read them.
     masked
         Mask secrets and personal data in stored raw text.
+    whole
+        Derive all jobs again when the trace grows.
+    kept
+        Earlier files of tables and raw records that stay part of the trace, by name.
     """
 
     folder: Path
@@ -31,6 +36,8 @@ class RawStore:
     before: Manifest | None = None
     skipped: list[Path] = field(default_factory=list)
     masked: bool = True
+    whole: bool = True
+    kept: dict[str, tuple[Path, ...]] = field(default_factory=dict)
 
     def was_read(self, file: Path) -> bool:
         """Whether an earlier ingest read a file of the same bytes."""
@@ -75,31 +82,98 @@ class RawStore:
         int
             Number of records kept from earlier ingests.
         """
-        tables = {name for (name,) in con.sql("select table_name from duckdb_tables()").fetchall()}
-        kind = "table" if relation in tables else "view"
-        con.execute(f"alter {kind} {relation} rename to {relation}_read")
+        old = self.files(f"{RAW}/{relation}")
+        kind = _rename(con, relation, f"{relation}_read")
+        select = self._new_rows(con, relation, old)
+        if old:
+            kept = f"select * from {parquet_scan(old)} as old"
+            if key:
+                kept += f" anti join {_repeated(relation, con, key)}"
+            select = f"({kept}) union all by name ({select})"
+        files = write_parts(con, select, self.folder / RAW / f"{relation}.parquet")
+        rows = sum(map(parquet_rows, files))
+        read = len(con.table(f"{relation}_read")) if old else rows
+        con.execute(f"drop {kind} {relation}_read")
+        con.execute(f"create view {relation} as from {parquet_scan(files)}")
+        return rows - read
+
+    def merge_touched(
+        self, con: duckdb.DuckDBPyConnection, relation: str, key: Sequence[str], touched: str
+    ) -> int:
+        """Store new records, and add only the touched records of earlier ingests to a relation.
+
+        The relation ``<relation>_before`` gets the touched records as they were stored.
+
+        Parameters
+        ----------
+        key
+            See :meth:`merge`.
+        touched
+            Condition on stored records.
+
+        Returns
+        -------
+        int
+            Number of stored records that were dropped because new records equal them.
+        """
+        old, before = self.files(f"{RAW}/{relation}"), f"{relation}_before"
+        _rename(con, relation, f"{relation}_read")
+        con.execute(f"create table new_records as {self._new_rows(con, relation, old)}")
+        hits = rows_by_file(con, old, touched)
+        rows = f"from {parquet_scan(hits or old[:1])} where {touched if hits else 'false'}"
+        con.execute(f"create table {before} as {rows}")
+        con.execute(
+            f"create table dropped_records as select source_file, source_line from {before} as old "
+            f"semi join {_repeated(relation, con, key)}"
+        )
+        dropped = "row(source_file, source_line) in (from dropped_records_as_rows)"
+        con.execute(
+            "create view dropped_records_as_rows as "
+            "select row(source_file, source_line) from dropped_records"
+        )
+        replacement = replace_rows(
+            con,
+            old,
+            self.folder / RAW / f"{relation}.parquet",
+            removed=dropped,
+            added="from new_records",
+            order="source_file, source_line",
+        )
+        self.kept[f"{RAW}/{relation}"] = replacement.kept
+        con.execute(
+            f"create table {relation} as from {before} where ({dropped}) is not true "
+            "union all by name from new_records"
+        )
+        con.execute(f"drop table {relation}_read")
+        return replacement.removed
+
+    def _new_rows(self, con: duckdb.DuckDBPyConnection, relation: str, old: Sequence[Path]) -> str:
+        """Return the SELECT of the new records of a relation as they are stored."""
         columns = con.table(f"{relation}_read").columns
         shortened = f" replace (raw[:{RAW_CHARS + 1}] as raw)" if "raw" in columns else ""
         select = f"select *{shortened} from {relation}_read"
         if self.masked and "raw" in columns:
             select = masked_raw(con, select)
-        if old := self.files(f"{RAW}/{relation}"):
-            if "source_line" in columns:
-                same = "old.source_file = new.source_file" if "source_file" in columns else "true"
-                select = (
-                    f"select * replace (source_line + coalesce((select max(source_line) "
-                    f"from {parquet_scan(old)} as old where {same}), 0) as source_line) "
-                    f"from ({select}) as new"
-                )
-            kept = f"select * from {parquet_scan(old)} as old"
-            if key:
-                same = " and ".join(f'old."{c}" is not distinct from new."{c}"' for c in key)
-                valid = "where fault is null" if "fault" in columns else ""
-                kept += f" anti join (from {relation}_read {valid}) as new on {same}"
-            select = f"({kept}) union all by name ({select})"
-        file = self.folder / RAW / f"{relation}.parquet"
-        file.parent.mkdir(exist_ok=True)
-        con.sql(select).write_parquet(str(file), compression="zstd")
-        read = len(con.table(f"{relation}_read"))
-        con.execute(f"drop {kind} {relation}_read")
-        return len(con.sql(f"from {parquet_scan([file])}").create_view(relation)) - read
+        if old and "source_line" in columns:
+            same = "old.source_file = new.source_file" if "source_file" in columns else "true"
+            select = (
+                f"select * replace (source_line + coalesce((select max(source_line) "
+                f"from {parquet_scan(old)} as old where {same}), 0) as source_line) "
+                f"from ({select}) as new"
+            )
+        return select
+
+
+def _rename(con: duckdb.DuckDBPyConnection, relation: str, name: str) -> str:
+    """Rename a table or view; return which of both the relation is."""
+    tables = {name for (name,) in con.sql("select table_name from duckdb_tables()").fetchall()}
+    kind = "table" if relation in tables else "view"
+    con.execute(f"alter {kind} {relation} rename to {name}")
+    return kind
+
+
+def _repeated(relation: str, con: duckdb.DuckDBPyConnection, key: Sequence[str]) -> str:
+    """Return the right side of a join of stored records (``old``) with equal new records."""
+    same = " and ".join(f'old."{c}" is not distinct from new."{c}"' for c in key)
+    valid = "where fault is null" if "fault" in con.table(f"{relation}_read").columns else ""
+    return f"(from {relation}_read {valid}) as new on {same}"

@@ -14,7 +14,7 @@ from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import TABLES, Sample
 
 NO_TIME = np.iinfo(np.int64).min
-"""Time of a line that has no valid one."""
+"""Time of a line without a valid time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Stream:
     table
         The table; rows of several files for one table are joined on its key.
     columns
-        Columns that it fills, beside the key.
+        Columns that the file fills, beside the key.
     open
         Returns the parser of its lines, which several threads call at once.
     time_error
@@ -80,8 +80,8 @@ class RawFiles:
         Files of the streamed tables, by the name of their stream.
     records
         Raw records meant for each table, counted by the reader and not by the SELECT that fills
-        it: an account fails if a SELECT drops one. Tables that combine several records or are
-        derived are absent. Streamed tables count the lines of their files.
+        the table: the account of rows fails if a SELECT drops a record. Tables that combine
+        several records or are derived are absent. Streamed tables count the lines of their files.
     dropped
         Records counted that earlier ingests read and did not store, by table and reject reason.
     notes
@@ -90,6 +90,10 @@ class RawFiles:
         True where the files declare that they were not recorded on a cluster.
     sample
         How the rows were selected, where they are known not to be all of the cluster's.
+    touched
+        Relation of records that has only records of jobs that new records touch, to derive only
+        these jobs; empty: all records are there. `records` and `dropped` then count what this
+        ingest read and dropped.
     """
 
     files: tuple[Path, ...]
@@ -99,6 +103,7 @@ class RawFiles:
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     sample: Sample | None = None
+    touched: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ class Source:
         table's columns that are known, then ``source_file``, ``source_line`` (null for a derived
         row), ``raw`` and ``reject`` (the reason to reject the row, or null). ``notes.sql`` returns
         one ``note`` per row for the manifest, ``macros.sql`` defines functions, and any other file
-        is a relation that these may read.
+        is a relation that the SELECTs may read.
     prepare
         Opens the raw files: creates their relations on the connection of the trace under
         construction. Relations passed to the ``merge`` of its store include the records of earlier
@@ -130,6 +135,6 @@ class Source:
 
     @property
     def fills(self) -> tuple[str, ...]:
-        """Tables that it can fill, by name."""
+        """Tables that the source can fill, by name."""
         filled = {path.stem for path in self.folder.glob("*.sql")} | {s.table for s in self.streams}
         return tuple(name for name in TABLES if name in filled)

@@ -1,10 +1,14 @@
 """List the sources of raw logs, and detect the source of given files."""
 
+from collections.abc import Callable
+from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS, is_log
+from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS
+from philly_analysis.ingest.accounting.record import Parse
 from philly_analysis.ingest.kubernetes import KUBERNETES
 from philly_analysis.ingest.kubernetes.snapshots import is_list
 from philly_analysis.ingest.pai import PAI
@@ -19,7 +23,8 @@ from philly_analysis.ingest.slurm.fields import slurm_command
 from philly_analysis.ingest.slurm.printed import detect_header, parse_header
 from philly_analysis.ingest.source import Source
 from philly_analysis.ingest.source_texts import source_texts
-from philly_analysis.ingest.table import TABLE, mapped_source
+from philly_analysis.ingest.table import TABLE, mapped_source, own_map
+from philly_analysis.ingest.table.detection import fitting_maps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,9 +69,11 @@ def find_source(name: str, raw: Path, table_map: str | Path | None) -> Source:
     UnknownNameError
         There is no such source.
     InputError
-        No source is detected, or the source takes no map.
+        No source is detected, several are, or the source takes no map.
     """
-    name = detect_source(raw) if name == AUTO else name
+    if name == AUTO:
+        name, detected_map = detect_source(raw)
+        table_map = table_map or detected_map
     if name not in SOURCES:
         raise UnknownNameError("source", name, SOURCES)
     if table_map is None:
@@ -76,70 +83,70 @@ def find_source(name: str, raw: Path, table_map: str | Path | None) -> Source:
     return mapped_source(table_map)
 
 
-def detect_source(raw: Path) -> str:
-    """Return the name of the source that reads these raw files.
+def detect_source(raw: Path) -> tuple[str, str | None]:
+    """Return the name of the source that reads these raw files, and of the shipped map that fits.
 
     Raises
     ------
     InputError
-        There are no files, or no source recognises them.
+        There are no files, no source recognises them, or several do.
     """
     if not raw.exists():
         raise InputError(f"there is no {raw}: give a file or a folder of raw logs.")
     files = sorted(p for p in raw.iterdir() if p.is_file()) if raw.is_dir() else [raw]
-    names = {file.name for file in files}
-    if raw.name.endswith(_ARCHIVES) or any(n.startswith("cluster_job_log") for n in names):
-        return PHILLY.name
-    if MULTIGPU_JOBS in names:
-        return PHILLY_MULTIGPU.name
-    if any(name.startswith("pai_job_table.csv") for name in names):
-        return PAI.name
-    if "map.toml" in names or raw.with_name(f"{raw.name.split('.')[0]}.toml").is_file():
-        return TABLE.name
-    if any(map(_is_sacct, files[:_MOST_FILES])):
-        return SLURM.name
-    if any(map(_is_snapshot, files[:_MOST_FILES])):
-        return KUBERNETES.name
-    if names_of_logs := _accounting_logs(files[:_MOST_FILES]):
-        if names_of_logs[1:]:
-            raise InputError(
-                f"{raw} has accounting logs of {' and '.join(names_of_logs)}. Name one of them as "
-                "the source, and give the folder of its files alone."
-            )
-        return names_of_logs[0]
+    if own_map(raw).is_file():
+        return TABLE.name, None
+    starts = [(file, _first_lines(file)) for file in files[:_MOST_FILES]]
+    sources = [name for name, is_of in _RECOGNISERS.items() if any(starmap(is_of, starts))]
+    maps = fitting_maps(raw)
+    if len(sources) + len(maps) == 1:
+        return (sources[0], None) if sources else (TABLE.name, maps[0])
+    if sources or maps:
+        fits = [*sources, *(f"{TABLE.name} with the map {name}" for name in maps)]
+        raise InputError(
+            f"{raw} fits several sources: {', '.join(fits)}. Name the source, "
+            "or give the folder of its files alone."
+        )
     raise InputError(
-        f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, no "
-        "list of Kubernetes objects, no accounting log of PBS, LSF or Grid Engine, and no map "
-        "beside a table. Name the source: sources() lists them."
+        f"no source recognises {raw}: it has no cluster_job_log, no output of sacct, no list of "
+        "Kubernetes objects, no accounting log of PBS, LSF or Grid Engine, no file of a public "
+        "trace whose map ships, and no map beside a table. Name the source: sources() lists them."
     )
 
 
-def _accounting_logs(files: list[Path]) -> list[str]:
-    """Return the schedulers whose accounting logs are among these files."""
-    names = []
-    for file in files:
+def _first_lines(file: Path) -> list[str]:
+    """Return the first lines of a file; none if the file cannot be read."""
+    try:
+        return first_lines(file)
+    except InputError:
+        return []
+
+
+def _is_philly(file: Path, _: list[str]) -> bool:
+    return file.name.startswith("cluster_job_log") or file.name.endswith(_ARCHIVES)
+
+
+def _is_sacct(file: Path, lines: list[str]) -> bool:
+    """Return whether a file with these first lines is output of sacct."""
+    if lines and lines[0].lstrip().startswith("{"):
         try:
-            lines = first_lines(file)
-        except InputError:
-            continue
-        names += [name for name, parse in PARSERS.items() if is_log(parse, lines)]
-    return list(dict.fromkeys(names))
-
-
-def _is_snapshot(file: Path) -> bool:
-    """Return whether a file is a list of Kubernetes objects."""
-    try:
-        return is_list(file)
-    except InputError:
-        return False
-
-
-def _is_sacct(file: Path) -> bool:
-    """Whether a file is output of sacct, by its first lines."""
-    try:
-        lines = first_lines(file)
-        if lines and lines[0].lstrip().startswith("{"):
             return is_accounting(next(json_items(file, "jobs"), None))
-        return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
-    except InputError:
-        return False
+        except InputError:
+            return False
+    return bool(lines and (parse_header(lines[0]) or detect_header(lines, ())))
+
+
+def _is_log(parse: Parse, _: Path, lines: list[str]) -> bool:
+    """Return whether a line is a record of a scheduler's accounting log."""
+    return any(map(parse, lines))
+
+
+_RECOGNISERS: dict[str, Callable[[Path, list[str]], bool]] = {
+    PHILLY.name: _is_philly,
+    PHILLY_MULTIGPU.name: lambda file, _: file.name == MULTIGPU_JOBS,
+    PAI.name: lambda file, _: file.name.startswith("pai_job_table.csv"),
+    SLURM.name: _is_sacct,
+    KUBERNETES.name: is_list,
+    **{name: partial(_is_log, parse) for name, parse in PARSERS.items()},
+}
+"""Tests whether a file, by its name and its first lines, is of a source."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from philly_analysis.failures import mask
 from philly_analysis.trace import Table, escape_glob
@@ -30,6 +31,11 @@ def parquet_scan(files: Iterable[Path], options: str = "union_by_name = false") 
     paths = (escape_glob(file).replace("'", "''") for file in sorted(files))
     listed = ", ".join(f"'{path}'" for path in paths)
     return f"read_parquet([{listed}], {options})"
+
+
+def parquet_rows(file: Path) -> int:
+    """Return the number of rows of a Parquet file."""
+    return int(pq.read_metadata(file).num_rows)
 
 
 def create_empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
@@ -71,12 +77,12 @@ def masked_raw(con: duckdb.DuckDBPyConnection, select: str) -> str:
         {"pattern": _MASKABLE},
     )
     schema = pa.schema([("raw", pa.string()), ("replacement", pa.string())])
-    create_table(con, "masked", schema.empty_table())
     any_changed = False
     while batch := texts.fetchmany(_BATCH_ROWS):
-        changed = [(text, masked) for (text,) in batch if (masked := mask(text)) != text]
-        any_changed = any_changed or bool(changed)
-        insert_rows(con, "masked", arrow_table(changed, schema))
+        if changed := [(text, masked) for (text,) in batch if (masked := mask(text)) != text]:
+            write = insert_rows if any_changed else create_table
+            write(con, "masked", arrow_table(changed, schema))
+            any_changed = True
     if not any_changed:
         return select
     return (

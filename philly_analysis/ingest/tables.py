@@ -16,10 +16,16 @@ from philly_analysis.ingest.sql import (
 )
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.progress import step
-from philly_analysis.trace import REJECTS, TABLES, Table, tables_read
+from philly_analysis.trace import RAW, REJECTS, TABLES, Table, tables_read
 
 ALWAYS = ("jobs", "attempts")
 """Tables that a trace has even if they are empty; others are absent when no row was read."""
+STORED = ("kept", "tallied", "context")
+"""Marks of relations about all records, which the trace stores so that an append can extend them.
+
+``kept``: distinct rows. ``tallied``: sums by the first column. ``context``: distinct facts that the
+tables of each job depend on.
+"""
 
 
 def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
@@ -27,7 +33,7 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
 
     One thread fills the streamed tables in sequence, while this thread fills the other tables.
     """
-    sql, relations = _plan(source)
+    sql, relations = plan(source)
     builder.con.execute(sql.get("macros", ""))
     builder.rejects.mkdir()
     _copy_sample_rejects(builder)
@@ -38,7 +44,7 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
                 _await(streamed, streaming.pop(streamed))
             table = TABLES.get(name)
             if table is None:
-                _create_relation(builder, name, sql[name])
+                create_relation(builder, name, sql[name])
             elif table.streamed:
                 streams = (s for s in source.streams if s.table == name and s.file in raw.csv)
                 files = {s: raw.csv[s.file] for s in streams}
@@ -47,18 +53,30 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
             else:
                 with step(f"reading {name}", builder.con):
                     dropped = raw.dropped.get(name, {})
-                    _fill_table(builder, table, sql[name], raw.records.get(name), dropped)
+                    fill_table(builder, table, sql[name], raw.records.get(name), dropped)
         for name, future in streaming.items():
             _await(name, future)
+    add_notes(builder, sql)
+
+
+def add_notes(builder: TraceBuilder, sql: Mapping[str, str]) -> None:
+    """Add the notes that a source's SQL finds."""
     if "notes" in sql:
         builder.notes += [note for (note,) in builder.con.sql(sql["notes"]).fetchall() if note]
-    builder.merge_rejects()
 
 
 @cache
-def _plan(source: Source) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """Return a source's SQL by file stem, and what each relation reads, in order of creation."""
-    sql = {path.stem: path.read_text("utf-8") for path in sorted(source.folder.glob("*.sql"))}
+def plan(source: Source, *, grown: bool = False) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Return a source's SQL by file stem, and what each relation reads, in order of creation.
+
+    Parameters
+    ----------
+    grown
+        Use the files in the folder ``grown`` in place of the files of the same names.
+    """
+    folders = (source.folder, source.folder / "grown") if grown else (source.folder,)
+    files = (path for folder in folders for path in sorted(folder.glob("*.sql")))
+    sql = {path.stem: path.read_text("utf-8") for path in files}
     graph: dict[str, set[str]] = {}
     for stream in source.streams:
         graph.setdefault(stream.table, set()).update(stream.relations)
@@ -71,7 +89,7 @@ def _plan(source: Source) -> tuple[dict[str, str], dict[str, set[str]]]:
         graph[stem] = reads
     names = sql.keys() | graph.keys()
     order = TopologicalSorter({stem: reads & names - {stem} for stem, reads in graph.items()})
-    created = (sql.keys() | TABLES.keys()) - {"macros", "notes"}
+    created = (sql.keys() | TABLES.keys()) - {"macros", "notes", "conflicts"}
     return sql, {name: graph[name] for name in order.static_order() if name in created}
 
 
@@ -80,16 +98,25 @@ def _await(name: str, streaming: Future[None]) -> None:
         streaming.result()
 
 
-def _create_relation(builder: TraceBuilder, name: str, sql: str) -> None:
-    """Create a relation of the source: a view, or a Parquet file if it is marked materialized."""
-    if sql.split("\n", 1)[0].strip() == "-- materialized":
+def mark_of(sql: str) -> str:
+    """Return the mark in the first line of a relation: how its rows are stored."""
+    mark = sql.split("\n", 1)[0].removeprefix("--").strip()
+    return mark if mark in ("materialized", *STORED) else ""
+
+
+def create_relation(builder: TraceBuilder, name: str, sql: str) -> None:
+    """Create a relation of the source: a view, or a Parquet file if its mark says so."""
+    if mark := mark_of(sql):
         file = builder.scratch / f"{name}.parquet"
+        if mark in STORED:
+            file = builder.store.folder / RAW / file.name
+            file.parent.mkdir(exist_ok=True)
         builder.con.sql(sql).write_parquet(str(file))
         sql = f"from {parquet_scan([file])}"
-    builder.con.execute(f"create view {name} as {sql}")
+    builder.con.execute(f"create or replace view {name} as {sql}")
 
 
-def _fill_table(
+def fill_table(
     builder: TraceBuilder, table: Table, sql: str, records: int | None, dropped: Mapping[str, int]
 ) -> None:
     """Fill a table that is not streamed: find the fault of each row, then split the rows.

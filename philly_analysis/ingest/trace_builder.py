@@ -1,17 +1,20 @@
 """Write the tables of a new trace, and record its row counts, notes and rejected rows."""
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
+from philly_analysis.ingest.parts import write_parts
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.sql import (
     RAW_CHARS,
     arrow_table,
     masked_raw,
+    parquet_rows,
     parquet_scan,
     quoted,
 )
@@ -61,13 +64,24 @@ class TraceBuilder:
         """Write the rows of a SELECT as a table, in the order of its key; return their number."""
         columns = table.typed_columns(self.con.sql(select).columns)
         file = self.store.folder / f"{table.name}.parquet"
-        new = file.with_suffix(".new")
-        rows = self.con.sql(f"select {columns} from ({select}) order by {quoted(table.key)}")
-        rows.write_parquet(str(new), compression="zstd")
-        new.replace(file)
-        view = self.con.sql(f"from {parquet_scan([file])}").create_view(table.name, replace=True)
-        self.rows[table.name] = len(view)
-        return len(view)
+        rows = f"select {columns} from ({select}) order by {quoted(table.key)}"
+        # the SELECT may read the table's present files
+        new = file.with_name(f"{table.name}.new.parquet")
+        written = write_parts(self.con, rows, new)
+        shutil.rmtree(file.with_suffix(""), ignore_errors=True)
+        if written == [new]:
+            files = [new.replace(file)]
+        else:
+            file.unlink(missing_ok=True)
+            folder = new.with_suffix("").rename(file.with_suffix(""))
+            files = sorted(folder.iterdir())
+        return self.show_table(table, files)
+
+    def show_table(self, table: Table, files: Sequence[Path]) -> int:
+        """Create the view of a table from its files; return the number of its rows."""
+        self.con.execute(f"create or replace view {table.name} as from {parquet_scan(files)}")
+        self.rows[table.name] = sum(map(parquet_rows, files))
+        return self.rows[table.name]
 
     def add_account(
         self, table: Table, read: int, kept: int, rejected: Mapping[str, int] | None = None
@@ -105,4 +119,4 @@ class TraceBuilder:
         rows = f"select {REJECTS.typed_columns(REJECTS.column_names)} from {files}"
         rows = masked_raw(self.con, rows) if self.store.masked else rows
         file = self.store.folder / f"{REJECTS.name}.parquet"
-        self.con.sql(f"from ({rows}) order by all").write_parquet(str(file), compression="zstd")
+        write_parts(self.con, f"from ({rows}) order by all", file)

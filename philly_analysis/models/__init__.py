@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from philly_analysis.models.between_period import (
         ESTIMATED,
         PERIOD_D,
-        RUN_TIMES_S,
         Estimate,
         Variation,
     )
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from philly_analysis.models.outlook import DRAWS, month_outlook
     from philly_analysis.models.sampling import draw_jobs
     from philly_analysis.models.validation import VALIDATIONS
+    from philly_analysis.models.weekly_jobs import RUN_TIMES_S
     from philly_analysis.models.work import (
         Work,
         as_model,
@@ -30,12 +30,13 @@ if not TYPE_CHECKING:  # type checkers would accept every name
     __getattr__, __dir__ = lazy_imports(
         __name__,
         {
-            "between_period": "ESTIMATED PERIOD_D RUN_TIMES_S Estimate Variation",
+            "between_period": "ESTIMATED PERIOD_D Estimate Variation",
             "library": "SHIPPED load_model models shipped",
             "observations": "Observations open_with_run_policy",
             "outlook": "DRAWS month_outlook",
             "sampling": "draw_jobs",
             "validation": "VALIDATIONS",
+            "weekly_jobs": "RUN_TIMES_S",
             "work": "Work as_model model_of one_workload require_jobs_of",
             "workload_model": "MONDAY WorkloadModel",
         },

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from philly_analysis.distributions import Floats
-from philly_analysis.study import GANGS
+from philly_analysis.models.long_memory import MAX_HURST, change_variance, shared_change
+from philly_analysis.models.site_variation import SiteVariation
+from philly_analysis.models.weekly_jobs import CLASSES, LOG_RUN_S
 
 PERIOD_D = 28  # days of one period; a longer sample has several
-RUN_TIMES_S = (60.0, 300.0, 1_500.0, 7_200.0, 36_000.0, 216_000.0)
 MAX_LOG_FACTOR = 5.0
 MAX_DISPERSION_SE = 1.5
 MIN_DAILY_CHANGE, MAX_DAILY_CHANGE = 0.1, 5.0
@@ -30,6 +31,7 @@ class Estimate:
 
 
 ZERO = Estimate(0.0, 0.0, 0.0)
+ONE = Estimate(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +43,26 @@ class PeriodEffects:
     log_jobs
         Shape (gang classes, `RUN_TIMES_S`): natural logarithm of the factor on the number of jobs
         of a gang class and run time; interpolated between run times.
+    log_total
+        Natural logarithm of the factor on the number of all jobs; `log_jobs` counts between job
+        classes only.
     log_dispersion
         Natural logarithm of the factor on the dispersion of hourly arrivals, in excess of what
         the number of jobs explains.
     scale
-        Factor on every standard deviation in this period.
+        Factor on the standard deviations of users and of the dispersion.
+    jobs_scale, class_scale
+        Factors on the standard deviations of the number of jobs, and of job classes.
     seed
         Seed of the effects on users and statuses.
     """
 
     log_jobs: Floats
+    log_total: float
     log_dispersion: float
     scale: float
+    jobs_scale: float
+    class_scale: float
     seed: int
 
 
@@ -119,8 +129,17 @@ class Variation:
         Power of `PERIOD_D` over the window's days with which `class_sd` grows.
     mean_correction
         Share of half its variance subtracted from the logarithm of the jobs of a class. At 0 the
-        fitted jobs are the median of the drawn jobs, at 1 their mean. `daily_change_power`,
-        `size_sd`, `short_window_power` and `mean_correction` are 0 in models of older versions.
+        fitted jobs are the median of the drawn jobs, at 1 their mean.
+    jobs_scale, class_scale
+        Median over sites of the factor on the standard deviations of the number of jobs, and on
+        the deviations of job classes.
+    scale_sd
+        Standard deviation over sites of the logarithms of both factors.
+    scale_drift
+        Standard deviation of the logarithm of the ratio of the factor of the next period to the
+        one of the log, times the log's weeks.
+    steady_share
+        Share of sites whose weeks differ by chance alone.
     """
 
     activity_sd: Estimate
@@ -147,6 +166,11 @@ class Variation:
     size_sd: Estimate = ZERO
     short_window_power: Estimate = ZERO
     mean_correction: Estimate = ZERO
+    jobs_scale: Estimate = ONE
+    class_scale: Estimate = ONE
+    scale_sd: Estimate = ZERO
+    scale_drift: Estimate = ZERO
+    steady_share: Estimate = ZERO
 
     def with_values(self, **values: float) -> Self:
         """Return a copy with other values of some parameters."""
@@ -158,23 +182,96 @@ class Variation:
         standard_error = min(standard_error, MAX_DISPERSION_SE)
         return self.dispersion_reversion.value * (self.typical_dispersion_se.value - standard_error)
 
-    def class_deviation(self, days: float, daily_change: float) -> float:
-        """Return the standard deviation of job classes after a window of some days."""
+    @property
+    def hurst(self) -> float:
+        """Hurst exponent of the levels of periods."""
+        return min(1 - self.short_window_power.value, MAX_HURST)
+
+    def change_deviation(self, days: float, length_d: float = PERIOD_D) -> float:
+        """Return the standard deviation of the change from a window to the next period.
+
+        The unit is the change between two periods of `PERIOD_D` days.
+        """
+        past, future = days / PERIOD_D, length_d / PERIOD_D
+        ratio = change_variance(past, future, self.hurst) / change_variance(1, 1, self.hurst)
+        return float(np.sqrt(ratio))
+
+    def level_deviation(self, days: float) -> float:
+        """Return the standard deviation of the level of some days, as `change_deviation`."""
+        level = (days / PERIOD_D) ** (2 * self.hurst - 2)
+        return float(np.sqrt(level / change_variance(1, 1, self.hurst)))
+
+    def class_deviation(self, daily_change: float) -> float:
+        """Return the standard deviation of job classes between periods of `PERIOD_D` days."""
         change = float(np.clip(daily_change, MIN_DAILY_CHANGE, MAX_DAILY_CHANGE))
-        by_change = float(np.power(change, self.daily_change_power.value))
-        by_length = float(np.power(_shortness(days), self.short_window_power.value))
-        return self.class_sd.value * by_change * by_length
+        return self.class_sd.value * float(np.power(change, self.daily_change_power.value))
+
+    @property
+    def run_time_factor(self) -> Floats:
+        """Shape (run times,): factor on `class_sd`, by run time."""
+        return np.asarray(np.exp(self.class_sd_slope.value * (LOG_RUN_S - _LOG_HOUR)))
+
+    @property
+    def run_time_correlation(self) -> Floats:
+        """Shape (run times, run times): correlation of the jobs of two run times."""
+        distance = np.abs(LOG_RUN_S[:, None] - LOG_RUN_S)
+        return np.asarray(np.exp(-distance / self.correlation_length.value))
 
     def dispersion_deviation(self, days: float) -> float:
         """Return the standard deviation of dispersion from so many days to the next period."""
         return self.dispersion_sd.value * float(np.sqrt((1 + _shortness(days)) / 2))
 
+    def demand(
+        self,
+        jobs: Floats,
+        gpu_time: Floats,
+        deviation: float,
+        daily_change: float,
+        normal: tuple[Floats, Floats],
+    ) -> tuple[Floats, Floats]:
+        """Return natural logarithms of the factors on job classes, and on the number of jobs.
+
+        Parameters
+        ----------
+        jobs, gpu_time
+            Shape (gang classes, run times): jobs and GPU time of the fitted window.
+        deviation
+            Factor on all standard deviations between two periods of `PERIOD_D` days.
+        daily_change
+            `Arrivals.daily_change` of the fitted window.
+        normal
+            Shapes (..., 1) and (..., gang classes, run times): standard normal effects on all jobs
+            and on job classes.
+
+        Returns
+        -------
+        tuple
+            Shapes (..., gang classes, run times) and (...).
+        """
+        overall, by_class = normal
+        factor = np.linalg.cholesky(self.run_time_correlation)
+        spread = deviation * self.class_deviation(daily_change) * self.run_time_factor
+        mix = spread * (by_class @ factor.T) - self.mean_correction.value / 2 * spread**2
+        common = deviation * self.activity_sd.value * overall[..., 0]
+        common -= self.gpu_time_compensation.value * _log_mean(gpu_time, mix)
+        log_jobs = mix + common[..., None, None]
+        return log_jobs, _log_mean(jobs, log_jobs)
+
     def periods(
-        self, jobs: Floats, gpu_time: Floats, days: float, daily_change: float, seed: int
+        self,
+        jobs: Floats,
+        gpu_time: Floats,
+        days: float,
+        daily_change: float,
+        seed: int,
+        *,
+        length_d: float = PERIOD_D,
+        site: SiteVariation | None = None,
     ) -> Iterator[PeriodEffects]:
         """Draw the effects of successive periods.
 
-        Half of the variance is common to all periods: the deviation of the fitted period.
+        The effects of two periods are correlated, since both include the deviation of the fitted
+        window (:func:`shared_change`).
 
         Parameters
         ----------
@@ -187,42 +284,64 @@ class Variation:
             Length of the fitted window, and its `Arrivals.daily_change`.
         seed
             Seed of the effects.
+        length_d
+            Length of each period in days.
+        site
+            What the site's own weeks say; None: the site varies as other sites do.
         """
         rng = np.random.default_rng((seed, PERIOD_D))
-        log_run = np.log(RUN_TIMES_S)
-        correlation = np.exp(-np.abs(log_run[:, None] - log_run) / self.correlation_length.value)
-        factor = np.linalg.cholesky(correlation)
-        deviation = np.exp(self.class_sd_slope.value * (log_run - _LOG_HOUR))
         freedom = self.degrees_of_freedom.value
         scale = float(np.sqrt(freedom / rng.chisquare(freedom)))
-        sampling_sd = np.sqrt(2 / (jobs + 0.5))
-        share = gpu_time / max(float(gpu_time.sum()), 1e-9)
+        level = float(rng.random())
+        jobs_scale, class_scale = site.scales(level) if site else (scale, scale)
+        change = self.change_deviation(days, length_d)
         dispersion_sd = self.dispersion_deviation(days)
-        class_sd = self.class_deviation(days, daily_change)
+        # sampling variance of the fitted window and of the period
+        length = 1 + days / length_d
+        sessions, demands = site.sessions_of(jobs) if site else (float(jobs.sum()), jobs)
+        total_sd = np.sqrt(length / max(sessions, 0.5))
+        # sessions are part of the shipped variation: their sampling variance is a lower bound
+        of_classes = change * class_scale * self.class_deviation(daily_change)
+        of_sessions = np.log1p(length / (demands + 0.5)) - (of_classes * self.run_time_factor) ** 2
+        sampling_sd = np.sqrt(np.maximum(length / (jobs + 0.5), of_sessions))
+        # the mean is kept, but the median of a class without jobs
+        sampling_bias = sampling_sd**2 / 2 * jobs / (jobs + 0.5)
+        shared = shared_change(days / PERIOD_D, self.hurst)
         common = self._normal_effects(rng)
         while True:
             specific = self._normal_effects(rng)
-            overall, by_class, count, burst = (
-                np.sqrt(0.5) * (a + b) for a, b in zip(common, specific, strict=True)
+            overall, by_class, count, scale_effects = (
+                np.sqrt(shared) * a + np.sqrt(1 - shared) * b
+                for a, b in zip(common, specific, strict=True)
             )
-            spread = scale * deviation * class_sd
-            bias = self.mean_correction.value / 2 * spread**2
-            mix = spread * (by_class @ factor.T) + sampling_sd * count - bias
-            gained = np.log(max(float((share * np.exp(mix)).sum()), 1e-9)) if share.any() else 0.0
-            log_jobs = scale * self.activity_sd.value * overall + mix
-            log_jobs -= self.gpu_time_compensation.value * gained
-            log_dispersion = scale * dispersion_sd * burst[0]
+            about = jobs, gpu_time
+            _, total = self.demand(*about, change * jobs_scale, daily_change, (overall, by_class))
+            mix, _ = self.demand(*about, change * class_scale, daily_change, (overall, by_class))
+            log_jobs = mix + sampling_sd * count - sampling_bias
+            log_total = float(total) + total_sd * float(scale_effects[1])
+            log_dispersion = scale * dispersion_sd * float(scale_effects[0])
             yield PeriodEffects(
                 np.clip(log_jobs, -MAX_LOG_FACTOR, MAX_LOG_FACTOR),
+                float(np.clip(log_total, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)),
                 float(np.clip(log_dispersion, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)),
                 scale,
+                jobs_scale,
+                class_scale,
                 int(rng.integers(2**62)),
             )
 
     @staticmethod
     def _normal_effects(rng: np.random.Generator) -> tuple[Floats, ...]:
-        classes = (len(GANGS), len(RUN_TIMES_S))
-        return tuple(rng.standard_normal(shape) for shape in ((1,), classes, classes, (1,)))
+        return tuple(rng.standard_normal(shape) for shape in ((1,), CLASSES, CLASSES, (2,)))
+
+
+def _log_mean(weight: Floats, log_factor: Floats) -> Floats:
+    """Return the logarithm of the weighted mean of factors on job classes; 0 without weight."""
+    total = float(weight.sum())
+    if not total > 0:
+        return np.zeros(log_factor.shape[:-2])
+    mean = (weight / total * np.exp(log_factor)).sum(axis=(-2, -1))
+    return np.asarray(np.log(np.maximum(mean, 1e-9)))
 
 
 def _shortness(days: float) -> float:

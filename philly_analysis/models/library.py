@@ -1,6 +1,7 @@
 """The shipped workload models: parameters without data."""
 
 import json
+from functools import cache
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,15 @@ def load_model(name: str | Path) -> "WorkloadModel":
     from philly_analysis.models.workload_model import WorkloadModel
 
     if str(name) in shipped():
-        return WorkloadModel.load(SHIPPED / f"{name}.json")
+        return _shipped_model(str(name))
     if isfile(name):  # noqa: PTH113 - false for text that is too long for a path
         return WorkloadModel.load(name)
     raise UnknownNameError("workload model", str(name), shipped())
+
+
+@cache
+def _shipped_model(name: str) -> "WorkloadModel":
+    """Return a shipped model, which is read once: its objects are immutable."""
+    from philly_analysis.models.workload_model import WorkloadModel
+
+    return WorkloadModel.load(SHIPPED / f"{name}.json")

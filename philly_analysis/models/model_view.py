@@ -208,4 +208,6 @@ def _variation(model: Parts) -> str:
         "a user's jobs": model.variation.user_sd,
     }
     factors = ", ".join(f"{of} × or ÷ {np.exp(sd.value):.1f}" for of, sd in deviations.items())
-    return f"typically {factors} (a standard deviation), as learned on {model.variation.learned_on}"
+    seen = f"; {model.site.sentence}" if model.site else ""
+    learned = f"as learned on {model.variation.learned_on}"
+    return f"typically {factors} (a standard deviation), {learned}{seen}"

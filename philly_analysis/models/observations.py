@@ -184,15 +184,15 @@ class Observations:
 
     @classmethod
     def _of_trace(
-        cls, trace: Trace, jobs: pd.DataFrame, account: Iterable[str] = (), **rest: object
+        cls, trace: Trace, jobs: pd.DataFrame, account: Iterable[str] = (), **fields: object
     ) -> Self:
         manifest = trace.manifest
-        rest |= {"run_policy": str(trace.run_policy), "synthetic": manifest.synthetic}
-        return cls._usable(manifest.name, jobs, account, **rest)
+        fields |= {"run_policy": str(trace.run_policy), "synthetic": manifest.synthetic}
+        return cls._usable(manifest.name, jobs, account, **fields)
 
     @classmethod
     def _usable(
-        cls, name: str, jobs: pd.DataFrame, account: Iterable[str] = (), **rest: object
+        cls, name: str, jobs: pd.DataFrame, account: Iterable[str] = (), **fields: object
     ) -> Self:
         """Exclude and count the unusable jobs."""
         reason = jobs["flag"].where(jobs["gpus"].fillna(0) >= 1, "no GPUs, or not known")
@@ -208,7 +208,7 @@ class Observations:
                 f"{count(lacking, 'job')} without a trusted run time count in arrivals and gang "
                 "sizes only."
             )
-        return cls(name, kept, tuple(sentences), **rest)  # type: ignore[arg-type]
+        return cls(name, kept, tuple(sentences), **fields)  # type: ignore[arg-type]
 
     def where(self, keep: ArrayLike) -> Self:
         """Return the observations of some of the jobs only (a mask of shape (n,))."""

@@ -76,6 +76,7 @@ def _demand(model: Parts, drawn: Sequence[Parts]) -> Result:
             f"They need {' to '.join(map(_rounded, ends['gpu_h']))} GPU hours"
             f"{_of_cluster(model, ends['gpu_h'])}.",
             f"The fitted jobs are {fitted} in 28 days.",
+            *([f"{model.site.sentence.capitalize()}."] if model.site else []),
         ]
     else:
         sentences = [f"Another month brings {fitted}, as the fitted one."]

@@ -11,6 +11,7 @@ from philly_analysis.models.components.locality import Locality
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users
 from philly_analysis.models.components.utilisation import Utilisation
+from philly_analysis.models.site_variation import SiteVariation
 from philly_analysis.study import RunPolicy
 
 
@@ -44,6 +45,8 @@ class Parts:
         The cluster's servers by size; may be empty.
     variation
         Variation between periods; None: every period is the fitted period.
+    site
+        Variation of the site, given the weeks of its log; None: the site varies as others do.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Parts:
     utilisation: Utilisation | None = None
     servers: tuple[Servers, ...] = ()
     variation: Variation | None = None
+    site: SiteVariation | None = None
 
     @property
     def run_time_meaning(self) -> str:

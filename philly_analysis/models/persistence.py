@@ -4,6 +4,8 @@ import dataclasses
 import json
 import tomllib
 import types
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -115,10 +117,18 @@ def _has_current_gangs(model: Any) -> bool:
     return gangs <= set(GANGS) and all(len(r.weights) == len(GANGS) for r in reasons)
 
 
+@cache
+def _fields(cls: type) -> Mapping[str, tuple[str, Any]]:
+    """Return the name and type of each field of a dataclass, by JSON key."""
+    return {key_of(name): (name, of) for name, of in get_type_hints(cls).items()}
+
+
 def _build(hint: Any, value: Any) -> Any:
     """Convert a JSON value to the type of a field."""
+    if hint is float:
+        return float(value)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        fields = {key_of(name): (name, of) for name, of in get_type_hints(hint).items()}
+        fields = _fields(hint)
         if unknown := set(value) - set(fields):
             raise TypeError(f"{hint.__name__} has no field {min(unknown)!r}")
         items = ((*fields[key], item) for key, item in value.items())
@@ -130,8 +140,6 @@ def _build(hint: Any, value: Any) -> Any:
     if get_origin(hint) is tuple:
         inner, _ = get_args(hint)  # all tuples have any length
         return tuple(_build(inner, item) for item in value)
-    if hint is float:
-        return float(value)
     if not isinstance(value, hint):
         raise TypeError(f"{value!r} is not of type {hint.__name__}")
     return value

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from philly_analysis.distributions import Floats, round_significant, tilt
-from philly_analysis.models.between_period import PERIOD_D, RUN_TIMES_S, PeriodEffects, Variation
+from philly_analysis.models.between_period import PERIOD_D, PeriodEffects, Variation
 from philly_analysis.models.components.arrivals import Arrivals
 from philly_analysis.models.components.duration import ANY, Duration, DurationCell
 from philly_analysis.models.components.gang_size import GangSize, GangSizeDistribution, VcGangSizes
@@ -15,10 +15,9 @@ from philly_analysis.models.components.intrahour import DIGITS
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users, VirtualCluster
 from philly_analysis.models.parts import Parts
+from philly_analysis.models.weekly_jobs import EDGES_S, LOG_RUN_S, RUN_TIMES_S
 from philly_analysis.study import GANGS, gang_class
 
-_LOG_RUN_S = np.log(RUN_TIMES_S)
-_EDGES_S = np.exp((_LOG_RUN_S[1:] + _LOG_RUN_S[:-1]) / 2)
 _TYPICAL_GANGS = (1, 2, 8, 16)  # the likeliest gang size of each class
 
 
@@ -31,11 +30,15 @@ class SampleSize:
     load: float
 
 
-def predictive_models(model: Parts, variation: Variation, seed: int) -> Iterator[Parts]:
-    """Draw the models of successive periods; see :meth:`Variation.periods`."""
+def predictive_models(
+    model: Parts, variation: Variation, seed: int, length_d: float = PERIOD_D
+) -> Iterator[Parts]:
+    """Draw the models of successive periods of a length; see :meth:`Variation.periods`."""
     jobs, gpu_s = jobs_and_gpu_s(model)
     days, daily_change = model.arrivals.hours / 24, model.arrivals.daily_change
-    for effects in variation.periods(jobs, gpu_s, days, daily_change, seed):
+    for effects in variation.periods(
+        jobs, gpu_s, days, daily_change, seed, length_d=length_d, site=model.site
+    ):
         yield _apply(model, variation, effects)
 
 
@@ -62,7 +65,9 @@ def by_period(
     """
     # samples use the leaves only: periods need no other conditional distributions
     duration = replace(model.duration, cells=model.duration.by_gang)
-    models = predictive_models(replace(model, duration=duration), variation, seed)
+    rate = 24 * model.arrivals.rate * size.load
+    length_d = min(size.days or (size.jobs or 1) / rate, PERIOD_D)
+    models = predictive_models(replace(model, duration=duration), variation, seed, length_d)
     if size.days is None:
         jobs_to_draw, from_d = size.jobs or 0, 0.0
         while jobs_to_draw > 0:
@@ -94,7 +99,7 @@ def jobs_and_gpu_s(model: Parts) -> tuple[Floats, Floats]:
     gpus = np.bincount(index, np.multiply(overall.shares, overall.sizes), len(GANGS))
     ran = np.zeros((len(GANGS), len(RUN_TIMES_S)))
     for cell in model.duration.by_gang:
-        at_most = cell.distribution.cdf(_EDGES_S)
+        at_most = cell.distribution.cdf(EDGES_S)
         ran[GANGS.index(cell.gang)] = np.diff(at_most, prepend=0, append=1)
     n = max(overall.n, 1)  # 0: of a generator, which was fitted to none
     return n * share[:, None] * ran, n * gpus[:, None] * ran * RUN_TIMES_S
@@ -107,10 +112,16 @@ def _apply(model: Parts, variation: Variation, effects: PeriodEffects) -> Parts:
     gangs, vc_growth = _gang_sizes(model, growth, variation, effects, rng)
     shares = {c.vc: c.share for c in model.users.virtual_clusters}
     factor = {vc: vc_growth.get(vc, 1.0) for vc in shares}
+    jobs = float(np.exp(effects.log_total))
     if len(shares) > 1:
-        deviation = variation.vc_sd.value * effects.scale
-        factor = {vc: f * _lognormal_factor(rng, deviation) for vc, f in factor.items()}
-    jobs = sum(shares[vc] * factor[vc] for vc in shares) / sum(shares.values())
+        weight = np.array([shares[vc] * f for vc, f in factor.items()])
+        normal = rng.standard_normal(weight.size)
+        log_sd = variation.vc_sd.value * np.array([effects.class_scale, effects.jobs_scale])
+        by_vc, of_jobs = np.exp(log_sd[:, None] * normal - log_sd[:, None] ** 2 / 2)
+        jobs *= float(weight @ of_jobs / weight.sum())
+        factor = {vc: f * of_vc for (vc, f), of_vc in zip(factor.items(), by_vc, strict=True)}
+    total = sum(shares[vc] * factor[vc] for vc in shares) / sum(shares.values())
+    factor = {vc: float(f * jobs / total) for vc, f in factor.items()}
     correction = variation.log_dispersion_correction(model.arrivals.log_dispersion_se)
     dispersion = float(np.exp(effects.log_dispersion + correction))
     dispersion *= jobs ** (variation.dispersion_power.value - 1)
@@ -137,7 +148,7 @@ def _durations(duration: Duration, effects: PeriodEffects) -> tuple[Duration, Fl
         made = []
         for cell in cells:
             i = GANGS.index(cell.gang)
-            log_jobs = partial(np.interp, xp=_LOG_RUN_S, fp=effects.log_jobs[i])
+            log_jobs = partial(np.interp, xp=LOG_RUN_S, fp=effects.log_jobs[i])
             distribution, mean = tilt(cell.distribution, log_jobs)  # type: ignore[arg-type]
             if cell.vc == cell.status == ANY:
                 growth[i] = mean
@@ -158,15 +169,17 @@ def _gang_sizes(
     overall = model.gang_size.overall
     classes, shares = gang_class(overall.sizes), np.asarray(overall.shares)
     largest = model.cluster_gpus or max(_TYPICAL_GANGS)
-    class_sd = variation.class_deviation(model.arrivals.hours / 24, model.arrivals.daily_change)
-    noise = effects.scale * class_sd * rng.standard_normal(len(GANGS))
+    class_sd = variation.class_deviation(model.arrivals.daily_change)
+    noise = effects.class_scale * class_sd * rng.standard_normal(len(GANGS))
     share_of_new = variation.unseen_class_jobs.value / max(overall.n, 1) * growth * np.exp(noise)
     unseen = {
         gang: float(share_of_new[i])
         for i, gang in enumerate(_TYPICAL_GANGS)
         if i not in classes and gang <= largest and overall.n
     }
-    factor = np.exp(effects.scale * variation.size_sd.value * rng.standard_normal(shares.size))
+    factor = np.exp(
+        effects.class_scale * variation.size_sd.value * rng.standard_normal(shares.size)
+    )
     # the jobs of a class stay the same, whatever their sizes
     before, after = (np.bincount(classes, w, len(GANGS)) for w in (shares, shares * factor))
     factor *= before[classes] / np.maximum(after[classes], 1e-300)
@@ -273,7 +286,7 @@ def _status(
 ) -> Status:
     """Return the period's final statuses: a factor on each, the same in all cells."""
     n = len(status.cells[0].shares)
-    weight = np.exp(variation.status_sd.value * effects.scale * rng.standard_normal(n))
+    weight = np.exp(variation.status_sd.value * effects.class_scale * rng.standard_normal(n))
     made = []
     for cell in status.cells:
         shares = np.asarray(cell.shares) * weight

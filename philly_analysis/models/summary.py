@@ -13,6 +13,7 @@ from philly_analysis.models.between_period import Estimate
 from philly_analysis.models.components.job_classes import ANY
 from philly_analysis.models.parts import Parts
 from philly_analysis.models.persistence import key_of
+from philly_analysis.models.site_variation import LEVELS
 
 _LEVELS = (0.1, 0.5, 0.9, 0.99)
 _GRID = 2_001
@@ -41,7 +42,9 @@ def _rows(model: Parts) -> Iterator[Row]:
     yield "arrivals", "", "rate", mean, max(mean - half, 0.0), mean + half, "jobs/h"
     yield number("arrivals", "", "dispersion of hours", arrivals.dispersion)
     yield number("arrivals", "", "correlation, hour to hour", arrivals.autocorrelation[0])
-    yield number("gang size", "", "mean", gangs.mean(), "GPUs")
+    fitted = gangs.overall.effective_n
+    low, high = gangs.overall.mean_interval() if fitted else (_NAN, _NAN)
+    yield "gang size", "", "mean", gangs.mean(), low, high, "GPUs"
     shares = (getattr(gangs.overall, name) for name in ("shares", "sizes", "low", "high"))
     for share, size, low, high in sorted(zip(*shares, strict=True), reverse=True)[:6]:
         yield "gang size", f"{size} GPU", "share", share, low, high, "1"
@@ -59,6 +62,15 @@ def _rows(model: Parts) -> Iterator[Row]:
         yield number("endings", status, "share", share)
     if model.cluster_gpus:
         yield number("cluster", "", "size", model.cluster_gpus, "GPUs")
+    if model.site:
+        scales = model.site.jobs_scale, model.site.class_scale
+        yield number("another month", "", "weeks seen", model.site.weeks, "weeks")
+        yield number("another month", "", "weekly jobs", model.site.weekly_jobs_sd, "sd of ln")
+        prior_sd = model.site.prior_weekly_jobs_sd
+        yield number("another month", "", "weekly jobs, prior", prior_sd, "sd of ln")
+        for of, scale in zip(("number of jobs", "job classes"), scales, strict=True):
+            middle, low, high = np.interp((0.5, 0.05, 0.95), LEVELS, scale).tolist()
+            yield "another month", of, "scale of the site", middle, low, high, "1"
     for field in fields(model.variation) if model.variation else ():
         value = getattr(model.variation, field.name)
         if isinstance(value, Estimate):
@@ -72,7 +84,8 @@ def _distribution_rows(part: str, of: str, distribution: Distribution) -> Iterat
         low, high = distribution.quantile_interval(q) if fitted else (_NAN, _NAN)
         name = "median" if q == 0.5 else f"{100 * q:g} % below"
         yield part, of, name, float(distribution.ppf(q)), float(low), float(high), "s"
-    yield part, of, "mean", distribution.mean(), _NAN, _NAN, "s"
+    low, high = distribution.mean_interval() if fitted else (_NAN, _NAN)
+    yield part, of, "mean", distribution.mean(), low, high, "s"
     yield part, of, "jobs", distribution.n, _NAN, _NAN, "jobs"
     if fitted:
         yield part, of, "worth", fitted, _NAN, _NAN, "independent jobs"

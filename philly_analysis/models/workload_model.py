@@ -1,7 +1,7 @@
 """A workload model: all parts fitted to one cluster, and sampled together."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import repeat
 from pathlib import Path
@@ -29,6 +29,8 @@ from philly_analysis.models.observations import Observations, open_with_run_poli
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.predictive import predictive_models
 from philly_analysis.models.sampling import sample_workload
+from philly_analysis.models.site_learning import FittedLog, learn
+from philly_analysis.models.weekly_jobs import WeeklyJobs
 from philly_analysis.results import count
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import TraceLike
@@ -116,7 +118,7 @@ class WorkloadModel(Parts):
         span_d = (jobs["submitted_s"].max() - jobs["submitted_s"].min()) / 86_400
         first = datetime(1970, 1, 1) + timedelta(seconds=float(jobs["submitted_s"].min()))
         run_times = timed[timed["run_s"].notna()]
-        return cls(
+        model = cls(
             name=data.name,
             fitted_on=(
                 f"{'synthetic data: ' if data.synthetic else ''}{len(jobs):,} jobs submitted over "
@@ -140,6 +142,8 @@ class WorkloadModel(Parts):
             ),
             variation=ESTIMATED,
         )
+        site = learn(FittedLog.of(model), ESTIMATED, WeeklyJobs.of(jobs, windows))
+        return replace(model, site=site)
 
     @overload
     def sample(
@@ -170,7 +174,8 @@ class WorkloadModel(Parts):
         """Draw a workload: the trace of an infinite cluster without waits.
 
         First the effects of another period of 28 days are drawn (:class:`Variation`): active
-        users, jobs of each class, dispersion of arrivals. Then its jobs are drawn, stratified: the
+        users, jobs of each class, dispersion of arrivals. The site's own weeks determine how much
+        jobs vary (:class:`SiteVariation`). Then its jobs are drawn, stratified: the
         counts of a sample match the period's distributions to within one. A longer sample has
         several periods.
 
@@ -306,7 +311,10 @@ class WorkloadModel(Parts):
         return model_view.plot(self)
 
     def __repr__(self) -> str:
-        return f"WorkloadModel({self.name!r}: {self.fitted_on}; {self.run_time_meaning})"
+        parts = [self.fitted_on, self.run_time_meaning]
+        if self.site:
+            parts.append(self.site.sentence)
+        return f"WorkloadModel({self.name!r}: {'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
         return model_view.html(self)

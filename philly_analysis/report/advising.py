@@ -75,7 +75,7 @@ def _write(advised: Advice, assumed: Assumptions, result: Result, folder: Path) 
     cards = [_card(advised, priced, assumed, result) for priced in advised.best]
     if not advised.limits.empty:
         limits = _limits(advised, result)
-        cards = [Card("limits", "Raise or lend the limit that binds", limits), *cards]
+        cards = [Card("limits", "Raise the limit that binds", limits), *cards]
     if advised.baseline is not None:
         fitted = advice.baseline_result(advised.baseline, synthetic=result.synthetic)
         part = section("baseline", fitted.question, fitted)
@@ -100,7 +100,7 @@ def _limits(advised: Advice, result: Result) -> Section:
         "limits",
         limits,
         sentences=(
-            *advice.limits_sentences(advised.limits),
+            *advice.limits_sentences(advised.limits, len(advised.scenario.pools)),
             *(Markup("In a shell: {}").format(_code(text)) for text in typed if text != NOT_KNOWN),
         ),
         synthetic=result.synthetic,

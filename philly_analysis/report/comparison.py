@@ -19,7 +19,7 @@ from philly_analysis.report.comparison_groups import (
     with_groups,
 )
 from philly_analysis.report.comparison_names import trace_names
-from philly_analysis.report.comparison_wording import verdicts, which_jobs
+from philly_analysis.report.comparison_wording import verdicts, which_jobs, without_queue
 from philly_analysis.results import (
     NOT_KNOWN,
     Fact,
@@ -107,6 +107,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
     tables = [all_jobs, group_table(groups, names[0]), *parts]
     table = pd.concat([t for t in tables if len(t)], ignore_index=True)
     which = which_jobs(len(common), excluded)
+    sizes = {n: t.gpus for n, t in zip(names, traces, strict=True) if t.has("cluster_size")}
     return Result(
         name="comparison",
         table=table,
@@ -119,7 +120,7 @@ def compare_traces(traces: Sequence[Trace], names: Sequence[str] = ()) -> Result
             *_facts(table, names),
             *change_facts,
         ),
-        sentences=(*verdicts(table, names, changes), which),
+        sentences=(*verdicts(table, names, changes), *without_queue(table, names, sizes), which),
         caveats=(_OF_ALL_JOBS if same and any(excluded.values()) else "", _BLOCKS),
         synthetic=any(t.manifest.synthetic for t in traces),
         question=QUESTION,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from philly_analysis.experiments import lacks_queue
 from philly_analysis.report.comparison_figures import single_numbers
 from philly_analysis.report.comparison_groups import GroupChange, changes_in
 from philly_analysis.results import (
@@ -112,6 +113,31 @@ def activity_sentences(result: Result) -> Iterator[str]:
     elif len(queue):
         numbers = ", ".join(f"{number(float(gpus))} under {name}" for name, gpus in queue.items())
         yield f"On average jobs wait for {numbers.replace(' under', ' GPUs under', 1)}."
+
+
+def without_queue(
+    table: pd.DataFrame, names: Sequence[str], sizes: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield that no job waits in any trace, and the load that would fill the smallest cluster.
+
+    Parameters
+    ----------
+    sizes
+        GPUs of the cluster of each trace, where they are known.
+    """
+    waits_s = single_numbers(table).reindex([(name, "mean_wait_s") for name in names])
+    if not lacks_queue(waits_s):
+        return
+    yield "No job waits in any of the traces, so that policies have nothing to choose."
+    busiest = table[table["measure"] == "allocated_gpus"].groupby("trace")["value"].max()
+    allocated = {str(name): float(gpus) for name, gpus in busiest.items() if gpus > 0}
+    factors = {name: sizes[name] / gpus for name, gpus in allocated.items() if name in sizes}
+    if factors:
+        name = min(factors, key=lambda trace: factors[trace])
+        yield (
+            f"In the busiest of 96 intervals {number(allocated[name])} of {sizes[name]:,} GPUs are "
+            f"allocated under {name}: a queue needs about {factors[name]:.2g} times the load."
+        )
 
 
 def which_jobs(common: int, excluded: Mapping[str, int]) -> str:

@@ -78,6 +78,7 @@ def compute(trace: Trace, name: str) -> Result:
     result = replace(
         computed,
         question=analysis.question,
+        sentences=computed.sentences or (analysis.absent,),
         synthetic=trace.manifest.synthetic and bool(analysis.needs),
         caveats=(*computed.caveats, *_selection(trace)),
         comparisons=(*compare_published(trace, name, computed.facts), *computed.comparisons),

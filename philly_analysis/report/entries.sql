@@ -3,7 +3,7 @@
 -- Users and accounts are listed where the log has several. Up to 150 users, 50 accounts and 150
 -- servers are listed.
 -- Reads `jobs_on_servers`, which has one row per job and server: the columns of job_hours and
--- job_servers, and idle_h, failed_h and cause of the job.
+-- job_servers, and idle_h, failed_h, cause and reason of the job.
 with jobs as materialized (
   select
     *,
@@ -56,6 +56,8 @@ hours as materialized (
     j.kind,
     j.name,
     j.job_id,
+    j."user",
+    j.account,
     j.gpus,
     j.submitted_at,
     j.status,
@@ -64,6 +66,7 @@ hours as materialized (
     j.failed_h::double * j.part_of_job as failed_h,
     j.wait_h,
     j.cause,
+    j.reason,
     round(j.lost_h * j.part_of_job, 9) as lost_h
   from named_jobs as j
   semi join names using (kind, name)
@@ -75,10 +78,11 @@ numbers as (
     name,
     count(*) as jobs,
     round(sum(gpu_h), 9) as gpu_h,
-    round(coalesce(sum(idle_h), 0), 9) as idle_h,
-    round(coalesce(sum(failed_h), 0), 9) as failed_h,
+    round(sum(idle_h), 9) as idle_h,
+    round(sum(failed_h), 9) as failed_h,
     median(wait_h) as wait_h,
-    count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs
+    count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs,
+    mode(reason order by reason) as reason
   from hours
   group by kind, name
 ),
@@ -111,7 +115,19 @@ worst as (
     unnest(
       min_by(
         struct_pack(
-          job := job_id, gpus, submitted_at, status, gpu_h, idle_h, failed_h, wait_h, lost_h
+          job := job_id,
+          "user",
+          account,
+          gpus,
+          submitted_at,
+          status,
+          gpu_h,
+          idle_h,
+          failed_h,
+          wait_h,
+          cause,
+          reason,
+          lost_h
         ),
         (-lost_h, job_id),
         10
@@ -131,15 +147,20 @@ select
   numbers.failed_h,
   numbers.wait_h as median_wait_h,
   numbers.failed_jobs,
+  numbers.reason,
   causes.cause,
   worst.job.job,
+  worst.job."user",
+  worst.job.account,
   worst.job.gpus,
   worst.job.submitted_at,
   worst.job.status,
   worst.job.gpu_h as job_gpu_h,
   worst.job.idle_h as job_idle_h,
   worst.job.failed_h as job_failed_h,
-  worst.job.wait_h as job_wait_h
+  worst.job.wait_h as job_wait_h,
+  worst.job.cause as job_cause,
+  worst.job.reason as job_reason
 from numbers
 left join causes using (kind, name)
 left join worst using (kind, name)

@@ -94,6 +94,8 @@ def _decompositions(
                 sweep = _with_seeds(experiment.sweep, seeds_of)
                 with step(f"{name} on {model}"):
                     result = experiment.compute(source, model, sweep, executor=workers)
+                if isinstance(source, TraceJobs):
+                    result = replace(result, synthetic=source.synthetic)
                 results[f"{name}-{model}"] = result
                 question = f"{system} on {_jobs_of(model)}"
                 answer = section(f"{name}-{model}", question, result)
@@ -113,7 +115,7 @@ def _decompositions(
 
 
 def _contrasts(experiment: Experiment, result: Result, model: str, at: float) -> Section:
-    """Return the section that explains an answer: contrasts of one mechanism, free choices."""
+    """Return the section that explains an answer by contrasts of mechanisms and by free choices."""
     table = contrasts(result.table, experiment.shown)
     choices = choice_table(
         experiment.increments, result.table, experiment.usual, experiment.choices, at
@@ -190,7 +192,7 @@ def _workload(work: Work, seeds: int | None) -> tuple[str, JobSource, tuple[int,
     if (model := model_of(work)) is not None:
         return model.name, ModelJobs(model.sample), wanted
     recorded = work if isinstance(work, Workload) else Workload.from_trace(cast("TraceLike", work))
-    return recorded.name, TraceJobs(tuple(recorded.specs())), wanted
+    return recorded.name, TraceJobs(tuple(recorded.specs()), synthetic=recorded.synthetic), wanted
 
 
 def sweep_page(

@@ -36,6 +36,8 @@ _LEDE = (
     "to the outcomes of recent forecasts of the same gang class. The job is assumed to be eligible "
     "from its submission on: holds and dependencies do not count. Times are in UTC."
 )
+_SHADES_S = (0, 10, 60, 600, 3_600, 36_000, 86_400, 604_800)
+"""Median waits in seconds that the scale of colours names."""
 _HOURS = 6
 """Hours of a column of the weekly table on the page."""
 
@@ -193,22 +195,21 @@ def _draw_week(result: Result) -> Figure:
     if not gangs:
         return figures.empty(fig, "no job has a trusted wait")
     logs = np.log10(1 + table["median_s"])
+    longest = max(float(logs.max()), 1)
     for ax, gang in zip(axes, gangs, strict=True):
         rows = table["gang"] == gang
         grid = logs[rows].to_numpy().reshape(len(DAYS), -1)
-        ax.imshow(
-            grid,
-            aspect="auto",
-            cmap="Blues",
-            vmin=0,
-            vmax=max(float(logs.max()), 1),
-            origin="upper",
-        )
+        shades = ax.imshow(grid, aspect="auto", cmap="Blues", vmin=0, vmax=longest, origin="upper")
         ax.set_yticks(range(len(DAYS)), [day[:3] for day in DAYS])
         ax.set_xticks([0, 6, 12, 18])
         ax.set_xlabel("hour (UTC)")
         ax.grid(visible=False)
         figures.title(ax, gang_label(gang))
+    at = [seconds for seconds in _SHADES_S if np.log10(1 + seconds) <= longest]
+    scale = fig.colorbar(
+        shades, ax=list(axes), label="median wait", ticks=np.log10(1 + np.array(at))
+    )
+    scale.ax.set_yticklabels([duration(seconds) for seconds in at], fontsize=8)
     return fig
 
 

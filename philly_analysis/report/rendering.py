@@ -5,10 +5,9 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import pandas as pd
@@ -17,14 +16,16 @@ from markupsafe import Markup
 from philly_analysis.ingest import in_words
 from philly_analysis.report.page import PAGE, replacing
 from philly_analysis.report.sections import Card, Chapter
-from philly_analysis.results import NOT_KNOWN, bind_units, number, reproducible, write_csv
+from philly_analysis.report.table_rows import cell, clipped, kinds, row_blocks
+from philly_analysis.results import bind_units, number, reproducible, write_csv
 from philly_analysis.trace import MACROS, with_dependencies
 
-_UNBROKEN = 24
-"""Characters up to which a cell stays on one line."""
 _IN_TAGS = re.compile(r">[^<>]+<")
 """A text of a figure, between two tags."""
-_SCRIPT = (Path(__file__).parent / "templates" / "page.js").read_text("utf-8")
+_SCRIPT = "".join(
+    (Path(__file__).parent / "templates" / name).read_text("utf-8")
+    for name in ("tables.js", "page.js")
+)
 
 
 def results_page(
@@ -70,7 +71,7 @@ def results_page(
         tables_open=True,
         closing=closing,
         closing_title=closing_title,
-        **sql_of(every),
+        **contents_of(every),
         made_at=now(),
     )
     return write_page(Path(out), every, text)
@@ -98,10 +99,16 @@ def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Templa
     Parameters
     ----------
     words
-        The terms of a source by those of the findings, which they replace in texts and figures:
+        Terms of a source that replace the findings' terms in texts and figures:
         ``{"virtual cluster": "partition"}``. Text of logs and code are left as they are.
     """
-    replaced = partial(in_words, words or {})
+    return _environment(tuple((words or {}).items())).get_template(name)
+
+
+@cache
+def _environment(words: tuple[tuple[str, str], ...]) -> jinja2.Environment:
+    """Return the environment of a source's words, which keeps its compiled templates."""
+    replaced = partial(in_words, dict(words))
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("philly_analysis.report"),
         autoescape=True,
@@ -111,20 +118,21 @@ def template(name: str, words: Mapping[str, str] | None = None) -> jinja2.Templa
         lstrip_blocks=True,
     )
     env.filters |= {"number": number, "signed": lambda v: number(v, signed=True)}
-    env.filters |= {"cell": _cell, "kinds": _kinds, "plain": _plain}
+    env.filters |= {"cell": cell, "kinds": kinds, "clipped": clipped, "plain": _plain}
     env.filters |= {"exact": lambda v: reproducible(v) if isinstance(v, float) else v}
     env.filters |= {
         "figure": lambda svg: Markup(_IN_TAGS.sub(lambda m: replaced(m[0]), svg))  # noqa: S704 - our own figure
     }
     env.globals |= {"script": _SCRIPT, "policy": _policy}
-    return env.get_template(name)
+    return env
 
 
-def sql_of(chapters: Iterable[Chapter]) -> dict[str, object]:
-    """Return the SQL files that the findings of a page read, each once, by name."""
-    reads = dict.fromkeys(n for c in chapters for s in c.sections for n in s.result.reads)
+def contents_of(chapters: Sequence[Chapter]) -> dict[str, object]:
+    """Return the rows that a page embeds, and the SQL files that its findings read, each once."""
+    sections = [s for c in chapters for s in c.sections]
+    reads = dict.fromkeys(name for s in sections for name in s.result.reads)
     relations = sorted(with_dependencies(tuple(reads)), key=attrgetter("name"))
-    return {"relations": relations, "macros": MACROS}
+    return {"relations": relations, "macros": MACROS, "blocks": row_blocks(sections)}
 
 
 def data_uri(text: str) -> str:
@@ -145,28 +153,6 @@ def _is_text(value: object) -> bool:
 def _plain(texts: Iterable[str]) -> str:
     """Join texts for an attribute, without the tags of markup."""
     return " ".join(t.striptags() if isinstance(t, Markup) else t for t in texts)
-
-
-def _cell(value: Any) -> str:
-    """Format a cell of a table: numbers with four digits, or all before the decimal point."""
-    if isinstance(value, Markup):
-        return value
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return NOT_KNOWN
-    if isinstance(value, float):
-        return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:,.4g}"
-    return str(value)
-
-
-def _kinds(table: pd.DataFrame) -> list[str]:
-    """Return each column's CSS class: numbers, aligned right; short text, unbroken; other text."""
-
-    def kind(column: "pd.Series[Any]") -> str:
-        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-            return "num"
-        return "word" if max((len(_cell(v)) for v in column), default=0) <= _UNBROKEN else ""
-
-    return [kind(table.iloc[:, i]) for i in range(table.shape[1])]
 
 
 def _policy(style: str) -> str:

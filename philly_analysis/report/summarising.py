@@ -15,6 +15,7 @@ from philly_analysis.parallel import ExecutorLike, open_executor
 from philly_analysis.report.cards import answered
 from philly_analysis.report.computing import compute_each
 from philly_analysis.report.findings import ANALYSES, answerable
+from philly_analysis.report.week_change import WeekChange, week_changes
 from philly_analysis.results import (
     Facts,
     Result,
@@ -73,6 +74,11 @@ class Summary:
         return pd.DataFrame(rows, columns=columns)
 
     @property
+    def weeks(self) -> list[WeekChange]:
+        """Numbers of the last whole calendar week beside the week before; empty: too short."""
+        return week_changes(self.results, self.period)
+
+    @property
     def title(self) -> str:
         """Name and period of the trace, and whether it is synthetic."""
         days = " to ".join(f"{moment:%Y-%m-%d}" for moment in self.period)
@@ -83,6 +89,8 @@ class Summary:
         lines = [self.title, *self._warnings()]
         for question, verdict in self.cards:
             lines += ["", question, *(f"  {line}" for line in _lines(verdict))]
+        if self.weeks:
+            lines += ["", self._week_title(), *(f"  {week}" for week in self.weeks)]
         for name in ("overview", "worst_offenders"):
             if name in self.results:
                 lines += ["", self.results[name].question]
@@ -96,6 +104,9 @@ class Summary:
         for question, verdict in self.cards:
             headline, *others = map(_escaped, _lines(verdict))
             lines += [f"**{_escaped(question)}** {headline}", *(f"- {o}" for o in others), ""]
+        if self.weeks:
+            lines += [f"**{_escaped(self._week_title())}**", ""]
+            lines += [*(f"- {_escaped(str(week))}" for week in self.weeks), ""]
         for name in ("overview", "worst_offenders"):
             if name in self.results:
                 sentences = " ".join(self.results[name].sentences)
@@ -130,6 +141,16 @@ class Summary:
                     "advice": verdict.advice,
                 }
                 for question, verdict in self.cards
+            ],
+            "weeks": [
+                {
+                    "measure": week.measure,
+                    "unit": week.unit,
+                    "monday": f"{week.monday:%Y-%m-%d}",
+                    "last": json_value(week.last),
+                    "before": json_value(week.before),
+                }
+                for week in self.weeks
             ],
             "facts": [{k: json_value(v) for k, v in fact.items()} for fact in facts],
         }
@@ -184,6 +205,10 @@ class Summary:
     def _printed(self, text: str) -> str:
         """Return a text in the words of the trace's source, without control characters."""
         return printable(in_words(words_of(self.manifest.source), text), lines=True)
+
+    def _week_title(self) -> str:
+        monday = self.weeks[0].monday
+        return f"Week of {monday:%Y-%m-%d} to {monday + pd.Timedelta(days=6):%Y-%m-%d}"
 
     def _warnings(self) -> list[str]:
         return [warning for result in self.results.values() for warning in result.warnings]

@@ -1,18 +1,19 @@
 """Write the report of a trace: all its findings, what it lacks, and where its rows come from."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
 from pathlib import Path
 
-from philly_analysis.analyses import FRONT
+from philly_analysis.analyses import FRONT, TRUST
 from philly_analysis.analyses.worst_offenders import KINDS
 from philly_analysis.ingest import words_of
 from philly_analysis.report.cards import cards, unanswered
 from philly_analysis.report.computing import compute_each, compute_own, draw_each
 from philly_analysis.report.entries import Entry, anchor, entries
+from philly_analysis.report.entries_page import ENTRIES_PAGE, TITLES, render_entries, short_names
 from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, lacking, relevant
-from philly_analysis.report.rendering import now, sql_of, template, write_page
+from philly_analysis.report.rendering import contents_of, now, template, write_page
 from philly_analysis.report.sections import Chapter, Gap, Section
 from philly_analysis.report.sections import section as section_of
 from philly_analysis.results import Result, number
@@ -20,9 +21,8 @@ from philly_analysis.trace import REJECTS, Trace
 
 OWN = "Your own"
 """Title of the chapter of user-defined analyses."""
-ENTRIES_PAGE = "entries.html"
-"""File of the page of users, accounts and servers, beside the report."""
 _REJECTS_SHOWN = 20
+_INPUTS_SHOWN = 50
 _SHORT = timedelta(days=2)
 """Period of a log whose ends are shown to the minute."""
 
@@ -33,8 +33,9 @@ def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -
     if results := [compute_own(trace, one) for one in also]:
         chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))
     listed = entries(trace) if trace.has("attempt_runs") else []
-    page = _render(trace, chapters, gaps, silent, {entry.anchor for entry in listed})
-    write_page(folder, chapters, page, {ENTRIES_PAGE: _render_entries(trace, listed)})
+    page = _render(trace, chapters, gaps, silent, listed)
+    others = {ENTRIES_PAGE: render_entries(trace, listed)} if listed else {}
+    write_page(folder, chapters, page, others)
 
 
 def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap], list[Result]]:
@@ -77,7 +78,7 @@ def _render(
     chapters: list[Chapter],
     gaps: list[Gap],
     silent: list[Result],
-    anchors: Collection[str],
+    listed: Sequence[Entry],
 ) -> str:
     sections = {s.name: s for c in chapters for s in c.sections}
     results = {name: s.result for name, s in sections.items()}
@@ -85,6 +86,8 @@ def _render(
     return template("report.html", words_of(trace.manifest.source)).render(
         title=f"{trace.manifest.name}: GPU-cluster trace report",
         subtitle=" ".join([_period(trace), *(overview.sentences[:1] if overview else ())]),
+        trust=_trust(trace),
+        trust_title=TRUST,
         manifest=trace.manifest,
         warnings=[
             *(note for note in trace.manifest.notes if note.startswith("WARNING")),
@@ -95,7 +98,10 @@ def _render(
         offenders=sections.get("worst_offenders"),
         kinds=KINDS,
         entries_page=ENTRIES_PAGE,
-        anchors=anchors,
+        anchors={entry.anchor for entry in listed},
+        entry_kinds={k: t for k, t in TITLES.items() if any(e.kind == k for e in listed)},
+        inputs_shown=_INPUTS_SHOWN,
+        names=short_names(listed),
         anchor=anchor,
         tiles=[
             {
@@ -110,21 +116,9 @@ def _render(
         gaps=gaps,
         silent=silent,
         rejects=_rejects(trace),
-        **sql_of(chapters),
+        **contents_of(chapters),
         run_policy=trace.run_policy.meaning,
         made_at=now(),
-    )
-
-
-def _render_entries(trace: Trace, listed: list[Entry]) -> str:
-    titles = {"user": "Users", "account": "Accounts", "server": "Servers"}
-    by_kind = {kind: [e for e in listed if e.kind == kind] for kind in titles}
-    return template("entries.html", words_of(trace.manifest.source)).render(
-        title=f"{trace.manifest.name}: users, accounts and servers",
-        manifest=trace.manifest,
-        chapters=[],
-        kinds={kind: title for kind, title in titles.items() if by_kind[kind]},
-        by_kind=by_kind,
     )
 
 
@@ -135,6 +129,16 @@ def _period(trace: Trace) -> str:
         return ""
     form = "%Y-%m-%d" if ended_at - began_at > _SHORT else "%Y-%m-%d %H:%M UTC"
     return f"{began_at:{form}} to {ended_at:{form}}."
+
+
+def _trust(trace: Trace) -> str:
+    """Return a sentence on the rows of the raw log that are in the tables; empty: not read."""
+    accounts = trace.manifest.accounts
+    read, kept = sum(a.read for a in accounts), sum(a.kept for a in accounts)
+    if not read:
+        return ""
+    rejected = f"{read - kept:,} were rejected" if kept < read else "no row was rejected"
+    return f"{kept:,} of {read:,} raw rows are in the tables; {rejected}."
 
 
 def _rejects(trace: Trace) -> list[dict[str, object]]:

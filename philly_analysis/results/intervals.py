@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -208,6 +208,8 @@ class Association:
         95 % interval of `rho`; NaN with fewer than three clusters.
     n, clusters
         Number of observations, and of clusters of similar observations (e.g. users).
+    constant
+        The quantity that is equal in all of enough observations, ``x`` or ``y``; else empty.
     """
 
     rho: float
@@ -215,6 +217,7 @@ class Association:
     high: float
     n: int
     clusters: int
+    constant: Literal["x", "y", ""] = ""
 
     @property
     def direction(self) -> Direction:
@@ -223,12 +226,23 @@ class Association:
             return "rises"
         return "falls" if self.high < 0 else "unclear"
 
-    def sentence(self, *, rises: str, falls: str, unclear: str) -> str:
-        """Return the sentence of the direction with the correlation and its interval."""
+    def sentence(
+        self, *, rises: str, falls: str, unclear: str, one_x: str = "", one_y: str = ""
+    ) -> str:
+        """Return the sentence of the direction with the correlation and its interval.
+
+        Parameters
+        ----------
+        rises, falls, unclear
+            Words by direction.
+        one_x, one_y
+            Words if all observations have one value of `x` or of `y`, so that there is no trend.
+        """
+        if constant := {"x": one_x, "y": one_y}.get(self.constant):
+            return f"{constant}."
         words = {"rises": rises, "falls": falls, "unclear": unclear}[self.direction]
         if np.isnan(self.low):
-            few = self.clusters < FEWEST
-            why = "too few to tell" if few else "a constant quantity"
+            why = "a constant quantity" if self.constant else "too few to tell"
             return f"{words} (n = {self.n:,}: {why})."
         return (
             f"{words} (rank correlation {self.rho:+.2f}, "
@@ -264,8 +278,10 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     n = int(finite.sum())
     n_groups = len(np.unique(groups))
     ranks = [np.asarray(pd.Series(v[finite]).rank(), float) for v in (xs, ys)]
-    if n < FEWEST or any(r.std() == 0 for r in ranks):
+    if n < FEWEST:
         return Association(np.nan, np.nan, np.nan, n, n_groups)
+    if constant := [name for name, r in zip("xy", ranks, strict=True) if r.std() == 0]:
+        return Association(np.nan, np.nan, np.nan, n, n_groups, cast("Any", constant[0]))
     zx, zy = ((r - r.mean()) / r.std() for r in ranks)
     rho = float(np.mean(zx * zy))
     if n_groups < FEWEST:

@@ -68,20 +68,21 @@ def paired(after: ArrayLike, before: ArrayLike, *, relative: bool = False) -> Pa
     return Paired(*bounds, pairs=n)
 
 
-def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
+def mean_interval(values: ArrayLike, least: float = 0.0, most: float = np.inf) -> Paired:
     """Estimate a mean with a 95 % interval on a scale on which the mean is possible.
 
-    Student's interval is computed on the scale of the logarithm, so that a mean of positive values
-    stays positive. For shares the scale is the logit, so that a mean stays between 0 and 1. The
-    delta method carries the standard error to the scale. Means at a bound, 0 or 1, have an interval
-    of the bound alone if all values are equal; otherwise the interval is not known.
+    Student's interval is computed on the scale of the logarithm of the distance from the least
+    possible value, or of the logit between both bounds. The delta method carries the standard error
+    to the scale. Means at a bound have an interval of the bound alone if all values are equal;
+    otherwise the interval is not known.
 
     Parameters
     ----------
     values
-        Values of 0 or above, shape (n,).
-    share
-        Whether the values are shares, of at most 1.
+        Values, shape (n,).
+    least, most
+        Least and largest possible value. If a value is below `least`, the least possible value is
+        taken as 0.
     """
     from scipy import special  # slow to import, and most commands need none
 
@@ -93,12 +94,16 @@ def mean_interval(values: ArrayLike, *, share: bool) -> Paired:
     half = float(special.stdtrit(n - 1, 1 - _TAIL) * x.std(ddof=1) / np.sqrt(n))
     if not half:
         return Paired(mean, mean, mean, n)
-    if share and 0 < mean < 1:
-        at, of_scale = special.logit(mean), half / (mean * (1 - mean))
-        low, high = (float(special.expit(at + d * of_scale)) for d in (-1, 1))
+    floor = least if x.min() >= least else 0.0
+    if np.isfinite(most) and floor < mean < most:
+        width = most - floor
+        part = (mean - floor) / width
+        at, of_scale = special.logit(part), half / width / (part * (1 - part))
+        low, high = (floor + width * float(special.expit(at + d * of_scale)) for d in (-1, 1))
         return Paired(mean, low, high, n)
-    if mean > 0:
-        low, high = (mean * float(np.exp(d * half / mean)) for d in (-1, 1))
+    if mean > floor:
+        excess = mean - floor
+        low, high = (floor + excess * float(np.exp(d * half / excess)) for d in (-1, 1))
         return Paired(mean, low, high, n)
     return Paired(mean, np.nan, np.nan, n)
 

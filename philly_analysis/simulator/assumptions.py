@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from philly_analysis.results import count, number
 from philly_analysis.simulator.cluster.gpu_sharing import as_allocated
 from philly_analysis.simulator.engine.pools import Pool
-from philly_analysis.workload import JobSpec, Workload, spread_partitions
+from philly_analysis.simulator.policies import Policy
+from philly_analysis.workload import JobSpec, Workload
 
 
 def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...]:
@@ -41,14 +42,19 @@ def fraction_notes(pools: Sequence[Pool], *, fractional: bool) -> tuple[str, ...
     )
 
 
-def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str, ...]:
+def constraint_notes(
+    workload: Workload, specs: Sequence[JobSpec], policy: Policy
+) -> tuple[str, ...]:
     """Return sentences on the obeyed and the unknown constraints of jobs.
 
     Parameters
     ----------
     specs
         The jobs of the workload.
+    policy
+        The simulated policy.
     """
+    held = sum(s.eligible_s is not None and s.eligible_s > s.submit_s for s in specs)
     placed = [spec for spec in specs if spec.gpus_by_server]
     requests = {
         "number of servers": len(placed),
@@ -62,18 +68,18 @@ def constraint_notes(workload: Workload, specs: Sequence[JobSpec]) -> tuple[str,
     obeyed = [f"{label} ({count(jobs, 'job')})" for label, jobs in requests.items() if jobs]
     unknown = [label for label, jobs in requests.items() if not jobs]
     notes = [f"Constraints obeyed: {', '.join(obeyed)}."] if obeyed else []
-    notes += [
+    return (
+        *notes,
         f"Constraints not in the log: {', '.join((*unknown, *_NEVER_RECORDED))}. Jobs without a "
-        "number of servers may run on any."
-    ]
-    notes += [
-        f"Numbers of servers in {partition.vc} are taken as outcomes, and not obeyed: of "
-        f"{count(partition.wide, 'gang')} on more servers than necessary, {partition.uneven:,} do "
-        "not divide evenly among their servers, as a requested number of servers would."
-        for partition in spread_partitions(workload)
-    ]
-    return tuple(notes)
+        "number of servers may run on any.",
+        *([_HELD.format(count(held, "job"), policy.name)] if held and not policy.holds else []),
+    )
 
+
+_HELD = (
+    "{} became eligible after the submission, because of a begin time, a dependency or a hold. The "
+    "policy {} does not obey eligible times: the jobs may start at once."
+)
 
 _BY_POOL = {"cluster": "cluster", "pool": "pool of machines", "gpu_model": "GPU model"}
 """Columns of jobs that decide the pool of machines."""

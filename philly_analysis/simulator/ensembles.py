@@ -13,7 +13,7 @@ import pandas as pd
 from philly_analysis.parallel import map_ordered
 from philly_analysis.results import Fact, Result, duration, mean_interval
 from philly_analysis.trace import Trace
-from philly_analysis.workload import SCALARS, Ensemble, is_share, measures
+from philly_analysis.workload import SCALARS, Ensemble, bounds, measures
 
 QUESTION = "What are the measures of months like these?"
 
@@ -65,7 +65,7 @@ def simulate_ensemble(
     for measure, unit, meaning in SCALARS:
         values = months[measure].dropna().to_numpy(float) if measure in months else np.empty(0)
         if values.size:
-            mean = mean_interval(values, share=is_share(measure))
+            mean = mean_interval(values, *bounds(measure))
             band = np.quantile(values, BAND)
             rows.append(
                 (measure, unit, values.size, mean.effect, mean.low, mean.high, *band, meaning)

@@ -22,7 +22,7 @@ from philly_analysis.workload import (
 
 @dataclass(frozen=True, slots=True)
 class PreparedJobs:
-    """Jobs that the engine runs, and sentences on how they differ from the recorded ones.
+    """Jobs that the engine runs, and sentences on how they differ from the recorded jobs.
 
     Attributes
     ----------

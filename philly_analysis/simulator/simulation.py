@@ -30,7 +30,6 @@ from philly_analysis.workload import (
     ASSUMED_CLUSTER,
     Changes,
     Cluster,
-    JobSpec,
     Machine,
     Workload,
     demand_of,
@@ -135,16 +134,16 @@ def simulate(
     policy = policy.for_workload(workload, servers)
     engine = _Engine(policy, speed, changes, checkpoint_s, outages or (), origin_at)
     pools, excluded = assign_to_pools(workload, jobs.specs, servers, one=policy.one_pool)
-    schedule = engine.run_pools(pools, excluded, quotas, seed)
+    seeds = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
+    schedules = map(engine.run, pools, divide_quotas(quotas, pools), seeds)
+    schedule = merge_schedules(list(schedules))
     assert origin_at is not None  # noqa: S101 - the engine refuses a workload without jobs
     demand = demand_of(workload)
-    settings = ", ".join(f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
     notes = (
         *workload.notes,
-        f"Simulated under {policy.name} ({settings}) on {len(servers):,} machines with "
-        f"{capacity:,} GPUs. Speed of jobs: {speed.note}",
+        _run_note(policy, speed, servers),
         *([ASSUMED_CLUSTER] if target.assumed else []),
-        *([] if policy.replays else constraint_notes(workload, jobs.specs)),
+        *([] if policy.replays else constraint_notes(workload, jobs.specs, policy)),
         *policy.notes(),
         *jobs.placement_notes,
         *_checkpoint_notes(checkpoint_s),
@@ -167,9 +166,7 @@ def simulate(
         frames = tables(workload, jobs.specs, servers, schedule, origin_at, quotas, policy)
         rows = write_tables(folder, frames)
         if schedule.outages.height:
-            lasting = schedule.outages.with_columns(pl.col("end_s").replace(FOREVER, None))
-            failed = with_interval(lasting, origin_at).to_arrow()
-            pq.write_table(failed, folder / OUTAGES, compression="zstd")
+            _write_outages(folder / OUTAGES, schedule.outages, origin_at)
         if samples:
             model = UTILISATION if samples is True else samples
             rows["gpu_samples"] = write_gpu_samples(
@@ -190,33 +187,7 @@ class _Engine:
     outages: Failures | Sequence[Outage] | str | Path
     origin_at: datetime | None
 
-    def run_pools(
-        self,
-        pools: Sequence[Pool],
-        excluded: Sequence[JobSpec],
-        quotas: Mapping[str, int],
-        seed: int,
-    ) -> Schedule:
-        """Simulate each pool by itself, and return one schedule.
-
-        Raises
-        ------
-        SimulationError
-            All jobs are excluded from all pools.
-        """
-        if excluded and not pools:
-            raise SimulationError(
-                f"None of {len(excluded):,} jobs fits in an eligible pool of machines, e.g. "
-                f"{excluded[0].job_id} for {excluded[0].gpus:,} GPUs. Give machines of the "
-                "cluster, pool or GPU model that the jobs request, or machines without these."
-            )
-        seeds = np.random.SeedSequence([seed, *b"outages"]).spawn(len(pools))
-        schedules = map(self._run_pool, pools, divide_quotas(quotas, pools), seeds)
-        return merge_schedules(list(schedules))
-
-    def _run_pool(
-        self, pool: Pool, quotas: Mapping[str, int], seed: np.random.SeedSequence
-    ) -> Schedule:
+    def run(self, pool: Pool, quotas: Mapping[str, int], seed: np.random.SeedSequence) -> Schedule:
         """Simulate a pool: first runs, if any, then the cluster."""
         prerun = self.changes.prerun
         first = run_first(prerun, pool.jobs, pool.machines) if prerun else None
@@ -256,6 +227,21 @@ def _require_replayable(policy: Policy, changes: Changes, outages: object) -> No
             f"{policy.name} replays attempts as they were recorded, so that {', '.join(names)} has "
             "no effect. Omit it, or give another policy."
         )
+
+
+def _run_note(policy: Policy, speed: Speed, servers: Sequence[Machine]) -> str:
+    """Return a sentence on the policy, its knobs, the cluster and the speed of jobs."""
+    knobs = ", ".join(f"{f.name}={getattr(policy, f.name)!r}" for f in fields(policy))
+    return (
+        f"Simulated under {policy.name} ({knobs}) on {len(servers):,} machines with "
+        f"{sum(m.gpus for m in servers):,} GPUs. Speed of jobs: {speed.note}"
+    )
+
+
+def _write_outages(file: Path, outages: pl.DataFrame, origin_at: datetime) -> None:
+    """Write failures and repairs; a permanent outage has no end."""
+    lasting = outages.with_columns(pl.col("end_s").replace(FOREVER, None))
+    pq.write_table(with_interval(lasting, origin_at).to_arrow(), file, compression="zstd")
 
 
 def _checkpoint_notes(checkpoint_s: float) -> tuple[str, ...]:

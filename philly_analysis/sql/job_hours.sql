@@ -7,7 +7,7 @@
 --   submitted_at  time at which the job was submitted
 --   status        status with which the job ended
 --   gpu_h         GPU hours that the job's attempts held; 0: no attempt with a known run time
---   wait_h        hours that its attempts waited; null: no trusted wait
+--   wait_h        hours that the job's attempts waited; null: no trusted wait
 with runs as (
   select
     job_id,

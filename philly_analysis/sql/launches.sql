@@ -2,7 +2,7 @@
 -- How long before its start did each attempt get its GPUs?
 -- One row per started attempt that waited while eligible, in pools with a usual launch time. A pool
 -- has one if at least ten attempts became eligible while no older attempt waited. The first
--- quartile of the waits of these attempts is then at most half longer than the 5th percentile.
+-- quartile of the waits of such attempts is at most half longer than their 5th percentile.
 --   job_id     identifier of the job
 --   attempt    number of the attempt within its job, from 1
 --   launch_us  microseconds from the allocation to the start: the first quartile of the pool's

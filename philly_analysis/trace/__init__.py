@@ -9,6 +9,7 @@ from philly_analysis.trace.checksums import (
     matches_any,
     text_digest,
 )
+from philly_analysis.trace.code_identity import code_version
 from philly_analysis.trace.columns import Column, Table, TextKind
 from philly_analysis.trace.connection import escape_glob, limit_memory
 from philly_analysis.trace.folder import replaced_error

@@ -36,6 +36,8 @@ class Analysis:
         True if the answer needs all jobs of the cluster, so that a subset of a trace has none.
     study_only
         True if the question concerns only the study's own cluster.
+    absent
+        Sentence of an answer without a conclusion: what the log lacks.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Analysis:
     sample_counts: str | None = None
     all_jobs: bool = False
     study_only: bool = False
+    absent: str = "The log has no values that answer this question."
 
     @property
     def description(self) -> str:

@@ -67,7 +67,7 @@ class Table:
     Attributes
     ----------
     references
-        Names of the tables whose key columns it has, too: each row refers to a row of each table.
+        Names of tables whose key columns the table has: each row refers to a row of each.
     streamed
         True for tables of samples, which may be larger than memory. Such tables are written and
         read in batches, as a folder of Parquet files. The keys of the tables are checked partition

@@ -19,7 +19,7 @@ SETTINGS = "settings"
 def connect(
     folders: Iterable[Path], scratch: Path, run_policy: RunPolicy
 ) -> duckdb.DuckDBPyConnection:
-    """Open a connection that can read some folders only, and spills to another."""
+    """Open a connection that can read some folders only, and spills to another folder."""
     con = duckdb.connect(config={"threads": cores()})
     limit_memory(con, scratch)
     con.execute("set preserve_insertion_order = false")
@@ -38,7 +38,7 @@ def limit_memory(con: duckdb.DuckDBPyConnection, spill: Path) -> None:
 
 
 def keep_with(con: duckdb.DuckDBPyConnection, thing: object) -> None:
-    """Keep a reference to a thing until the connection and all its relations are gone."""
+    """Keep a reference to an object until the connection and all its relations are gone."""
     con.create_function("keeps_reference", lambda: str(id(thing)), [], "VARCHAR")
 
 
@@ -46,7 +46,12 @@ def prepare(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
     """Create the package's macros, and the relation of its settings."""
     silence(con)
     con.execute(MACROS)
-    con.execute(f"create table {SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
+    create_settings(con, run_policy)
+
+
+def create_settings(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
+    """Create the relation of the settings."""
+    con.execute(f"create temp table {SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
 
 
 def parse_run_policy(run_policy: RunPolicy | str) -> RunPolicy:

@@ -163,14 +163,16 @@ def _renamed(table: pa.Table, options: FrameOptions) -> tuple[pa.Table, tuple[st
     return _without_bad_rows(table, notes)
 
 
-def _with_statuses(table: pa.Table, given: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
+def _with_statuses(
+    table: pa.Table, schema_status_of: Mapping[str, str]
+) -> tuple[pa.Table, list[str]]:
     """Return the table with the statuses of the schema, and a note on unknown words."""
     unknown: dict[str, int] = {}
 
     def status(word: str | None) -> str | None:
         if word is None or word in STATUSES:
             return word
-        schema_status = given.get(word) or SLURM_STATUSES.get(
+        schema_status = schema_status_of.get(word) or SLURM_STATUSES.get(
             word.upper().partition(" ")[0].rstrip("+")
         )
         if schema_status not in STATUSES:

@@ -5,6 +5,7 @@ import json
 import platform
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -99,6 +100,12 @@ _TYPES: dict[str, type] = {
 """JSON types of the keys that are read without a conversion."""
 
 
+@cache
+def _package_version() -> str:
+    """Return the version of this package; reading its metadata takes long."""
+    return version("philly-analysis")
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The description of a trace.
@@ -141,7 +148,7 @@ class Manifest:
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     versions: dict[str, str] = field(
         default_factory=lambda: {
-            "philly-analysis": version("philly-analysis"),
+            "philly-analysis": _package_version(),
             "duckdb": duckdb.__version__,
             "python": platform.python_version(),
         }
@@ -240,15 +247,13 @@ def _checksum(content: dict[str, object]) -> str:
 
 
 def find_files(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Find the files that one ingest wrote: ``jobs.parquet``, all in ``gpu_samples/``, ``raw/``."""
-    candidates = {name: [folder / f"{name}.parquet"] for name in (*TABLES, REJECTS.name)}
-    for table in TABLES.values():
-        if table.streamed:
-            candidates[table.name] = (
-                sorted((folder / table.name).glob("*.parquet")) or candidates[table.name]
-            )
-    candidates |= {
-        f"{RAW}/{file.stem}": [file] for file in sorted((folder / RAW).glob("*.parquet"))
+    """Find the files that one ingest wrote: ``jobs.parquet`` or all in ``jobs/``, and ``raw/``."""
+    raw = sorted(
+        {path.stem for path in (folder / RAW).iterdir()} if (folder / RAW).is_dir() else ()
+    )
+    candidates = {
+        name: sorted((folder / name).glob("*.parquet")) or [folder / f"{name}.parquet"]
+        for name in (*TABLES, REJECTS.name, *(f"{RAW}/{stem}" for stem in raw))
     }
     return {
         name: tuple(file.relative_to(folder).as_posix() for file in files)

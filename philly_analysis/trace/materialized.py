@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
@@ -32,7 +34,7 @@ class Materializer:
     Attributes
     ----------
     scratch
-        A folder of this session, in case the trace's folder cannot be written.
+        Folder of this session, used if the trace's folder cannot be written.
     executor
         Workers that count samples; an InlineExecutor: threads of this process.
     """
@@ -50,11 +52,14 @@ class Materializer:
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table. Columns that an older trace lacks are null."""
         paths = self.folder.manifest.paths(self.folder.files, name)
-        rows = self.con.read_parquet([escape_glob(path) for path in paths], union_by_name=True)
+        rows = self.con.read_parquet(
+            [escape_glob(path) for path in paths], union_by_name=not _have_same_columns(paths)
+        )
         declared = TABLES.get(name, REJECTS)
         present = rows.columns
-        complete = present == list(declared.column_names)
-        return rows.select("*" if complete else declared.completed(present))
+        if present == list(declared.column_names):
+            return rows
+        return rows.select(declared.completed(present))
 
     def create(self, due: Sequence[Relation]) -> None:
         """Create the views of relations, and materialize relations that are not stored yet.
@@ -95,7 +100,7 @@ class Materializer:
         )
 
     def _write(self, samples: str | None, partitions: Sequence[Partition]) -> None:
-        """Write the files of partitions that read the same table of samples, or one without."""
+        """Write the files of partitions of a table of samples, or of one without samples."""
         if samples and partitions:
             WeekCounter(self.con, self.folder, self.scratch, self.executor).count(
                 samples, partitions
@@ -143,6 +148,17 @@ class Materializer:
                 shutil.rmtree(stale, ignore_errors=True)
             yield folder, Partition(relation, code, partial, before)
             write_part_checksums(partial, folder.name)
+
+
+def _have_same_columns(files: Sequence[Path]) -> bool:
+    """Return whether Parquet files have the same columns, so that a read opens only some files.
+
+    A damaged file gives False, so that the engine reports the damage.
+    """
+    try:
+        return len({tuple(pq.read_schema(file).names) for file in files}) == 1
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _written_at(folder: Path) -> float:

@@ -1,6 +1,6 @@
 """Copy traces from and to object storage with fsspec, verified by checksums, manifest last.
 
-An address is an address that fsspec accepts: ``s3://bucket/trace``, ``gs://…``, ``az://…``. A
+fsspec accepts the addresses: ``s3://bucket/trace``, ``gs://…``, ``az://…``. A
 remote trace has the same files as a folder. Reading copies the trace to a cache on this machine;
 the cache also keeps the tables that are computed from the trace. An interrupted copy is continued.
 If a trace has grown, only new files are copied.
@@ -35,7 +35,7 @@ def is_address(path: object) -> bool:
 
 
 def fetch_trace(trace: str | Path) -> Path:
-    """Return the folder of a trace on this machine; one on object storage is copied to the cache.
+    """Return the local folder of a trace; copy a trace on object storage to the cache first.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def fetch_raw(raw: str | Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        There is nothing at the address, or it cannot be read.
+        There is nothing at the address, or the address cannot be read.
     """
     if not is_address(raw):
         yield Path(raw)
@@ -113,7 +113,7 @@ class RemoteFolder:
     Attributes
     ----------
     files
-        The fsspec file system of its protocol.
+        The fsspec file system of the address's protocol.
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -238,7 +238,7 @@ class RemoteFolder:
 
     @contextmanager
     def _errors(self, action: str) -> Iterator[None]:
-        """Raise errors of the storage, which each implementation has of its own, as InputError."""
+        """Raise the errors of each storage's implementation as InputError."""
         try:
             yield
         except (PhillyError, FileNotFoundError):

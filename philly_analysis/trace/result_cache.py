@@ -9,16 +9,11 @@ so that a damaged file is ignored and computed again.
 
 import hashlib
 import json
-import os
-import platform
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, fields
-from functools import cache
-from importlib.metadata import distribution, version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,11 +23,9 @@ import pyarrow.parquet as pq
 
 from philly_analysis.atomic import atomic_write
 from philly_analysis.results import Comparison, Fact, Result, Verdict
+from philly_analysis.trace.code_identity import code_version, list_files
 from philly_analysis.trace.trace import Trace
 
-_PACKAGE = Path(__file__).parents[1]
-_STARTED_NS = time.time_ns()
-_LIBRARIES = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "scipy")
 _METADATA = b"philly_analysis"
 """Key in the Parquet metadata of a result with all its fields but the table, as JSON."""
 _FIELDS = tuple(f.name for f in fields(Result) if f.name not in ("table", "draw"))
@@ -87,7 +80,7 @@ def is_unchanged(trace: Trace, folder: Path) -> bool:
 
 
 def _listed(folder: Path) -> bytes:
-    return repr(_list_files(folder.absolute())).encode()
+    return repr(list_files(folder.absolute())).encode()
 
 
 def load_table(trace: Trace, name: str) -> pa.Table | None:
@@ -166,43 +159,13 @@ def _write(trace: Trace, stem: str, suffix: str, data: bytes) -> None:
 def _folders(trace: Trace) -> list[Path]:
     """Return the trace's cache folder and this session's; none: results cannot be cached."""
     try:
-        return trace.folders(_kind(trace), code) if (code := _code()) else []
+        return trace.folders(_kind(trace), code) if (code := code_version()) else []
     except OSError:
         return []
 
 
 def _kind(trace: Trace) -> str:
     return f"answers-{trace.run_policy}"
-
-
-def _list_files(folder: Path) -> list[tuple[str, int, int]]:
-    """Return the path, modification time and size of each file in a folder."""
-    files = []
-    for parent, folders, names in os.walk(folder):
-        if "__pycache__" in folders:
-            folders.remove("__pycache__")
-        for path in (os.path.join(parent, name) for name in names):  # noqa: PTH118 - faster
-            with suppress(OSError):  # another process may replace the folder
-                stat = os.stat(path)  # noqa: PTH116 - faster
-                files.append((path, stat.st_mtime_ns, stat.st_size))
-    return sorted(files)
-
-
-@cache
-def _code() -> str:
-    """Return what identifies the code: versions, and digests or modifications of its files.
-
-    Empty: a checkout was edited since this process started.
-    """
-    package = distribution("philly-analysis")
-    versions = [platform.python_version(), package.version, *map(version, _LIBRARIES)]
-    prefix = f"{_PACKAGE.name}/"
-    record = (package.read_text("RECORD") or "").splitlines()
-    installed = sorted(line for line in record if line.startswith(prefix) and "=" in line)
-    if any(line.startswith(f"{prefix}trace/result_cache.py,") for line in installed):
-        return "\n".join([*versions, *installed])
-    newest = max(modified for _, modified, _ in _list_files(_PACKAGE))
-    return "\n".join([*versions, str(newest)]) if newest < _STARTED_NS else ""
 
 
 def _style() -> str:

@@ -328,8 +328,8 @@ class Trace:
     ) -> "Trace":
         """Return a trace of the jobs submitted from `start` on, and before `end`.
 
-        The trace has all attempts of these jobs, also attempts after `end`, and the samples from
-        `start` to the end of the last attempt. The GPUs of other jobs are missing.
+        The trace has all attempts of the selected jobs, also attempts after `end`, and the samples
+        from `start` to the end of the last attempt. The GPUs of other jobs are missing.
 
         Parameters
         ----------

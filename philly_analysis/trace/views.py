@@ -7,9 +7,19 @@ import duckdb
 
 from philly_analysis.errors import MissingTableError, QueryError, UnknownNameError
 from philly_analysis.study import RunPolicy
-from philly_analysis.trace.connection import SETTINGS, first_line, parse_run_policy, prepare
+from philly_analysis.trace.connection import (
+    SETTINGS,
+    create_settings,
+    first_line,
+    parse_run_policy,
+)
 from philly_analysis.trace.materialized import Materializer
-from philly_analysis.trace.relations import Relation, relations, required_relations
+from philly_analysis.trace.relations import (
+    Relation,
+    macro_connection,
+    relations,
+    required_relations,
+)
 from philly_analysis.trace.schema import DEVICES, MACHINES, REJECTS, TABLES, VIRTUAL_CLUSTERS
 
 if TYPE_CHECKING:
@@ -117,7 +127,7 @@ def _create_optional(con: duckdb.DuckDBPyConnection, present: Collection[str]) -
     for name, table in OPTIONAL.items():
         none = f"select {table.typed_columns(())} where false"
         rows = f"from {table.name}" if table.name in present else none
-        con.execute(f"create view {name} as {rows}")
+        con.execute(f"create temp view {name} as {rows}")
 
 
 def evaluate(
@@ -137,12 +147,12 @@ def evaluate(
     run_policy
         How attempts become a job's run time.
     """
-    with duckdb.connect() as con:
-        prepare(con, parse_run_policy(run_policy))
+    with macro_connection().cursor() as con:
+        create_settings(con, parse_run_policy(run_policy))
         for table, frame in tables.items():
             con.register(table, frame.to_arrow())
         _create_optional(con, tables)
         order, _ = required_relations(names)
         for relation in order:
-            con.execute(f"create view {relation.name} as {relation.sql}")
+            con.execute(f"create temp view {relation.name} as {relation.sql}")
         return {name: con.table(name).pl() for name in names}

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from philly_analysis.trace.columns import Table
 from philly_analysis.trace.integrity import check_digests, check_sizes, with_digests
 from philly_analysis.trace.manifest import MANIFEST, Manifest, find_files
 from philly_analysis.trace.object_storage import is_address, upload_new
+from philly_analysis.trace.relations import macro_connection
 from philly_analysis.trace.schema import TABLES
 
 if TYPE_CHECKING:
@@ -169,9 +170,9 @@ def write_trace(
     *,
     force: bool = False,
 ) -> Path:
-    """Write tables in memory as a trace.
+    """Write tables that are in memory as a trace.
 
-    Each table is cast to its declared types. Optional columns that it lacks become null.
+    Each table is cast to its declared types. Missing optional columns become null.
 
     Returns
     -------
@@ -201,12 +202,14 @@ def write_tables(folder: Path, tables: Mapping[str, "pl.DataFrame | pa.Table"]) 
     TraceError
         A row violates a rule of its table.
     """
-    with duckdb.connect() as con:
+    with macro_connection().cursor() as con:
         rows = {name: 0 for name in TABLES if name in tables}
         for name in rows:
             table, arrow = TABLES[name], pa.table(tables[name])
-            con.from_arrow(arrow).select(table.completed(arrow.column_names)).create(name)
-            if wrong := violations(con, table):
+            con.register("given_rows", arrow)
+            columns = table.completed(arrow.column_names)
+            con.execute(f"create temp table {name} as select {columns} from given_rows")
+            if wrong := violations(con, table, rows):
                 raise TraceError(f"{name} is not valid: {'; '.join(wrong)}")
             typed = con.table(name).to_arrow_table()
             rows[name] = typed.num_rows
@@ -222,8 +225,13 @@ def table_file(folder: Path, table: Table) -> Path:
     return file
 
 
-def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
-    """Check a table in `con`, which also has the referenced tables, against the declared rules.
+def violations(con: duckdb.DuckDBPyConnection, table: Table, present: Collection[str]) -> list[str]:
+    """Check a table in `con` against the declared rules.
+
+    Parameters
+    ----------
+    present
+        Names of the tables in `con`.
 
     Returns
     -------
@@ -232,19 +240,22 @@ def violations(con: duckdb.DuckDBPyConnection, table: Table) -> list[str]:
     """
     key = ", ".join(f'"{column}"' for column in table.key)
     queries = [
-        f"select count(*), reason from (select {table.fault_sql} as reason from {table.name}) "
-        "where reason is not null group by all order by all",
-        f"select sum(n), 'the key ({', '.join(table.key)}) repeats' from "
+        f"select count(*) as n, reason from (select {table.fault_sql} as reason from {table.name}) "
+        "where reason is not null group by reason",
+        f"select sum(n) as n, 'the key ({', '.join(table.key)}) repeats' as reason from "
         f"(select count(*) as n from {table.name} group by {key} having count(*) > 1)",
     ]
-    present = {name for (name,) in con.sql("select table_name from duckdb_tables()").fetchall()}
     for other in table.references:
         columns = ", ".join(TABLES[other].key)
         queries.append(
-            f"select count(*), '({columns}) is not in {other}' from {table.name} "
+            f"select count(*) as n, '({columns}) is not in {other}' as reason from {table.name} "
             f"anti join {other} using ({columns})"
             if other in present
-            else f"select count(*), '{other} is absent' from {table.name}"
+            else f"select count(*) as n, '{other} is absent' as reason from {table.name}"
         )
-    counts = [row for query in queries for row in con.sql(query).fetchall()]
-    return [f"{rows:,} rows: {reason}" for rows, reason in counts if rows]
+    counts = " union all ".join(
+        f"(select {place} as place, n, reason from ({query}))"
+        for place, query in enumerate(queries)
+    )
+    rows = con.execute(f"select n, reason from ({counts}) where n > 0 order by place, n, reason")
+    return [f"{n:,} rows: {reason}" for n, reason in rows.fetchall()]

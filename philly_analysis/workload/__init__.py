@@ -15,6 +15,7 @@ from philly_analysis.workload.demand import (
 from philly_analysis.workload.ensemble import Ensemble
 from philly_analysis.workload.estimates import Estimates, estimates_of
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
+from philly_analysis.workload.job_specs import even_parts
 from philly_analysis.workload.load import (
     load_of,
     offered_load,
@@ -30,10 +31,9 @@ from philly_analysis.workload.machines import (
     machine_rows,
     machines_of,
 )
-from philly_analysis.workload.outcomes import CURVES, SCALARS, is_share, measures
+from philly_analysis.workload.outcomes import CURVES, SCALARS, bounds, measures
 from philly_analysis.workload.quotas import quotas_of, use_by_vc
 from philly_analysis.workload.recorded_details import with_failure_reasons, with_gpu_use
 from philly_analysis.workload.runs import SCHEDULER_ENDS, runs_of
-from philly_analysis.workload.servers import SpreadPartition, spread_partitions
 from philly_analysis.workload.target import ASSUMED_CLUSTER, Cluster, target_cluster
 from philly_analysis.workload.workload import Redraw, Workload

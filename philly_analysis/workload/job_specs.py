@@ -7,7 +7,6 @@ import polars as pl
 
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.protocol import JobFrames
-from philly_analysis.workload.servers import spread_partitions
 
 _KEY = ["job_id", "attempt"]
 
@@ -30,7 +29,6 @@ def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
     )
     stay_of = _stays(workload) if stays else {}
     servers_of = _gpus_by_server(workload)
-    spread_vcs = {partition.vc for partition in spread_partitions(workload)}
     origin = pl.lit(workload.origin_at, pl.Datetime("us"))
     jobs = (
         workload.frames["jobs"]
@@ -62,9 +60,7 @@ def job_specs(workload: JobFrames, *, stays: bool) -> Iterator[JobSpec]:
             time_limit_s=row["time_limit_s"],
             censored=row["censored"],
             gpu_frac=row["gpu_frac"] or 1.0,
-            gpus_by_server=()
-            if (row["vc"] or "") in spread_vcs
-            else servers_of.get(row["job_id"]) or _even_parts(row["gpus"], row["servers"]),
+            gpus_by_server=servers_of.get(row["job_id"]) or even_parts(row["gpus"], row["servers"]),
             gpu_model=_interned(row["gpu_model"]),
             account=_interned(row["account"]) or "",
             qos=_interned(row["qos"]) or "",
@@ -77,7 +73,7 @@ def _interned(word: str | None) -> str | None:
     return word and intern(word)
 
 
-def _even_parts(gpus: int, servers: int | None) -> tuple[int, ...]:
+def even_parts(gpus: int, servers: int | None) -> tuple[int, ...]:
     """Return the GPUs on each requested server, as even as possible; empty: any servers."""
     if not servers or servers > gpus:
         return ()

@@ -1,6 +1,7 @@
 """Scheduling measures of a trace: completion times, waits, GPU allocation, fairness."""
 
 import tomllib
+from math import inf
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +17,11 @@ CURVES = ("jct_s", "wait_s")
 """Measures that are distributions."""
 
 
-def is_share(measure: str) -> bool:
-    """Return whether a measure lies between 0 and 1."""
-    return measure.endswith(("_frac", "_fairness"))
+def bounds(measure: str) -> tuple[float, float]:
+    """Return the least and the largest possible value of a measure."""
+    if measure.endswith(("_frac", "_fairness")):
+        return 0.0, 1.0
+    return (1.0 if measure.endswith("slowdown") else 0.0), inf
 
 
 def measures(

@@ -22,7 +22,7 @@ def use_by_vc(specs: Iterable[JobSpec]) -> tuple[dict[str, float], dict[str, int
 
 
 def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
-    """Return GPUs by virtual cluster, and a sentence on where they come from.
+    """Return the quota of each virtual cluster in GPUs, and a sentence on their source.
 
     Without quotas in the workload, the quotas are the estimates of the findings, scaled to the
     cluster.

@@ -22,6 +22,7 @@ from tests.analyses.samples import MINUTE, Tables, by_attempt, minutes_of, resam
 from tests.support import archives
 from tests.support.clusters import tables_of, write_tables
 from tests.support.facts import number
+from tests.support.slow import quick_first
 from tests.support.small_traces import at
 
 BEGIN_MIN = 27 * 1440
@@ -124,7 +125,9 @@ def test_clocks_that_agree_are_said_to(agreeing: Trace) -> None:
         assert result.warnings == ()
 
 
-@pytest.mark.parametrize(("analysis", "offset"), [(clock_offset, 37), (host_clock_offset, -300)])
+@pytest.mark.parametrize(
+    ("analysis", "offset"), quick_first([(clock_offset, 37), (host_clock_offset, -300)])
+)
 def test_an_offset_is_found_to_the_minute(
     tmp_path: Path, workload: Tables, analysis: ModuleType, offset: int
 ) -> None:
@@ -138,6 +141,7 @@ def test_an_offset_is_found_to_the_minute(
     assert "<svg" in figures.svg(analysis.plot(result))
 
 
+@pytest.mark.slow
 def test_a_change_of_summer_time_parts_two_periods(tmp_path: Path, workload: Tables) -> None:
     with Trace(with_samples(tmp_path / "t", workload, as_pacific_strings)) as trace:
         result = clock_offset.compute(trace)
@@ -148,16 +152,9 @@ def test_a_change_of_summer_time_parts_two_periods(tmp_path: Path, workload: Tab
     assert "480 minutes behind" in result.warnings[1]
 
 
-@pytest.mark.parametrize("behind_min", [pytest.param(0, marks=pytest.mark.slow), 420])
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        pytest.param(7.5, marks=pytest.mark.slow),
-        pytest.param(15.0, marks=pytest.mark.slow),
-        pytest.param(30.0, marks=pytest.mark.slow),
-        300.0,
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("behind_min", [0, 420])
+@pytest.mark.parametrize("seconds", [7.5, 15.0, 30.0, 300.0])
 def test_an_offset_is_found_at_every_rate(
     seconds: float, behind_min: int, tmp_path: Path, workload: Tables
 ) -> None:
@@ -170,6 +167,7 @@ def test_an_offset_is_found_at_every_rate(
             assert any("A sample covers up to" in c for c in result.caveats) == (seconds > 60)
 
 
+@pytest.mark.slow
 def test_samples_of_nothing_but_noise_say_nothing(tmp_path: Path, workload: Tables) -> None:
     rng = np.random.default_rng(1)
     noise = workload["gpu_samples"].with_columns(
@@ -182,6 +180,7 @@ def test_samples_of_nothing_but_noise_say_nothing(tmp_path: Path, workload: Tabl
     assert result.fact("offset_min") is None and result.warnings == ()
 
 
+@pytest.mark.slow
 def test_the_steps_are_those_of_a_walk(tmp_path: Path, workload: Tables) -> None:
     # a third of the attempts: few enough that all are drawn
     some = workload["attempts"].filter(pl.col("job_id").str.tail(1).is_in(["0", "3", "6", "9"]))
@@ -214,6 +213,7 @@ def test_the_steps_are_those_of_a_walk(tmp_path: Path, workload: Tables) -> None
             assert row.sd_pct == pytest.approx(np.std(changes, ddof=1), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_no_week_has_more_events_than_are_drawn(agreeing: Trace, workload: Tables) -> None:
     drawn = agreeing.sql(
         "select week, event, count(*) from clock_events group by all order by all"
@@ -255,6 +255,7 @@ def test_weeks_of_one_offset_are_one_period() -> None:
     assert found.z == pytest.approx(20 / (10 / np.sqrt(600)), rel=0.01)
 
 
+@pytest.mark.slow
 def test_manager_starts_check_the_job_log(
     agreeing: Trace, tmp_path: Path, workload: Tables
 ) -> None:

@@ -80,6 +80,7 @@ def test_counts_and_times_add_up(hand_drawn: Trace) -> None:
     assert result.fact("fragmentation_time_pct") == pytest.approx(100 * 40 / 118)
 
 
+@pytest.mark.slow
 def test_shares_by_estimated_quotas_are_those_of_their_rows(tmp_path: Path) -> None:
     trace = Trace(write_tables(tmp_path / "t", rich_tables(1, estimated=True)))
     result = delay_causes.compute(trace)
@@ -152,6 +153,7 @@ def start_ups(make_trace: MakeTrace, waits_s: list[float], gpus: int = 8) -> Tra
 SHORT_S = [10.0] * 8 + [20.0] * 6 + [40.0] * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("waits_s", "limit_s", "found"),
     [
@@ -179,6 +181,7 @@ def test_start_up_is_a_wait_with_room_as_short_as_most(
     assert ("cannot be determined" in answer) == (limit_s is None)
 
 
+@pytest.mark.slow
 def test_waits_are_no_start_up_where_most_jobs_start_at_once(make_trace: MakeTrace) -> None:
     trace = start_ups(make_trace, [0.0] * 40 + [20.0] * 10)
     assert trace.sql("select longest_s from start_up_limits").fetchall() == [(1.0,)]
@@ -192,6 +195,7 @@ def test_servers_that_never_ran_a_job_are_not_free(make_trace: MakeTrace) -> Non
     assert sorted(free) == [(0,), (1,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "known"), [(("window",), True), (("window", "gang"), False)])
 def test_a_sample_of_jobs_has_no_causes(
     hand_drawn: Trace, monkeypatch: pytest.MonkeyPatch, by: tuple[str, ...], known: bool

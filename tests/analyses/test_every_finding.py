@@ -40,6 +40,7 @@ def test_every_finding_answers_and_draws_odd_traces(odd: str) -> None:
 
 
 # A try asks every question twice and draws it, which takes seconds: few of them, no shrinking.
+@pytest.mark.slow
 @settings(one_in(12), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(any_tables=tables(), seed=st.integers(0, 99))
 @example(any_tables=EMPTY, seed=0)

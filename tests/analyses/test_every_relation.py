@@ -34,7 +34,7 @@ REFERENCES = {
     for name, function in vars(import_module(module.name)).items()
     if name in relations()
 } | {"out_of_order_is_harmless": findings.overtaken_without_room}
-"""For each relation, a function that computes its rows from those of the relations it reads."""
+"""By relation, a function that computes its rows from the rows of the relations that it reads."""
 
 
 PACKAGE = Path(philly_analysis.__file__).parent
@@ -72,7 +72,11 @@ def in_order(some: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("name", "estimated"),
-    [*((name, False) for name in REFERENCES), ("vc_quotas", True), ("wait_causes", True)],
+    [
+        *((name, False) for name in REFERENCES),
+        ("vc_quotas", True),
+        pytest.param("wait_causes", True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_relation_has_the_rows_of_its_reference(
     name: str, estimated: bool, rich: dict[bool, Rows]

@@ -500,7 +500,7 @@ def test_effects_of_locality_have_their_interval_at_their_size() -> None:
 
 
 def test_of_reasons_alike_in_gpu_time_the_first_by_name_have_a_curve() -> None:
-    """Five curves: that of the largest, and four of the five that follow it alike."""
+    """Draw five curves: the largest, and four of five equal curves."""
     gpu_h = {"b": 2, "f": 2, "a": 2, "e": 3, "d": 2, "c": 2, "z": 1}
     rows = [(r, "all", p, 10 + p, h, 7) for r, h in gpu_h.items() for p in (0, 50, 100)]
     columns = ["reason", "demand", "percentile", "run_s", "gpu_h", "trials"]

@@ -59,6 +59,7 @@ def test_which_analyses_read_samples(cluster: Tables, tmp_path: Path) -> None:
     assert counting - set(results) == {"notebook_definitions"}  # of Philly only
 
 
+@pytest.mark.slow
 def test_counts_are_the_same_in_other_processes(cluster: Tables, tmp_path: Path) -> None:
     write_tables(tmp_path / "t", cluster)
     shutil.copytree(tmp_path / "t", tmp_path / "u")

@@ -11,6 +11,7 @@ from philly_analysis.results import Verdict, duration
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import MakeTrace, Rows, frame
 from tests.support.facts import number, verdict
+from tests.support.slow import quick_first
 
 # Two servers of 4 GPUs; minutes.
 #   m0  a a a a a a c c c c c c . f f f f f f f    a: 4 GPUs, 0-60    c: 4, 60-120  f: 2, 125-200
@@ -94,6 +95,7 @@ def test_waits_are_divided_by_what_kept_them(cluster: MakeTrace) -> None:
     assert verdict(result).interval.startswith("95 % interval 0 to ")
 
 
+@pytest.mark.slow
 def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(cluster: MakeTrace) -> None:
     # d waits for 130 minutes of which nothing explains 110: from the end of c to its own start
     later = [(*run[:2], 180, 200) if run[0] == "d" else run for run in ATTEMPTS]
@@ -108,11 +110,14 @@ def test_the_largest_cause_is_the_answer_also_if_it_is_not_explained(cluster: Ma
 
 def test_two_gang_sizes_are_compared_and_one_is_not() -> None:
     sums = pd.DataFrame({"n": [40, 50], "s": [40 * 60.0, 50 * 120.0]}, index=["1", "5-8"])
-    wanted = "The mean wait of gangs of 5-8 GPUs is 2.00 times that of 1 GPU: 2 min and 1 min."
+    wanted = (
+        "The mean wait of gangs of 5-8 GPUs is 2.00 times the mean wait of 1 GPU: 2 min and 1 min."
+    )
     assert why_waits._gang_comparison(sums) == wanted
     assert why_waits._gang_comparison(sums.head(1)) == ""
 
 
+@pytest.mark.slow
 def test_the_advice_on_quotas_names_the_virtual_cluster(make_trace: MakeTrace) -> None:
     # the quota is as large as a, so that b exceeds it until a ends
     trace = make_trace(
@@ -125,7 +130,7 @@ def test_the_advice_on_quotas_names_the_virtual_cluster(make_trace: MakeTrace) -
     answer = verdict(why_waits.compute(trace))
     assert str(answer) == "Over quota: 100 % of waiting time"
     assert answer.cost == "60 min of waiting by 1 user, 30 min per attempt."
-    assert answer.advice.endswith("VC v has 100 % of this waiting time: 60 min.")
+    assert answer.advice.endswith("Virtual cluster v has 100 % of this waiting time: 60 min.")
 
 
 @pytest.mark.parametrize(
@@ -145,13 +150,15 @@ def test_without_waiting_time_the_card_says_so(
 
 def test_without_placements_no_cause_is_made_up(cluster: MakeTrace) -> None:
     result = why_waits.compute(cluster())
-    assert number(result, "unknown_pct") == 100
+    assert not any("unknown" in fact.name for fact in result.facts)
     # c, d and e of seven
     assert str(verdict(result)) == "Waits over 10 min: 43 % of attempts"
     assert verdict(result).cost == "100 min of waiting by 3 users, 14.3 min per attempt."
     assert verdict(result).advice.startswith("Collect the placements of all jobs")
     assert number(result, "long_pct") == pytest.approx(300 / 7)
-    assert any("is not in the log" in sentence for sentence in result.sentences)
+    assert result.sentences[1] == (
+        "The causes cannot be determined: the log lacks placements or the list of servers."
+    )
 
 
 def test_use_is_that_of_the_samples(cluster: MakeTrace) -> None:
@@ -223,6 +230,7 @@ def test_use_without_readings_is_what_jobs_hold(cluster: MakeTrace) -> None:
     assert how_used.plot(result).axes
 
 
+@pytest.mark.slow
 def test_weeks_tell_how_sure_it_is_what_jobs_hold(make_trace: MakeTrace) -> None:
     # four GPUs from a Tuesday noon on; the first gang ends on the second Tuesday, a day after the
     # second week began, the next two run into the third and for all of the fourth
@@ -263,6 +271,7 @@ def test_failures_are_counted_by_reason_or_by_jobs_without_reasons(cluster: Make
     assert "the output of failed attempts" in verdict(untold).advice
 
 
+@pytest.mark.slow
 def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
     cluster: MakeTrace,
 ) -> None:
@@ -284,7 +293,9 @@ def test_hours_lost_to_failures_are_those_of_the_users_with_and_without_output(
     )
 
 
-@pytest.mark.parametrize(("saved_h", "worth"), [(3.0, True), (2.0, False), (1.0, False)])
+@pytest.mark.parametrize(
+    ("saved_h", "worth"), quick_first([(3.0, True), (2.0, False), (1.0, False)])
+)
 def test_a_pre_run_is_advised_only_if_it_saves_gpu_hours(
     cluster: MakeTrace, monkeypatch: pytest.MonkeyPatch, saved_h: float, worth: bool
 ) -> None:
@@ -339,12 +350,13 @@ def test_a_day_may_exceed_the_cluster_where_attempts_overlap(
     assert len(result.sentences) == 2, "the only virtual cluster has no share worth a sentence"
 
 
+@pytest.mark.slow
 def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:
     trace = cluster(**PLACED, gpu_samples=SAMPLES)
     table = worst_offenders.compute(trace).table.fillna("")
     assert list(table.itertuples(index=False, name=None)) == [
-        ("idle_user", "ann", "", 1.0, 100.0),
+        ("idle_user", "ann", "a", 1.0, 100.0),
         ("idle_job", "ann", "a", 1.0, 100.0),
-        ("failed_user", "ann", "", 4.0, 100.0),
+        ("failed_user", "ann", "a", 4.0, 100.0),
         ("failed_job", "ann", "a", 4.0, 100.0),
     ]

@@ -45,6 +45,7 @@ def test_gap_between_a_curve_and_observations() -> None:
     assert np.isnan(published_numbers.largest_gap_pct(curve, [1.0]))
 
 
+@pytest.mark.slow
 def test_every_printed_number_has_a_fact(tmp_path: Path) -> None:
     tables = random_tables(7, jobs=200)
     with Trace(write_tables(tmp_path / "t", tables, "philly", synthetic=False)) as trace:
@@ -57,6 +58,7 @@ def test_every_printed_number_has_a_fact(tmp_path: Path) -> None:
                 assert len(compare_published(trace, name, result.facts)) == len(wanted), name
 
 
+@pytest.mark.slow
 def test_only_the_study_cluster_is_compared_with_curves(tmp_path: Path) -> None:
     tables = random_tables(8, jobs=200)
     for synthetic in (True, False):
@@ -67,6 +69,7 @@ def test_only_the_study_cluster_is_compared_with_curves(tmp_path: Path) -> None:
         assert all(c.measured is not None and 0 <= c.measured <= 100 for c in found)
 
 
+@pytest.mark.slow
 def test_utilisation_is_compared_with_the_curves_of_its_figure(tmp_path: Path) -> None:
     path = write_tables(tmp_path / "t", rich_tables(1), "philly", synthetic=False)
     with Trace(path) as trace:

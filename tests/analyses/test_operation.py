@@ -261,7 +261,8 @@ def test_a_question_needs_a_column_that_says_something(tmp_path: Path, lost_trac
     assert not lacking(lost_trace, "node_failures")
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [False, True])
 def test_jobs_without_gpus_are_counted_apart_and_change_no_finding(
     tmp_path: Path, whole: bool
 ) -> None:

@@ -1,8 +1,11 @@
 """Check that a job waits for the machines that may serve it."""
 
+import pytest
+
 from tests.support.clusters import MakeTrace, frame
 
 
+@pytest.mark.slow
 def test_a_job_waits_for_the_machines_that_may_serve_it(make_trace: MakeTrace) -> None:
     # the V100s are full until minute 60, the A100s are free but for 10 minutes
     machines = [

@@ -93,6 +93,7 @@ def test_failures_by_cause_of_a_log_drawn_by_hand(lost: Result) -> None:
     assert none["per_1000_part_days_high"] == pytest.approx(1000 * -math.log(0.05) / 13)
 
 
+@pytest.mark.slow
 def test_gangs_of_a_log_drawn_by_hand(lost: Result) -> None:
     one, two = row_of(lost.table, 8), row_of(lost.table, 16)
     assert (one["failures"], one["part_days"], one["gpu_days"]) == pytest.approx((1, 7, 56))
@@ -182,6 +183,7 @@ def test_without_failures_a_run_only_writes_checkpoints() -> None:
         Recovery(write_s=-1)
 
 
+@pytest.mark.slow
 def test_zero_failures_bound_the_rate_if_the_log_would_record_them(tmp_path: Path) -> None:
     tables = {
         "jobs": frame("jobs", JOB, [("a", "v", "u", 8, 0), ("b", "v", "u", 0, 0)]),
@@ -207,6 +209,7 @@ def test_zero_failures_bound_the_rate_if_the_log_would_record_them(tmp_path: Pat
         assert row["ratio_low"] == pytest.approx(float(training_ratio(mttf_s, Recovery())))
 
 
+@pytest.mark.slow
 def test_other_times_of_checkpoints_are_a_parameter(lost: Result, tmp_path: Path) -> None:
     jobs = frame("jobs", JOB, [("a", "v", "u", 8, 0)])
     attempts = frame("attempts", ENDED, [("a", 1, 0, DAY, "node_failure")])

@@ -22,6 +22,7 @@ from tests.analyses.samples import floor
 from tests.support import archives
 from tests.support.clusters import MakeTrace
 from tests.support.facts import number
+from tests.support.slow import quick_first
 
 
 def cells(rows: list[tuple[str, int, str, bool, float, float]]) -> pd.DataFrame:
@@ -98,11 +99,13 @@ def spread_cluster(make_trace: MakeTrace, spread_pct: float, users: int = 12) ->
 
 @pytest.mark.parametrize(
     ("spread_pct", "said"),
-    [
-        (-25.0, "25.0 percentage points lower"),
-        (25.0, "25.0 percentage points higher"),
-        (0.0, "does not differ clearly"),
-    ],
+    quick_first(
+        [
+            (-25.0, "25.0 percentage points lower"),
+            (25.0, "25.0 percentage points higher"),
+            (0.0, "does not differ clearly"),
+        ]
+    ),
 )
 def test_sentence_of_the_effect(make_trace: MakeTrace, spread_pct: float, said: str) -> None:
     result = locality_effect.compute(spread_cluster(make_trace, spread_pct))

@@ -47,6 +47,7 @@ def frame_of(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
     return frame(table, columns, [[row.get(column) for column in columns] for row in rows])
 
 
+@pytest.mark.slow
 def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) -> None:
     account = {"account": "prod"}
     schedule: dict[str, Any] = {
@@ -60,6 +61,7 @@ def test_a_recorded_limit_binds_while_use_and_request_exceed_it(tmp_path: Path) 
     assert found == {("second", "limit"): pytest.approx(9)}
 
 
+@pytest.mark.slow
 def test_a_limit_on_a_model_counts_gpus_of_that_model(tmp_path: Path) -> None:
     """Two GPUs of the account are of another model, so that the limit binds from minute 3 on."""
     account = {"account": "prod"}
@@ -79,6 +81,7 @@ def test_a_limit_on_a_model_counts_gpus_of_that_model(tmp_path: Path) -> None:
     assert ("first", "limit") not in found
 
 
+@pytest.mark.slow
 def test_a_job_at_a_limit_is_in_the_queue_until_the_limit_binds(tmp_path: Path) -> None:
     prod, research = {"account": "prod"}, {"account": "research"}
     schedule: dict[str, Any] = {
@@ -113,6 +116,7 @@ def test_free_gpus_beside_taken_cpus_are_stranded(tmp_path: Path) -> None:
     assert found == {("narrow", "stranded"): pytest.approx(8)}
 
 
+@pytest.mark.slow
 def test_a_job_with_room_is_behind_an_older_one_without(tmp_path: Path) -> None:
     schedule: dict[str, Any] = {
         "running": (0, 0, 10, 3, "m0", {}),
@@ -127,6 +131,7 @@ def test_a_job_with_room_is_behind_an_older_one_without(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path: Path) -> None:
     schedule: dict[str, Any] = {
         "lost": (0, 0, 10, 4, "m0", {"end_reason": "node_failure"}),
@@ -138,6 +143,7 @@ def test_a_server_is_out_of_service_from_its_failure_to_its_next_start(tmp_path:
     assert found == {("after", "too_few"): pytest.approx(25)}
 
 
+@pytest.mark.slow
 def test_free_gpus_of_a_closed_server_are_out_of_service(tmp_path: Path) -> None:
     """Drain m0 from minute 4 to 20, while a job holds two of its GPUs up to minute 10."""
     schedule: dict[str, Any] = {
@@ -151,6 +157,7 @@ def test_free_gpus_of_a_closed_server_are_out_of_service(tmp_path: Path) -> None
     assert found == {("next", "too_few"): pytest.approx(15)}
 
 
+@pytest.mark.slow
 def test_a_launching_job_holds_its_gpus(tmp_path: Path) -> None:
     """Each job launches for two minutes; "next" is submitted while "last" launches."""
     schedule: dict[str, Any] = {

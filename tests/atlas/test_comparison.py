@@ -40,8 +40,8 @@ def test_what_is_unlike_and_what_is_extreme() -> None:
         LARGE: public(LARGE, 70, 80),
     }
     assert compare_clusters("ours", mine, others) == [
-        "3 claims are decided for ours and for at least 2 public clusters: its verdict is that of "
-        "most on 2 of 3.",
+        "3 claims are decided for ours and for at least 2 public clusters: its verdict is the "
+        "verdict of most on 2 of 3.",
         "Unlike most public clusters: “Most jobs are short” is reversed (2 h [117 min, 2.06 h]), "
         "as on 1 of 3.",
         "The verdict agrees and the effect is beyond all others: “Submissions come in bursts” "
@@ -65,7 +65,7 @@ def test_an_effect_is_extreme_if_its_interval_is_outside(
     found = compare_clusters(
         "ours", {BURSTS: one(BURSTS, HOLDS, value, *ends)}, {BURSTS: public(BURSTS, 2, 8)}
     )
-    assert found[1] == "No verdict is unlike that of most public clusters."
+    assert found[1] == "No verdict contradicts most public clusters."
     assert ("beyond all others" in found[2]) == extreme
 
 
@@ -104,7 +104,7 @@ def test_a_comparison_of_nothing_gives_the_reasons() -> None:
 def test_a_verdict_that_as_many_others_have_is_not_unlike() -> None:
     others = {SHORT: [*public(SHORT, 60), *public(SHORT, 9_000, verdict=REVERSED)]}
     found = compare_clusters("ours", {SHORT: one(SHORT, REVERSED, 8_000)}, others)
-    assert found[1].startswith("No verdict is unlike")
+    assert found[1].startswith("No verdict contradicts")
 
 
 def test_at_most_three_are_named() -> None:

@@ -24,6 +24,7 @@ from tests.analyses.samples import sampled_cluster
 from tests.atlas.test_aggregates import busiest_window, folds
 from tests.atlas.test_cells import top_tenth
 from tests.support.clusters import ODD, random_tables, table_of, write_tables
+from tests.support.slow import quick_first
 
 LARGE, ONE = ("5-8", ">8"), ("1",)
 
@@ -163,6 +164,7 @@ def test_failures_are_counted_among_attempts_and_divided_by_gpu_years() -> None:
     assert found[0] == pytest.approx((9 / 0.3) / (6 / 0.1))
 
 
+@pytest.mark.slow
 def test_utilisation_is_that_of_its_findings(tmp_path: Path) -> None:
     with Trace(write_tables(tmp_path / "t", sampled_cluster(3))) as trace:
         held = trace.answer("sampled_attempts").pl()
@@ -179,7 +181,7 @@ def test_utilisation_is_that_of_its_findings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", ["empty", "one job", "never ran", "no VCs, all overlapping", "random"]
+    "odd", quick_first(["empty", "one job", "never ran", "no VCs, all overlapping", "random"], 2)
 )
 def test_every_claim_can_be_asked_of_whatever_trace(odd: str, tmp_path: Path) -> None:
     with Trace(write_tables(tmp_path / "t", ODD[odd])) as trace:

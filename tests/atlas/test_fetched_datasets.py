@@ -20,6 +20,7 @@ from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.trace.trace import Trace
 from tests.support.command_line import invoke
 from tests.support.files import packed, zipped
+from tests.support.slow import quick_first
 
 HELIOS = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
@@ -232,7 +233,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Serve the files, and make their addresses and digests those of the catalogue."""
+    """Serve the files, with their addresses and digests in the catalogue."""
     root = tmp_path_factory.mktemp("published")
     known = dict(catalogue.published())
     with Server(("127.0.0.1", 0), partial(Handler, directory=str(root))) as server:
@@ -273,7 +274,7 @@ def test_all_of_the_ten_can_be_fetched() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in NOT_READ_ELSEWHERE else pytest.mark.slow) for n in FILES],
+    quick_first(sorted(FILES, key=lambda name: name not in NOT_READ_ELSEWHERE)),
 )
 def test_a_dataset_is_read_in_its_publishers_format(
     name: str, fetched: Path, tmp_path: Path
@@ -310,8 +311,8 @@ def test_one_command_says_sizes_fetches_reads_in_parallel_and_answers(
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
         r"Downloading to .*: helios 0\.0 MB, acme 0\.0 MB, mit-supercloud 0\.0 MB; at least "
-        r"0\.0 MB in all\. The publisher of mit-supercloud states no digest: that of the first "
-        r"download is recorded\.\n",
+        r"0\.0 MB in all\. The publisher of mit-supercloud states no digest: the digest of the "
+        r"first download is recorded\.\n",
         done.stderr,
     )
     clusters = {row["cluster"] for row in json.loads(done.stdout)}
@@ -320,6 +321,7 @@ def test_one_command_says_sizes_fetches_reads_in_parallel_and_answers(
     assert "There is no itp-2021." in (tmp_path / "a" / "atlas.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_dataset_that_cannot_be_fetched_leaves_the_others(
     publisher: Server, tmp_path: Path
 ) -> None:

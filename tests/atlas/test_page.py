@@ -62,6 +62,7 @@ def shown(made: tuple[Path, Result]) -> pd.DataFrame:
     return cells.dropna(subset=["effect"]).drop_duplicates(["claim", "cluster"])
 
 
+@pytest.mark.slow
 def test_each_answered_claim_has_a_row_with_a_cell_per_cluster(
     page: str, made: tuple[Path, Result]
 ) -> None:

@@ -118,7 +118,7 @@ def users(
 ) -> pd.DataFrame:
     """Jobs of users of unequal size, each with a failure rate and, `related` to it, a run time.
 
-    `effect` is that of large gangs on failures, and of failures on GPU time.
+    `effect` is the effect of large gangs on failures, and of failures on GPU time.
     """
     user = np.repeat(np.arange(n), np.minimum(rng.geometric(1 / 25, n), 100))
     mood = rng.normal(0, 1, n)

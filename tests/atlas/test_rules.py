@@ -19,6 +19,7 @@ from philly_analysis.trace.relations import relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.support.clusters import Rows, frame, write_tables
+from tests.support.slow import quick_first
 
 FOLDER = Path(catalogue.__file__).parent
 ABOVE = next(c for c in CLAIMS.values() if c.above)
@@ -97,7 +98,7 @@ def asked(trace: Trace, claim: Claim) -> tuple[Verdict, str]:
 
 
 @pytest.mark.parametrize(
-    ("run_s", "verdict"), [(3_599.0, HOLDS), (3_601.0, NOT), (3_600.0, UNDECIDED)]
+    ("run_s", "verdict"), quick_first([(3_599.0, HOLDS), (3_601.0, NOT), (3_600.0, UNDECIDED)])
 )
 def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Verdict) -> None:
     with cluster(tmp_path, FEWEST_BLOCKS, 4, run_s=run_s) as trace:
@@ -106,11 +107,13 @@ def test_on_each_side_of_the_threshold(tmp_path: Path, run_s: float, verdict: Ve
 
 @pytest.mark.parametrize(
     ("users", "each", "why"),
-    [
-        (FEWEST_BLOCKS - 1, 4, "11 users are too few for an interval."),
-        (FEWEST_BLOCKS, 2, "Too few jobs: 24."),
-        (4, 10, "Too few users with jobs: 4."),
-    ],
+    quick_first(
+        [
+            (FEWEST_BLOCKS - 1, 4, "11 users are too few for an interval."),
+            (FEWEST_BLOCKS, 2, "Too few jobs: 24."),
+            (4, 10, "Too few users with jobs: 4."),
+        ]
+    ),
 )
 def test_few_observations_or_clusters_have_no_interval(
     tmp_path: Path, users: int, each: int, why: str
@@ -153,6 +156,7 @@ def test_samples_are_refused_or_named(tmp_path: Path) -> None:
         assert evaluate_claim(trace, SHORT, describe(trace, "t")).notes == ()
 
 
+@pytest.mark.slow
 def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     with cluster(tmp_path / "a", 2, 2) as one, cluster(tmp_path / "b", 2, 2) as other:
         atlas = evaluate([one, other])

@@ -68,7 +68,7 @@ def _forget(trace: Path) -> None:
 
 
 def show(kind: str, costs: list[Cost], raw: Path, trace: Path) -> None:
-    """Print the steps and their sums, with their ratios to the scan and the limits of these."""
+    """Print the steps and their sums, with ratios to the scan and limits of the ratios."""
     rows = _sample_rows(trace)
     sums = totals(costs)
     table = pd.DataFrame([*costs, *sums]).round({"peak_mb": 0})

@@ -1,4 +1,4 @@
-"""Costs of the benchmark's steps, their sums, and the limits of these."""
+"""Costs of the benchmark's steps, and sums of costs with their limits."""
 
 from dataclasses import dataclass
 

@@ -30,7 +30,7 @@ from philly_analysis.workload.quotas import quotas_of
 from tests.bench.steps import peak_mb, reset_peak
 
 MACHINES = "240x8:24:500@40,24x4:12:250@24,288x2:6:125@48"
-"""552 machines with 2,592 GPUs: about those of the placements in the Philly archive."""
+"""552 machines with 2,592 GPUs: about as many as the placements in the Philly archive show."""
 
 JOBS = (10_000, 40_000, 117_325)
 LOAD = 0.9
@@ -109,7 +109,7 @@ def repeated(work: Work, times: int) -> Work:
 
 
 def measure(policy: str, work: Work) -> Measured:
-    """Simulate and measure; ``peak_mb`` is that of the process, including the jobs."""
+    """Simulate and measure; ``peak_mb`` is the peak of the process, including the jobs."""
     chosen = policy_named(policy, {})
     speed = chosen.speed()
     specs = speed.complete(work.specs, np.random.default_rng(0))

@@ -8,6 +8,8 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 from tests.bench.archive import write
 from tests.bench.steps import ingest
 
@@ -17,6 +19,7 @@ ROWS = (3_000, 80_000)
 Their difference cancels the fixed cost of ingest."""
 
 
+@pytest.mark.slow
 def test_a_row_of_utilisation_calls_no_python_function(tmp_path: Path) -> None:
     full = tmp_path / "full"
     # a plain archive: in a hard one of this size, one of two machines writes 16 values a row

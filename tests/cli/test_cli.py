@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import philly_analysis
 from philly_analysis import analyze
 from philly_analysis.cli import app
-from philly_analysis.ingest.source_registry import detect_source
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results.formatting import duration
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
 from tests.support.command_line import invoke, output_of, run
+from tests.support.slow import quick_first
 from tests.support.small_traces import paper_trace
 
 
@@ -42,13 +42,16 @@ CALL = "import philly_analysis.cli\ntry: philly_analysis.cli.app(prog_name='phil
 
 @pytest.mark.parametrize(
     ("code", "words", "env", "printed"),
-    [
-        ("import philly_analysis\n", "", {}, ""),
-        (CALL, "--help", {}, "simulate"),
-        (CALL, "analyze --help", {}, "--run-policy"),
-        (CALL, "sweep --help", {}, "--seeds"),
-        (CALL, "", COMPLETED, "analyze"),
-    ],
+    quick_first(
+        [
+            ("import philly_analysis\n", "", {}, ""),
+            (CALL, "--help", {}, "simulate"),
+            (CALL, "analyze --help", {}, "--run-policy"),
+            (CALL, "sweep --help", {}, "--seeds"),
+            (CALL, "", COMPLETED, "analyze"),
+        ],
+        2,
+    ),
 )
 def test_imports_help_and_completion_do_not_import_the_libraries_for_data(
     code: str, words: str, env: dict[str, Any], printed: str
@@ -108,22 +111,28 @@ def test_findings_are_one_json_document(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (("query", "{path}", "drop table jobs"), "SELECT"),
-        (("query", "{path}", "select * from gpu_samples"), "needs the table gpu_samples"),
-        (("query", "nowhere", "select 1"), "not a trace"),
-        (("analyze", "{path}", "nonsense"), "no analysis named 'nonsense'"),
-        (("analyze", "{path}", "run_time", "overview", "--csv"), "Name one"),
-        (("analyze", "{path}", "--csv"), "--out FOLDER"),
-        (("analyze", "{path}", "run_time", "--out", "{path}/manifest.json"), "cannot be written"),
-        (("ingest", "nonsense", "{path}", "out"), "no source named 'nonsense'"),
-        (("report", "nowhere"), "not a trace"),
-        (("report", "nowhere"), "Make one with philly ingest SOURCE RAW OUT"),
-        (("fit", "{path}", "{path}"), "a folder: name a file in it"),
-        (("fit", "{path}", "{path}/no/model.json"), "there is no folder"),
-        (("ingest", "auto", "{path}/jobs.parquet", "out"), "no source recognises"),
-        (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
-    ],
+    quick_first(
+        [
+            (("query", "{path}", "drop table jobs"), "SELECT"),
+            (("query", "{path}", "select * from gpu_samples"), "needs the table gpu_samples"),
+            (("query", "nowhere", "select 1"), "not a trace"),
+            (("analyze", "{path}", "nonsense"), "no analysis named 'nonsense'"),
+            (("analyze", "{path}", "run_time", "overview", "--csv"), "Name one"),
+            (("analyze", "{path}", "--csv"), "--out FOLDER"),
+            (
+                ("analyze", "{path}", "run_time", "--out", "{path}/manifest.json"),
+                "cannot be written",
+            ),
+            (("ingest", "nonsense", "{path}", "out"), "no source named 'nonsense'"),
+            (("report", "nowhere"), "not a trace"),
+            (("report", "nowhere"), "Make one with philly ingest SOURCE RAW OUT"),
+            (("fit", "{path}", "{path}"), "a folder: name a file in it"),
+            (("fit", "{path}", "{path}/no/model.json"), "there is no folder"),
+            (("ingest", "auto", "{path}/jobs.parquet", "out"), "no source recognises"),
+            (("sample", "philly", "{path}", "--jobs", "9"), "or --force to replace it"),
+        ],
+        6,
+    ),
 )
 def test_a_mistake_is_one_line_and_exit_1(path: Path, words: tuple[str, ...], message: str) -> None:
     done = invoke(*(w.format(path=path) for w in words))
@@ -169,21 +178,3 @@ def test_a_sample_and_its_export_print_the_limits_of_the_model(tmp_path: Path) -
     exported = run("export", tmp_path / "jobs", "swf", tmp_path / "jobs.swf")
     for out in (sampled, exported):
         assert "note: Only passed jobs" in " ".join(out.split())
-
-
-def test_the_source_is_detected_from_the_files(tmp_path: Path) -> None:
-    for files, source in (
-        ({"cluster_job_log": "[]"}, "philly"),
-        ({"pai_job_table.csv": ""}, "pai"),
-        ({"map.toml": "", "a.csv": ""}, "table"),
-        ({"sacct.txt": "JobIDRaw|User|Submit|Start|End|State|AllocTRES|\n"}, "slurm"),
-        ({"sacct.json": '{"jobs": [{"time": {}, "state": {}}]}'}, "slurm"),
-    ):
-        folder = tmp_path / "-".join(files)
-        folder.mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text)
-        assert detect_source(folder) == source
-    assert detect_source(folder / "sacct.json") == "slurm"
-    (tmp_path / "trace-data.tar.gz").touch()
-    assert detect_source(tmp_path / "trace-data.tar.gz") == "philly"

@@ -161,12 +161,9 @@ def test_names_that_complete_are_those_that_the_packages_define(parameter: str) 
     assert dict(COMPLETIONS[parameter]()) == REGISTRIES[parameter]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "first",
-    [
-        "philly_analysis.ingest.build",
-        pytest.param("philly_analysis.models.library", marks=pytest.mark.slow),
-    ],
+    "first", ["philly_analysis.ingest.build", "philly_analysis.models.library"]
 )
 def test_a_verb_stays_a_function_whichever_package_is_imported_first(first: str) -> None:
     code = (

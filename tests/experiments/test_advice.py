@@ -117,7 +117,8 @@ def test_the_distance_of_waits_is_relative_by_gang_size() -> None:
     assert distance_of(jobs, recorded, replayed, 1.0).waits == pytest.approx(0.75 * 0.5)
 
 
-@pytest.mark.parametrize("policy", [Fifo(), pytest.param(Easy(), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [Fifo(), Easy()])
 def test_a_known_policy_is_found_and_a_sample_of_its_jobs_is_refused(policy: Policy) -> None:
     jobs = convoys(np.random.default_rng(3))
     waits = dict(outcome(scenario(*jobs, policy=policy)).select("job_id", "first_wait_s").rows())
@@ -329,6 +330,7 @@ def test_the_function_has_the_usual_assumptions_as_defaults() -> None:
     assert {name: given[name].default for name in usual} == usual
 
 
+@pytest.mark.slow
 def test_an_interval_needs_three_months_and_advice_all_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -653,6 +655,7 @@ def test_settings_are_filled_in_from_the_log() -> None:
     assert "GrpTRES=gres/gpu=8" in shares["documentation"][0]
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> None:
     jobs = convoys(np.random.default_rng(7), load=0.9)
     with trace_of(jobs, tmp_path) as whole:
@@ -670,6 +673,7 @@ def test_a_sample_of_the_jobs_gets_no_advice_on_scheduling(tmp_path: Path) -> No
     assert result.facts.wait_h is None
 
 
+@pytest.mark.slow
 def test_gains_a_month_need_a_day_of_jobs(tmp_path: Path) -> None:
     with (
         trace_of(convoys(np.random.default_rng(7))[:9], tmp_path) as trace,

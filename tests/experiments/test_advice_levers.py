@@ -82,6 +82,7 @@ def test_failed_runs_do_not_happen_on_repaired_servers() -> None:
     assert LEVER["repair"].apply(now, Known(), GIVEN) is None
 
 
+@pytest.mark.slow
 def test_servers_to_repair_have_many_failures_that_are_not_user_errors(tmp_path: Path) -> None:
     # 20 jobs on each server; half fail: on m0 for MPI, on m1 by syntax errors. At the mean rate of
     # 10 of 40, 10 or more of 20 have the probability 0.014, below 0.05 for two servers

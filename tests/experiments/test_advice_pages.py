@@ -121,6 +121,7 @@ def limited(folder: Path) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_a_limit_that_binds_is_named_with_what_raises_it(tmp_path: Path) -> None:
     with Trace(limited(tmp_path / "trace")) as trace:
         causes, method = waiting(trace, 30.0)
@@ -137,7 +138,7 @@ def test_a_limit_that_binds_is_named_with_what_raises_it(tmp_path: Path) -> None
     assert "reproduced by: first come, first served within limits" in result.caveats[0]
     assert "mean wait 30 min replayed, 30 min recorded" in result.caveats[0]
     assert result.table["lever"].iloc[0] == "Raise the limits that bind to 1.5 times"
-    [limits] = [s for s in result.sentences if "Raise the limit, or lend GPUs" in s]
+    [limits] = [s for s in result.sentences if "Raise the limit: the table has the command." in s]
     assert limits.startswith("A limit causes 100 % of the waiting, most of it account lab: GPUs.")
     page = (tmp_path / "page" / "report.html").read_text("utf-8")
     assert "sacctmgr modify account name=lab set GrpTRES=gres/gpu=6" in page
@@ -154,6 +155,7 @@ def test_a_path_without_a_format_is_refused_before_the_run(
         advise(trace, tmp_path / "adv.v1")
 
 
+@pytest.mark.slow
 def test_nobody_gets_a_card_on_waiting_where_nobody_waits(tmp_path: Path) -> None:
     jobs = [job(f"j{i:03}", H, submit_s=H * i, user=f"u{i % 3}", vc="v") for i in range(100)]
     with trace_of(jobs, tmp_path) as trace:

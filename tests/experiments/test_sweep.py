@@ -23,8 +23,10 @@ from philly_analysis.errors import (
 )
 from philly_analysis.experiments import runs, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
-from philly_analysis.experiments.runs import Run, RunOptions, outcome_of, plan_runs
+from philly_analysis.experiments.run_plans import plan_runs
+from philly_analysis.experiments.runs import Run, RunOptions, outcome_of
 from philly_analysis.parallel import open_executor
+from philly_analysis.results import mean_interval
 from philly_analysis.simulator import Decision, Job, Policy, View
 from philly_analysis.simulator.engine.outages import Failures
 from philly_analysis.simulator.policies.priority import Fifo, start_in_order
@@ -115,6 +117,39 @@ def test_the_table_has_paired_intervals_against_any_baseline() -> None:
         result.against("nobody")
     with pytest.raises(PhillyError, match="no measure named"):
         result.against("las", ["jct"])
+
+
+def test_chosen_measures_are_in_table_facts_and_figure() -> None:
+    chosen = sweeps.result_of(RUNS).select("mean_jct_s", "held_frac")
+    assert set(chosen.table["measure"]) == {"mean_jct_s", "held_frac"}
+    changes = [fact.name for fact in chosen.facts if fact.name.endswith("change_pct")]
+    assert len(changes) == 2 * 2 * 2  # measures, loads, policies
+    figure = sweeps.plot(chosen)
+    headings = [text.get_text() for ax in figure.axes for text in ax.texts if text.get_weight()]
+    assert "Mean completion time, load 1" in headings
+    assert "GPU time allocated, load 0.5" in headings and len(figure.axes) == 4
+    with pytest.raises(PhillyError, match="no measure named"):
+        chosen.select("jct")
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "inside"),
+    [
+        ([1.1, 1.2, 9.0], (1.0, np.inf), (1.0, np.inf)),
+        ([0.9, 1.2, 9.0], (1.0, np.inf), (0.0, np.inf)),  # faster than recorded
+        ([0.5, 0.99, 0.97], (0.0, 1.0), (0.0, 1.0)),
+    ],
+)
+def test_the_interval_of_a_mean_is_possible(
+    values: list[float], bounds: tuple[float, float], inside: tuple[float, float]
+) -> None:
+    mean = mean_interval(values, *bounds)
+    assert inside[0] < mean.low < mean.effect < mean.high < inside[1]
+    half = student.ppf(0.975, 2) * np.std(values, ddof=1) / np.sqrt(3)
+    least = inside[0]
+    if bounds[1] == np.inf:
+        excess = np.mean(values) - least
+        assert mean.high == pytest.approx(least + excess * np.exp(half / excess))
 
 
 def test_the_number_of_seeds_for_a_width() -> None:
@@ -255,6 +290,7 @@ def test_the_command_line_names_a_model_as_a_path() -> None:
     assert run.jobs.name == "literature"
 
 
+@pytest.mark.slow
 def test_a_recorded_trace_has_one_seed(tmp_path: Path) -> None:
     drawn = load_model("literature").sample(jobs=20, seed=1)
     drawn.to_trace(tmp_path / "mine", source="sample")
@@ -297,6 +333,7 @@ class Aged(Policy):
         return start_in_order(view, consolidate=False, first_fit=False)
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_policies_that_are_objects() -> None:
     drawn = load_model("literature").sample(60, gpus=64, seed=1).with_load(20, 64)
     swept = sweep(drawn, [Fifo(backfill=True), Aged(), Aged(sign=1.0)], cluster=64)

@@ -73,7 +73,7 @@ def queue_jct_h(
 
 @pytest.mark.parametrize("load", [pytest.param(0.6, marks=pytest.mark.slow), 1.2])
 def test_synergy_is_a_queue_with_faster_servers(load: float) -> None:
-    """Compare the ratio of completion times with that of a queue without CPUs and memory."""
+    """Compare the ratio of completion times with the ratio of a queue without CPUs and memory."""
     jobs = synergy_arms.with_models(one_gpu_each(literature(3000, 128, 3)), (20, 70, 10), seed=3)
     specs, window = stretch_to_load(jobs, load, 128), (2000, 2500)
     speed = {m: p.throughput(p.cpus, p.mem_gb) for m, p in PROFILES.items()}
@@ -196,6 +196,7 @@ def test_the_optimum_is_that_of_enumeration(models: list[str]) -> None:
     assert best_throughput(jobs, [server]) == pytest.approx(best)
 
 
+@pytest.mark.slow
 def test_amoeba_gains_by_growth_at_low_load() -> None:
     settings = (USUAL, "a change costs 300 s", "one power law, exponent 0.9")
     result = compute(amoeba.AMOEBA, loads=(0.4, 0.9), settings=settings, jobs=120)
@@ -467,6 +468,7 @@ def test_study_failures_have_the_rates_of_its_tables() -> None:
     assert found == pytest.approx(expected, rel=0.3)
 
 
+@pytest.mark.slow
 def test_guidelines_change_nothing_for_single_gpu_jobs() -> None:
     """Check jobs of one GPU without users' errors: only the pre-run pool takes a server away."""
 

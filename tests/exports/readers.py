@@ -165,7 +165,7 @@ def jobs_table(path: Path, fields: Fields, key: str = "job_id", at: str = "submi
 
 
 def muri(out: Path, _: Path | None) -> int:
-    """Read Muri's jobs, whose duration is that of their iterations."""
+    """Read Muri's jobs, whose duration is the duration of their iterations."""
     for row in table(out, MURI):
         job = dict(zip(MURI, row, strict=True))
         needed = job["iterations"] * job["iteration_time"] * 1.015

@@ -161,7 +161,7 @@ def test_a_trace_and_its_path_export_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", list(RunPolicy))
 def test_run_times_are_those_of_the_relation_job_runs(policy: RunPolicy, tmp_path: Path) -> None:
-    """Compare run times in frames with those of the SQL relation, running jobs included."""
+    """Compare run times in frames with run times of the SQL relation, running jobs included."""
     missing = pl.DataFrame(
         {
             "job_id": ["d", "d", "e"],

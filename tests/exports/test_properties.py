@@ -69,6 +69,7 @@ def test_any_name_is_valid_in_every_format(name: str, dialect: str, exported: Ex
     assert exported.read(name, dialect) == len(HOSTILE)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), min_size=1))
 def test_plain_names_can_be_decoded(names: list[str]) -> None:
     given = pl.Series(names, dtype=pl.String)

@@ -15,6 +15,7 @@ from philly_analysis.study.failures import table_7
 from tests.support.repository import SAMPLE
 
 
+@pytest.mark.slow
 def test_every_text_is_classified_as_the_reason_it_was_composed_for() -> None:
     rng = np.random.default_rng(1)
     for reason, texts in failure_texts.ROOTS.items():

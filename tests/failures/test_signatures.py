@@ -26,6 +26,7 @@ from philly_analysis.failures.matching import find_evidence
 from philly_analysis.failures.signature import RANKS, Signature, contexts
 from philly_analysis.failures.suggest import is_explained
 from philly_analysis.failures.tracebacks import Tracebacks
+from tests.support.slow import quick_first
 
 TABLE = signatures()
 
@@ -72,18 +73,21 @@ def test_example_is_matched_by_its_own_rule_and_decided_by_it(rule: Signature) -
 
 @pytest.mark.parametrize(
     "prefix",
-    [
-        "  ",
-        "> ",
-        "[rank3]: ",
-        "[1,3]<stderr>:",
-        "worker-0  | ",
-        "gpu-07: ",
-        "(train_fn pid=306) ",
-        "2024-05-01T10:00:00.123456789Z stderr F ",
-        "May  1 10:00:00 node17 slurm[12]: ",
-        '{"level":"error","msg":"',
-    ],
+    quick_first(
+        [
+            "  ",
+            "> ",
+            "[rank3]: ",
+            "[1,3]<stderr>:",
+            "worker-0  | ",
+            "gpu-07: ",
+            "(train_fn pid=306) ",
+            "2024-05-01T10:00:00.123456789Z stderr F ",
+            "May  1 10:00:00 node17 slurm[12]: ",
+            '{"level":"error","msg":"',
+        ],
+        3,
+    ),
 )
 def test_what_launchers_and_loggers_write_before_a_line_changes_no_verdict(prefix: str) -> None:
     rules = [rule for rule in TABLE if rule.role not in ("benign", "warning")]

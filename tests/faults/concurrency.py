@@ -38,7 +38,7 @@ PAIRS: dict[str, tuple[Command, Command]] = {
     "two fetches": (COMMANDS["fetch"], COMMANDS["fetch"]),
     "two fits": (COMMANDS["fit"], COMMANDS["fit"]),
 }
-"""Pairs of commands by name; the inputs are those of the first."""
+"""Pairs of commands by name, with the inputs of the first command."""
 _QUERIES = (
     "select count(*) from jobs",
     "select sum(gpus) from jobs",
@@ -53,7 +53,7 @@ def race(name: str, count: int, at: Path, rng: random.Random) -> Counter[str]:
     Raises
     ------
     AssertionError
-        The output is that of neither, neither succeeds, or one fails without a message.
+        The output is of neither command, neither succeeds, or one fails without a message.
     """
     pair, found = PAIRS[name], Counter[str]()
     before, known, takes_s = _in_order(pair, at)

@@ -15,6 +15,7 @@ from philly_analysis.trace.manifest import MANIFEST, Manifest
 from tests.faults.damage import flip_bit, flip_bit_keeping_date, remove, truncate
 from tests.support.clusters import random_tables, write_tables
 from tests.support.command_line import invoke, run
+from tests.support.slow import quick_first
 
 QUERY = "select count(*), sum(gpus), min(submitted_at) from jobs"
 STORED = "select sum(wait_s) from waits"
@@ -29,7 +30,7 @@ def replace_by(path: Path, jobs: int) -> None:
     write_tables(path, random_tables(6, jobs=jobs), force=True)
 
 
-@pytest.mark.parametrize("damage", [flip_bit, truncate, remove])
+@pytest.mark.parametrize("damage", quick_first([flip_bit, truncate, remove]))
 def test_reading_a_damaged_table_is_an_error(
     path: Path, damage: Callable[[Path, random.Random], None]
 ) -> None:
@@ -84,7 +85,7 @@ def test_a_damaged_table_does_not_affect_the_others(path: Path) -> None:
             trace.sql(STORED)
 
 
-@pytest.mark.parametrize("damage", [flip_bit, truncate, remove])
+@pytest.mark.parametrize("damage", quick_first([flip_bit, truncate, remove]))
 def test_a_damaged_relation_is_computed_again(
     path: Path, damage: Callable[[Path, random.Random], None]
 ) -> None:

@@ -111,6 +111,7 @@ def test_the_page_has_the_forecast_the_week_and_the_backtest(answer: Forecast) -
     assert len(answer.week) == 168 * answer.week["gang"].nunique()
 
 
+@pytest.mark.slow
 def test_a_pending_job_has_a_forecast_of_its_remaining_wait(trace: Trace) -> None:
     table = forecast(trace, pending=True)
     assert isinstance(table, Result)
@@ -121,6 +122,7 @@ def test_a_pending_job_has_a_forecast_of_its_remaining_wait(trace: Trace) -> Non
     assert table.table["waited_s"].to_numpy() == pytest.approx(waited.to_numpy())
 
 
+@pytest.mark.slow
 def test_a_forecast_at_a_moment_does_not_know_what_follows() -> None:
     jobs, attempts = plain_fifo(150)
     moment = "2026-03-02 12:00"

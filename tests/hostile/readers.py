@@ -38,7 +38,6 @@ from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm import TABLES, _detect, _detect_bare
 from philly_analysis.ingest.slurm.accounting_json import read_json
 from philly_analysis.ingest.slurm.jobstats import summaries
-from philly_analysis.ingest.slurm.node_list import MOST_HOSTS, expand_hosts
 from philly_analysis.ingest.slurm.printed import detect_header, parse_header
 from philly_analysis.ingest.slurm.rejoin import Layout, rejoin
 from philly_analysis.ingest.source_registry import detect_source
@@ -49,6 +48,7 @@ from philly_analysis.ingest.telemetry import find_telemetry, stage_files
 from philly_analysis.ingest.telemetry.staging import Stage
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.models.workload_model import WorkloadModel
+from philly_analysis.slurm_text import MOST_HOSTS, expand_hosts
 from philly_analysis.trace.manifest import DUPLICATES, MANIFEST, Manifest
 from philly_analysis.trace.queries import query
 from philly_analysis.trace.quotas import read_quotas

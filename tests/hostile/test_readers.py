@@ -1,4 +1,4 @@
-"""Check that mutated documents raise no error except those of the package."""
+"""Check that mutated documents raise no error except the package's own errors."""
 
 from pathlib import Path
 from random import Random

@@ -20,6 +20,7 @@ from philly_analysis.trace.manifest import Manifest
 from tests.ingest import kueue_snapshots, test_accounting, test_public_traces, test_slurm
 from tests.ingest.accounting_logs import fortnight
 from tests.ingest.conftest import attempt, job, write_archive, write_files
+from tests.support.slow import quick_first
 
 
 def philly(folder: Path) -> Path:
@@ -124,7 +125,7 @@ def test_a_select_that_drops_a_row_is_found_out(
     assert not (tmp_path / "trace").exists()
 
 
-@pytest.mark.parametrize("file", [stream.file for stream in SOURCES["philly"].streams])
+@pytest.mark.parametrize("file", quick_first([stream.file for stream in SOURCES["philly"].streams]))
 def test_a_reader_that_drops_a_line_is_found_out(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,7 @@ def _frames(trace: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _told(trace: Path, kinds: tuple[str, ...]) -> set[str]:
-    """What the columns of a trace say that are of these kinds."""
+    """Return the values of the trace's columns of the named kinds."""
     tables = TABLES | {REJECTS.name: REJECTS}
     found: set[str] = set()
     for name, rows in _frames(trace):
@@ -157,6 +157,7 @@ def test_the_same_key_gives_the_same_names_and_another_others(tmp_path: Path) ->
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_a_trace_without_names_does_not_grow(queue: Path, tmp_path: Path) -> None:
     out, key = tmp_path / "t", tmp_path / "key"
     with pytest.raises(TraceError, match="so it cannot grow"):

@@ -15,7 +15,7 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest import raw_store, trace_builder
+from philly_analysis.ingest import build, increment, parts, raw_store, trace_builder
 from philly_analysis.ingest import tables as ingest_tables
 from philly_analysis.trace import writer
 from philly_analysis.trace.manifest import Manifest
@@ -122,6 +122,120 @@ def test_repeated_records_of_daily_pages_are_stored_once(tmp_path: Path) -> None
     assert_equal_tables(out, tmp_path / "whole", ("jobs", "attempts", "placements", "machines"))
 
 
+@pytest.mark.slow
+def test_an_append_writes_only_parts_with_touched_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job ends that ran before, and two are new: one of three parts of each table is written."""
+    monkeypatch.setattr(parts, "PART_ROWS", 2048)
+    rows = [line(n, n // 20) for n in range(1, 5000)]
+    out = tmp_path / "t"
+    ingest("slurm", page(tmp_path / "1.txt", [*rows, line(5000, 300, "RUNNING")]), out)
+    before = Manifest.read(out).files
+    ended = [line(n, 300) for n in range(5000, 5003)]
+    monkeypatch.setattr(build, "fill_tables", None)  # all jobs are not derived again
+    grown = ingest("slurm", page(tmp_path / "2.txt", ended), out, append=True).manifest
+    for name in ("jobs", "attempts", "placements", "raw/sacct"):
+        kept = set(before[name]) & set(grown.files[name])
+        assert (len(before[name]), len(kept), len(grown.files[name])) == (3, 2, 3), name
+    more = [line(n, n // 20) for n in range(5003, 8003)]  # more than a part
+    ingest("slurm", page(tmp_path / "3.txt", more), out, append=True)
+    monkeypatch.undo()
+    ingest("slurm", page(tmp_path / "all.txt", [*rows, *ended, *more]), tmp_path / "w")
+    assert_equal_tables(out, tmp_path / "w")
+
+
+CHANGES = {
+    "a second cluster": [line(9, 1, cluster="b") + "|1000"],
+    "a server of two partitions": [line(3, 1).replace("|p|", "|q|") + "|1000"],
+    "the name of a user who cancelled jobs": [line(9, 1).replace("|u|", "|eve|") + "|1001"],
+}
+"""Lines that change what is known of stored jobs."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_lines_that_concern_stored_jobs_change_these_jobs(tmp_path: Path, change: str) -> None:
+    first = [f"{line(n, 0)}|1000" for n in range(1, 6)]
+    first[0] = first[0].replace("COMPLETED", "CANCELLED by 1001")
+    header = "JobIDRaw|Cluster|Partition|User|State|Submit|Start|End|AllocTRES|NodeList|UID"
+    files = {"1.txt": first, "2.txt": CHANGES[change]}
+    raw = write_files(tmp_path / "raw", {n: "\n".join([header, *r, ""]) for n, r in files.items()})
+    grow("slurm", sorted(raw.iterdir()), tmp_path / "t")
+    ingest("slurm", raw, tmp_path / "w")
+    assert_same(tmp_path / "t", tmp_path / "w")
+
+
+def readings(rng: random.Random, jobs: int) -> list[list[str]]:
+    """What sacct prints on eight days of jobs: readings before the start, of the run, of the end.
+
+    Some jobs are requeued, some records are steps or no records, some GPUs do not divide.
+    """
+    days: list[list[str]] = [[] for _ in range(8)]
+    first = datetime(2026, 1, 1)
+    numbered = rng.random() < 0.7
+    for job_number in range(1, jobs + 1):
+        user, nodes = rng.randrange(4), sorted(rng.sample(range(5), rng.choice([1, 1, 2])))
+        gpus, partition = rng.choice([1, 2, 3, 4]), rng.choice("ppq")
+        raw = str(job_number) if numbered or rng.random() < 0.7 else ""
+        shown = f"{max(1, job_number - 1)}_{job_number}" if rng.random() < 0.1 else str(job_number)
+        fixed = f"{raw}|{shown}||{partition}|u{user}|{100 + user}"
+        tres = f"gres/gpu={gpus},node={len(nodes)}|n[{','.join(map(str, nodes))}]"
+        submit = first + timedelta(seconds=rng.randrange(6 * 86400))
+        start = submit + timedelta(minutes=rng.randrange(600))
+        end = start + timedelta(hours=rng.randrange(1, 60))
+        state = rng.choice(["COMPLETED", "FAILED", f"CANCELLED by {100 + rng.randrange(6)}"])
+        for day, rows in enumerate(days):
+            begins, ends = (first + timedelta(days=day + n) for n in (0, 1))
+            if submit < ends and end >= begins - timedelta(days=1):
+                times = f"{submit.isoformat()}|"
+                if end < ends:
+                    rows.append(
+                        f"{fixed}|{state}|{times}{start.isoformat()}|{end.isoformat()}|{tres}"
+                    )
+                elif start < ends:
+                    rows.append(f"{fixed}|RUNNING|{times}{start.isoformat()}|Unknown|{tres}")
+                else:
+                    rows.append(f"{fixed}|PENDING|{times}Unknown|Unknown||")
+        if rng.random() < 0.1:  # it runs again
+            again = end + timedelta(minutes=5)
+            times = f"{end.isoformat()}|{again.isoformat()}|{(again + start_of(rng)).isoformat()}"
+            days[rng.randrange(8)].append(f"{fixed}|COMPLETED|{times}|{tres}")
+        if rng.random() < 0.1:
+            step = f"{job_number}.batch|{job_number}.batch||||"
+            days[rng.randrange(8)].append(f"{step}|COMPLETED|{submit.isoformat()}||||")
+        if rng.random() < 0.05:
+            days[rng.randrange(8)].append("||||||nonsense|||||")
+    return days
+
+
+def start_of(rng: random.Random) -> timedelta:
+    """A run time of some hours."""
+    return timedelta(hours=rng.randrange(1, 9))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_pages_of_readings_appended_equal_one_ingest(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    header = "JobIDRaw|JobID|Cluster|Partition|User|UID|State|Submit|Start|End|AllocTRES|NodeList"
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for day, rows in enumerate(readings(rng, rng.choice([5, 40]))):
+        if rows and rng.random() < 0.9:
+            rng.shuffle(rows)
+            (raw / f"{day}.txt").write_text("\n".join([header, *rows, ""]), "utf-8")
+    if seed % 2:
+        nodes = (f"NodeName=n{n} CPUTot=8 Gres=gpu:v100:4 Partitions=p" for n in range(4))
+        (raw / "nodes.txt").write_text("\n".join([*nodes, ""]), "utf-8")
+    grow("slurm", sorted(raw.iterdir()), tmp_path / "t")
+    ingest("slurm", raw, tmp_path / "w")
+    assert_same(tmp_path / "t", tmp_path / "w")
+    one, other = (Manifest.read(tmp_path / name) for name in ("t", "w"))
+    assert set(one.notes) == set(other.notes)
+
+
+@pytest.mark.slow
 def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
@@ -141,6 +255,7 @@ def test_appending_the_same_files_again_changes_nothing(tmp_path: Path) -> None:
     assert_same(tmp_path / "t", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Path) -> None:
     ingest("slurm", page(tmp_path / "1.txt", [line(1, 0), line(2, 0)]), tmp_path / "t")
     bare = tmp_path / "2.txt"
@@ -154,6 +269,7 @@ def test_a_page_without_a_header_has_the_fields_of_an_earlier_page(tmp_path: Pat
         ingest("slurm", bare, tmp_path / "t", append=True)
 
 
+@pytest.mark.slow
 def test_failure_output_follows_its_attempt(tmp_path: Path) -> None:
     """A second cluster puts its name before job ids, an earlier submission renumbers attempts."""
     failed = [line(7, 3).replace("COMPLETED", "FAILED"), line(8, 3, "RUNNING"), line(9, 3)]
@@ -291,6 +407,7 @@ def stored(trace: Path, names: Sequence[str]) -> dict[str, set[tuple[str, int]]]
     }
 
 
+@pytest.mark.slow
 def test_a_new_day_recomputes_only_its_week(tmp_path: Path) -> None:
     out = tmp_path / "t"
     ingest("philly", philly_day(tmp_path / "0", [0, 9]), out)
@@ -382,7 +499,7 @@ class Killed(BaseException):
     """What stands for a kill: nobody catches it."""
 
 
-def killed(raw: Path, out: Path, last: int) -> int:
+def killed(source: str, raw: Path, out: Path, last: int) -> int:
     """Append, but for a kill at the `last` step, with nothing cleared away; count the steps."""
     steps = itertools.count(1)
 
@@ -400,8 +517,9 @@ def killed(raw: Path, out: Path, last: int) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         steps_of: dict[object, tuple[str, ...]] = {
-            raw_store.RawStore: ("merge",),
-            ingest_tables: ("_fill_table", "fill_streamed"),
+            raw_store.RawStore: ("merge", "merge_touched"),
+            ingest_tables: ("fill_table", "fill_streamed"),
+            increment: ("fill_table", "replace_rows"),
             trace_builder.TraceBuilder: ("merge_rejects",),
             writer: ("_flush",),
             Path: ("write_text", "replace"),
@@ -412,23 +530,31 @@ def killed(raw: Path, out: Path, last: int) -> int:
         if last:
             patch.setattr(shutil, "rmtree", lambda *given, **named: None)
         with suppress(Killed):
-            ingest("philly", raw, out, append=True)
+            ingest(source, raw, out, append=True)
     return next(steps) - 1
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: bool) -> None:
-    one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
-    ingest("philly", one, tmp_path / "old")
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("source", ["philly", "slurm"])
+def test_a_killed_append_leaves_the_old_or_the_new_trace(
+    tmp_path: Path, source: str, every: bool
+) -> None:
+    if source == "philly":
+        one, two = (philly_day(tmp_path / str(day), [day]) for day in (0, 1))
+    else:
+        one = page(tmp_path / "1.txt", [line(1, 0), line(2, 0, "RUNNING")])
+        two = page(tmp_path / "2.txt", [line(2, 0), line(3, 1)])
+    ingest(source, one, tmp_path / "old")
     shutil.copytree(tmp_path / "old", tmp_path / "new")
-    total = killed(two, tmp_path / "new", 0)
+    total = killed(source, two, tmp_path / "new", 0)
     old, new = tables(tmp_path / "old"), tables(tmp_path / "new")
     assert not same(old, new)
     out, became_new = tmp_path / "t", []
     shutil.copytree(tmp_path / "old", out)
     # the last eight: the manifest is written, flushed and swapped, and the folder flushed
     for last in range(1, total + 1) if every else (total - 3, total - 2):
-        assert killed(two, out, last) >= last
+        assert killed(source, two, out, last) >= last
         held = tables(out)
         if same(held, new):
             became_new.append(total - last)
@@ -438,14 +564,15 @@ def test_a_killed_append_leaves_the_old_or_the_new_trace(tmp_path: Path, every: 
             assert same(held, old)
     assert became_new == ([2, 1, 0] if every else [2])
     # what was left half-way goes with the next append
-    killed(two, out, total - 3)
+    killed(source, two, out, total - 3)
     left = set((out / "parts").rglob("*.parquet"))
-    ingest("philly", two, out, append=True)
+    ingest(source, two, out, append=True)
     assert same(tables(out), new)
     named = {out / file for files in Manifest.read(out).files.values() for file in files}
     assert left and set((out / "parts").rglob("*.parquet")) <= named
 
 
+@pytest.mark.slow
 def test_appended_files_are_on_the_disk_before_the_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -462,6 +589,7 @@ def test_appended_files_are_on_the_disk_before_the_manifest(
         known |= files
 
 
+@pytest.mark.slow
 def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
     out = tmp_path / "t"
     ingest("philly", philly_day(tmp_path / "0", [0]), out)
@@ -477,6 +605,7 @@ def test_an_open_trace_is_unchanged_by_an_append(tmp_path: Path) -> None:
             assert other.sql("select count(*) from waits").fetchall() == [(2,)]
 
 
+@pytest.mark.slow
 def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     out, raw = tmp_path / "t", page(tmp_path / "raw", [line(day, day) for day in range(5)])
     more = page(tmp_path / "more", [line(5, 5)])
@@ -507,6 +636,7 @@ def test_concurrent_or_unfitting_appends_are_refused(tmp_path: Path) -> None:
     assert tables(out)["jobs"].height == 5
 
 
+@pytest.mark.slow
 def test_a_folder_may_hold_files_of_another_kind_that_were_refused_before(tmp_path: Path) -> None:
     raw, out = tmp_path / "raw", tmp_path / "t"
     raw.mkdir()

@@ -96,7 +96,7 @@ def by_hand(
 
 
 def rows_of(lines: csv_file.ParsedBlock, first: int) -> list[Row]:
-    """Rows as parsed, with the number of their lines from that of the first."""
+    """Return parsed rows with the numbers of their lines, counted from the first line's."""
     rows = []
     for table, numbers in lines.rows:
         named = [name for name in table.column_names if name not in (*TEXTS, "")]

@@ -13,6 +13,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.source_registry import detect_source
 from tests.ingest import kueue_snapshots as kueue
 from tests.ingest.conftest import Ingest, assert_equal_tables
+from tests.support.slow import quick_first
 
 T = 1_770_000_000
 
@@ -27,20 +28,22 @@ def seconds(moment: datetime) -> float:
 
 @pytest.mark.parametrize(
     ("every_s", "jobs", "days", "version"),
-    [
-        (1800, 40, 4, "v1beta1"),
-        (300, 10, 1, "v1beta2"),
-        pytest.param(1800, 150, 14, "v1beta1", marks=pytest.mark.slow),
-        pytest.param(300, 150, 14, "v1beta2", marks=pytest.mark.slow),
-        pytest.param(60, 150, 14, "v1beta2", marks=pytest.mark.slow),
-    ],
+    quick_first(
+        [
+            (300, 10, 1, "v1beta2"),
+            (1800, 40, 4, "v1beta1"),
+            (1800, 150, 14, "v1beta1"),
+            (300, 150, 14, "v1beta2"),
+            (60, 150, 14, "v1beta2"),
+        ]
+    ),
 )
 def test_snapshots_give_the_schedule_back(
     every_s: int, jobs: int, days: int, version: str, tmp_path: Path, ingested: Ingest
 ) -> None:
     works = kueue.fortnight(seed=3, jobs=jobs, days=days)
     raw = kueue.write(tmp_path / "raw", works, every_s, version)
-    assert detect_source(raw) == "kubernetes"
+    assert detect_source(raw)[0] == "kubernetes"
     trace = ingested("kubernetes", raw)
     rows = trace.rows(
         "select job_id, vc, account, gpus, submitted_at, status from jobs order by submitted_at"
@@ -153,6 +156,7 @@ ATTEMPTS = (
 )
 
 
+@pytest.mark.slow
 def test_deleted_workloads_have_no_end_and_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     runs, waits, stays = work("runs", ADMITTED), work("waits", ("Q", "Pending", T)), work("stays")
     done = work("done", ADMITTED, ("Finished", "Succeeded", T + 80.0))
@@ -168,6 +172,7 @@ def test_deleted_workloads_have_no_end_and_are_counted(tmp_path: Path, ingested:
     assert any(n.startswith("2 attempts were deleted between") for n in trace.manifest.notes)
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_was_cut_off_deletes_nothing(tmp_path: Path, ingested: Ingest) -> None:
     one, two = work("one", ADMITTED), work("two", ADMITTED)
     text = kueue.listed([json.dumps(one), json.dumps(two)])
@@ -180,6 +185,7 @@ def test_a_snapshot_that_was_cut_off_deletes_nothing(tmp_path: Path, ingested: I
         ingest("kubernetes", write(tmp_path / "cut", t0='{"items": [{"kind": "Work'))
 
 
+@pytest.mark.slow
 def test_evictions_end_attempts_by_their_reason(tmp_path: Path, ingested: Ingest) -> None:
     def at(*conditions: tuple[str, str, float], name: str = "w") -> list[dict[str, Any]]:
         return [work(name, *conditions)]
@@ -208,6 +214,7 @@ def test_evictions_end_attempts_by_their_reason(tmp_path: Path, ingested: Ingest
         assert any("no snapshot showed" in note for note in evicted.manifest.notes)
 
 
+@pytest.mark.slow
 def test_a_replaced_slice_is_no_end_of_its_job(tmp_path: Path, ingested: Ingest) -> None:
     slices: dict[str, Any] = {"annotations": {"kueue.x-k8s.io/workload-slice-name": "s1"}}
     first = work("s1", ADMITTED, ("Finished", "WorkloadSliceReplaced", T + 90.0), **slices)
@@ -275,6 +282,7 @@ def test_plain_jobs_and_pods_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
     assert machines == [("n1", 8, 96.0, "NVIDIA-H100")]
 
 
+@pytest.mark.slow
 def test_pods_place_the_jobs_of_kueue(tmp_path: Path, ingested: Ingest) -> None:
     owner = {"kind": "Job", "name": "train", "uid": "u-train", "controller": True}
     item = work("job-train-1", ADMITTED, gpus=4, ownerReferences=[owner])
@@ -283,6 +291,40 @@ def test_pods_place_the_jobs_of_kueue(tmp_path: Path, ingested: Ingest) -> None:
     assert trace.rows("select job_id, machine_id, gpus from placements order by all") == [
         ("a/job-train-1", "n0", 2),
         ("a/job-train-1", "n1", 2),
+    ]
+
+
+def test_readings_name_the_gpus_of_a_pod_by_its_namespace_and_name(
+    tmp_path: Path, ingested: Ingest
+) -> None:
+    owner = {"kind": "Job", "name": "train", "uid": "u-train", "controller": True}
+    item = work("job-train-1", ADMITTED, gpus=2, ownerReferences=[owner])
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": meta("n1", namespace=None),
+        "status": {"capacity": {"nvidia.com/gpu": "4"}},
+    }
+    raw = write(tmp_path / "raw", t100=[item, node, pod("p1", "Running", ownerReferences=[owner])])
+    readings = [
+        {
+            "metric": {
+                "__name__": "DCGM_FI_DEV_GPU_UTIL",
+                "Hostname": "n1",
+                "gpu": str(gpu),
+                "exported_namespace": namespace,
+                "exported_pod": "p1",
+            },
+            "values": [[T + s, "50"] for s in range(120, 600, 30)],
+        }
+        for namespace, gpu in (("a", 1), ("a", 3), ("other", 0))
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": readings}}
+    (tmp_path / "readings.json").write_text(json.dumps(answer))
+    trace = ingested("kubernetes", raw, telemetry=tmp_path / "readings.json")
+    assert trace.rows("select job_id, machine_id, gpu from placements order by all") == [
+        ("a/job-train-1", "n1", 1),
+        ("a/job-train-1", "n1", 3),
     ]
 
 
@@ -308,6 +350,7 @@ def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     assert "Objects of other kinds in the lists: 6. They were not read." in trace.manifest.notes
 
 
+@pytest.mark.slow
 def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> None:
     later = work("w", uid="other", creationTimestamp=kueue.stamp(T + 150))
     trace = ingested("kubernetes", write(tmp_path / "raw", t100=[work("w")], t200=[later]))
@@ -317,6 +360,7 @@ def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> N
     ]
 
 
+@pytest.mark.slow
 def test_two_appends_equal_one_ingest(tmp_path: Path, ingested: Ingest) -> None:
     works = kueue.fortnight(seed=4, jobs=30, days=4)
     whole = kueue.write(tmp_path / "whole", works, 1800)
@@ -332,6 +376,7 @@ def test_two_appends_equal_one_ingest(tmp_path: Path, ingested: Ingest) -> None:
     assert_equal_tables(Path(at_once.trace.path), grown, names)
 
 
+@pytest.mark.slow
 def test_a_file_without_a_time_in_its_name_has_the_time_of_its_objects(
     tmp_path: Path, ingested: Ingest
 ) -> None:

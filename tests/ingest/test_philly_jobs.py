@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ingest.conftest import Ingest, attempt, job
+from tests.support.slow import quick_first
 
 
 def test_a_plain_job(made: Ingest) -> None:
@@ -25,6 +26,7 @@ def test_a_plain_job(made: Ingest) -> None:
     assert not [note for note in got.manifest.notes if "flagged" in note]
 
 
+@pytest.mark.slow
 def test_none_as_text_is_unknown(made: Ingest) -> None:
     got = made(
         job("j1", [attempt("None", "None", m1=1)], user="None", status="None"),
@@ -35,6 +37,7 @@ def test_none_as_text_is_unknown(made: Ingest) -> None:
     assert got.rows("select distinct started_at, ended_at from attempts") == [(None, None)]
 
 
+@pytest.mark.slow
 def test_jobs_without_attempts_or_without_gpus_are_jobs(made: Ingest) -> None:
     got = made(job("j1"), job("j2", [{"start_time": "None", "end_time": "None", "detail": []}]))
     assert got.rows("select job_id, gpus from jobs order by job_id") == [("j1", None), ("j2", None)]
@@ -42,6 +45,7 @@ def test_jobs_without_attempts_or_without_gpus_are_jobs(made: Ingest) -> None:
     assert not got.trace.has("placements")
 
 
+@pytest.mark.slow
 def test_a_repeated_ip_is_one_server_in_two_containers(made: Ingest) -> None:
     held = [("m1", 0, 0), ("m2", 5, 1), ("m1", 3, 2)]
     detail = [{"ip": machine, "gpus": [f"gpu{gpu}"]} for machine, gpu, _ in held]
@@ -52,6 +56,7 @@ def test_a_repeated_ip_is_one_server_in_two_containers(made: Ingest) -> None:
     assert got.rows("select machine_id, gpus from machines order by all") == [("m1", 4), ("m2", 6)]
 
 
+@pytest.mark.slow
 def test_the_first_attempt_says_how_large_the_gang_is(made: Ingest) -> None:
     later = attempt("2017-10-09 09:00:00", "2017-10-09 10:00:00", m1=4)
     got = made(job("j1", [attempt(m1=8), later]))
@@ -59,6 +64,7 @@ def test_the_first_attempt_says_how_large_the_gang_is(made: Ingest) -> None:
     assert got.rows("select gpus from attempts order by attempt") == [(8,), (4,)]
 
 
+@pytest.mark.slow
 def test_statuses_keep_their_names(made: Ingest) -> None:
     got = made(*(job(s, status=s) for s in ("Pass", "Killed", "Failed", "Running")))
     assert got.rows("select status from jobs order by all") == [("Failed",), ("Killed",), ("Pass",)]
@@ -66,6 +72,7 @@ def test_statuses_keep_their_names(made: Ingest) -> None:
     assert line == 4 and reason.startswith("status fails")
 
 
+@pytest.mark.slow
 def test_an_attempt_that_ends_before_it_starts_goes_with_its_gpus(made: Ingest) -> None:
     wrong = attempt("2017-10-09 09:00:00", "2017-10-09 08:59:59", m1=1)
     got = made(job("j1", [attempt(m1=1), wrong]))
@@ -75,6 +82,7 @@ def test_an_attempt_that_ends_before_it_starts_goes_with_its_gpus(made: Ingest) 
     assert got.account("placements").kept == 1
 
 
+@pytest.mark.slow
 def test_attempts_that_overlap_and_fake_starts_are_flagged(made: Ingest) -> None:
     got = made(
         job(
@@ -107,6 +115,7 @@ def busy_days(first: int) -> list[dict[str, Any]]:
     return [job(name, submitted_time=time) for name, time in times.items()]
 
 
+@pytest.mark.slow
 def test_survivors_of_a_longer_past_are_flagged(made: Ingest) -> None:
     early = [job(f"e{d}", submitted_time=f"2017-09-{d:02} 12:00:00") for d in range(1, 29, 3)]
     got = made(*early, *busy_days(1))
@@ -120,7 +129,9 @@ def test_survivors_of_a_longer_past_are_flagged(made: Ingest) -> None:
 
 @pytest.mark.parametrize(
     ("first", "flag"),
-    [("2017-10-01 23", None), ("2017-09-26 00", None), ("2017-09-25 00", "left_truncated")],
+    quick_first(
+        [("2017-10-01 23", None), ("2017-09-26 00", None), ("2017-09-25 00", "left_truncated")]
+    ),
 )
 def test_a_quiet_first_week_is_no_left_truncation(
     first: str, flag: str | None, made: Ingest
@@ -204,6 +215,7 @@ def test_wrong_attempts_and_details_are_rejected(made: Ingest) -> None:
     assert account.read == 1 + sum(account.rejected.values())
 
 
+@pytest.mark.slow
 def test_a_job_listed_twice_counts_once(made: Ingest) -> None:
     again = [attempt(m2=1), attempt("2017-10-09 09:00:00", "None", m2=1)]
     got = made(job("j1", [attempt(m1=1)]), job("j1", again))
@@ -219,6 +231,7 @@ def test_text_from_logs_is_data(made: Ingest) -> None:
     assert got.rows("select job_id, user, vc from jobs") == [(hostile,) * 3]
 
 
+@pytest.mark.slow
 def test_raw_text_of_a_reject_is_shortened(made: Ingest) -> None:
     got = made(job("j1"), ["x" * 10_000])
     [(raw,)] = got.rows("select raw from rejects")

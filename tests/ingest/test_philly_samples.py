@@ -12,6 +12,7 @@ import pytest
 from philly_analysis.ingest import csv_file, philly
 from philly_analysis.ingest.samples import hourly_partitions, staging
 from tests.ingest.conftest import HEADERS, Ingest, attempt, job, write_archive
+from tests.support.slow import quick_first
 
 T = "2017-10-03 00:00:00 PDT"
 T_UTC = datetime(2017, 10, 3, 7)
@@ -22,6 +23,7 @@ def minutes(n: int, rest: str) -> list[str]:
     return [f"2017-10-03 00:{i:02}:00 PDT,{rest}" for i in range(n)]
 
 
+@pytest.mark.slow
 def test_the_values_of_a_line_are_those_of_eight_gpus(made: Ingest) -> None:
     values: dict[str, list[float | None]] = {
         "0.5,NA,100.0,0,1,2,3,NA": [0.5, None, 100.0, 0.0, 1.0, 2.0, 3.0, None],
@@ -38,6 +40,7 @@ def test_the_values_of_a_line_are_those_of_eight_gpus(made: Ingest) -> None:
     assert got.account("gpu_samples").rejected == {}
 
 
+@pytest.mark.slow
 def test_a_machine_has_as_many_gpus_as_values_whatever_their_number(made: Ingest) -> None:
     values = {n: [float(10 * n + i) for i in range(n)] for n in range(1, 9)}
     lines = (f"m{n},{','.join(map(str, some))},{'NA,' * (8 - n)}" for n, some in values.items())
@@ -47,6 +50,7 @@ def test_a_machine_has_as_many_gpus_as_values_whatever_their_number(made: Ingest
     ]
 
 
+@pytest.mark.slow
 def test_small_machines_that_write_each_gpu_twice(made: Ingest) -> None:
     got = made(
         job("j2", [attempt(m2=2)]),
@@ -70,6 +74,7 @@ def test_small_machines_that_write_each_gpu_twice(made: Ingest) -> None:
     assert got.note("twice").endswith("kept: 2.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("placed", "values", "expected"),
     [
@@ -90,7 +95,7 @@ def test_placements_outweigh_values_that_come_in_pairs(
 
 
 @pytest.mark.parametrize(
-    ("times", "every_min", "seconds"), [(100, 5, 300.0), (99, 5, None), (100, 1, None)]
+    ("times", "every_min", "seconds"), quick_first([(100, 5, 300.0), (99, 5, None), (100, 1, None)])
 )
 def test_the_length_of_readings_is_the_usual_time_between_them(
     made: Ingest, times: int, every_min: int, seconds: float | None
@@ -110,6 +115,7 @@ def test_the_length_of_readings_is_the_usual_time_between_them(
     assert got.rows(query.format("host_samples")) == [(seconds,)]
 
 
+@pytest.mark.slow
 def test_the_hour_that_came_twice_is_two_hours(made: Ingest) -> None:
     lines = [
         "2017-11-05 00:59:00 PDT,m1,1",
@@ -159,6 +165,7 @@ def test_a_key_that_repeats_keeps_its_first_line(made: Ingest) -> None:
     assert rejected == [(4, "util_pc"), (5, "the key"), (6, "the key")]
 
 
+@pytest.mark.slow
 def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Ingest) -> None:
     got = made(
         job(),
@@ -174,6 +181,7 @@ def test_a_repeat_in_one_host_file_leaves_the_other_alone(made: Ingest) -> None:
     assert got.account("host_samples").kept == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("late_min", "on_disk"),
     [
@@ -205,6 +213,7 @@ def test_only_rows_that_are_hours_late_are_written_to_disk(
     assert not [*got.trace.path.glob("**/*.arrow")]
 
 
+@pytest.mark.slow
 def test_a_day_of_more_rows_than_a_file_is_split_by_the_hour(
     made: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +272,7 @@ def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Ingest) -> N
     assert (account.read, account.kept) == (len(lines) - 1, 1)
 
 
+@pytest.mark.slow
 def test_wrong_lines_of_the_host_files(made: Ingest) -> None:
     got = made(
         job(),
@@ -284,6 +294,7 @@ def test_wrong_lines_of_the_host_files(made: Ingest) -> None:
     assert got.rows("select cpu_pct, mem_gb from host_samples") == [(6.0, None)]
 
 
+@pytest.mark.slow
 def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path: Path, ingested: Ingest) -> None:
     raw = write_archive(tmp_path / "raw", [EIGHT])
     lines = [
@@ -299,6 +310,7 @@ def test_line_ends_of_windows_and_bytes_that_are_no_text(tmp_path: Path, ingeste
     assert [line for line, _ in got.rejects("gpu_samples")] == [3, 4]
 
 
+@pytest.mark.slow
 def test_machines_come_from_list_placements_and_samples(made: Ingest) -> None:
     got = made(
         job("j8", [attempt(m51=8)]),
@@ -320,6 +332,7 @@ def test_machines_come_from_list_placements_and_samples(made: Ingest) -> None:
     assert "differ from it on 1 of 2 machines" in got.note("machine list")
 
 
+@pytest.mark.slow
 def test_a_machine_keeps_the_gpus_of_samples_ingested_earlier(
     tmp_path: Path, ingested: Ingest
 ) -> None:
@@ -348,6 +361,7 @@ def test_notes_say_what_the_samples_cover_and_where_they_do_not(made: Ingest) ->
     assert got.rows("select distinct mem_used_gb, mem_gb from host_samples") == [(None, None)]
 
 
+@pytest.mark.slow
 def test_missing_files_are_missing_tables_and_said(made: Ingest) -> None:
     got = made(job("j1", [attempt(m1=1)]), cluster_mem_util=[f"{T},m1,2,1"])
     assert got.trace.tables == {"jobs", "attempts", "placements", "machines", "host_samples"}

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ host_rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @one_in(4)
 @given(
     host_rows,

@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.ingest.conftest import Ingest, write_files
 from tests.support.public_traces import LOGS, after_epoch, csv_rows, jobs_of
+from tests.support.slow import quick_first
 
 MINUTE = timedelta(minutes=1)
 
@@ -153,7 +155,7 @@ MAPPED: dict[str, tuple[dict[str, str], dict[str, list[tuple[Any, ...]]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("name", quick_first(MAPPED))
 def test_maps_of_public_traces(name: str, ingested: Ingest) -> None:
     files, expected = MAPPED[name]
     got = ingested("table", files, map=name)
@@ -208,3 +210,69 @@ def test_pai_machines(traces: Path, tmp_path: Path, ingested: Ingest) -> None:
     assert (account.read, account.kept) == (len(expected) + 1, len(expected))
     gpus = sum(int(row["cap_gpu"] or 0) for row in expected)
     assert got.rows("select sum(gpus) from machines") == [(gpus,)]
+
+
+UNREAD = {
+    "swf-frontier": (
+        "f.swf",
+        "; UnixStartTime: 1700000000\n"
+        "7 60 30 600 2 -1 -1 2 1200 -1 1 3 4 5 6 1 -1 -1 16 -1 frontier:excl:2x112\n",
+    ),
+    "alcf-aurora": (
+        "ANL-ALCF-DJC-AURORA_20250127_20251031.csv",
+        "JOB_NAME,COBALT_JOBID,QUEUED_TIMESTAMP,START_TIMESTAMP,END_TIMESTAMP,NODES_USED,"
+        "WALLTIME_SECONDS,USERNAME_GENID\n"
+        "7.aurora,7,2023-11-14 22:14:20,2023-11-14 22:14:50,2023-11-14 22:24:50,2,1200,3\n",
+    ),
+    "alcf-polaris": (
+        "ANL-ALCF-DJC-POLARIS_20240101_20241231.csv",
+        "JOB_NAME,QUEUED_TIMESTAMP,START_TIMESTAMP,END_TIMESTAMP,NODES_USED,WALLTIME_SECONDS,"
+        "USERNAME_GENID\n"
+        "7.polaris,2023-11-14 22:14:20,2023-11-14 22:14:50,2023-11-14 22:24:50,2,1200,3\n",
+    ),
+}
+"""File and a line as their publishers describe them, of traces of which no line was at hand."""
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"), [("swf-frontier", 16), ("alcf-aurora", 12), ("alcf-polaris", 8)]
+)
+def test_a_described_trace_is_read_and_detected(
+    name: str, gpus: int, tmp_path: Path, ingested: Ingest
+) -> None:
+    file, text = UNREAD[name]
+    got = ingested("auto", write_files(tmp_path / "raw", {file: text}))
+    assert got.rows(
+        "select jobs.gpus, jobs.servers, time_limit_s, submitted_at, "
+        "epoch(started_at - submitted_at), coalesce(run_s, epoch(ended_at - started_at)) "
+        "from jobs join attempts using (job_id)"
+    ) == [(gpus, 2, 1200, datetime(2023, 11, 14, 22, 14, 20), 30, 600)]
+    assert "No row of this trace was at hand" in " ".join(got.manifest.notes)
+
+
+def test_jobs_of_marconi100_are_read_as_parquet(tmp_path: Path, ingested: Ingest) -> None:
+    at = datetime(2020, 5, 4, 10)
+    frame = pd.DataFrame(
+        {
+            "job_id": [1, 2],
+            "user_id": [5, 6],
+            "partition": ["1", "1"],
+            "qos": ["0", "0"],
+            "num_gpus_alloc": [8, 4],
+            "num_cores_alloc": [256, 128],
+            "num_nodes_alloc": [2, 1],
+            "time_limit": [60, 4294967295],
+            "submit_time": [at, at],
+            "eligible_time": [at, at],
+            "start_time": [at + MINUTE, at + 2 * MINUTE],
+            "end_time": [at + 5 * MINUTE, at + 9 * MINUTE],
+            "job_state": ["COMPLETED", "OUT_OF_MEMORY"],
+        }
+    )
+    (tmp_path / "raw").mkdir()
+    frame.to_parquet(tmp_path / "raw" / "job_table.parquet")
+    got = ingested("auto", tmp_path / "raw")
+    assert got.rows(
+        "select job_id, jobs.gpus, servers, time_limit_s, status, epoch(ended_at - started_at) "
+        "from jobs join attempts using (job_id) order by 1"
+    ) == [("1", 8, 2, 3600, "Pass", 240), ("2", 4, 1, None, "Failed", 420)]

@@ -67,6 +67,7 @@ def test_ingest_records_them_and_keeps_them_as_the_trace_grows(tmp_path: Path) -
         assert trace.jobs.count("*").fetchall() == [(2,)]
 
 
+@pytest.mark.slow
 def test_names_are_taken_out_of_them_as_of_jobs(tmp_path: Path) -> None:
     raw = write_archive(tmp_path / "raw", [job("j", [attempt(m1=2)], vc="a")])
     ingest("philly", raw, tmp_path / "t", quotas={"a": 8}, anonymize=tmp_path / "key")
@@ -76,6 +77,7 @@ def test_names_are_taken_out_of_them_as_of_jobs(tmp_path: Path) -> None:
     assert vc != "a" and gpus == 8
 
 
+@pytest.mark.slow
 def test_a_session_may_ask_under_other_quotas(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "paper")
     with Trace(path) as estimated:

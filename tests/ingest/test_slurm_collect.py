@@ -60,7 +60,7 @@ class Cluster:
         self.prints("scontrol", printed)
 
     def prints(self, command: str, texts: str | dict[str, str], *, code: int = 0) -> None:
-        """Let a command print a text, or that of its second argument, and log its arguments."""
+        """Let a command print a text, or the text of its second argument, and log its arguments."""
         texts = texts if isinstance(texts, dict) else {"": texts}
         for word, text in texts.items():
             (self.bin / f"{command}.{word}").write_text(text)

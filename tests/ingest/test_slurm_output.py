@@ -17,10 +17,11 @@ from philly_analysis import ingest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.slurm import accounting_json
-from philly_analysis.ingest.slurm.node_list import expand_hosts
+from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files
+from tests.support.slow import quick_first
 
 PRINTED = Path(__file__).parent / "slurm_output"
 OPEN = ("RUNNING", "PENDING", "SUSPENDED")
@@ -194,13 +195,7 @@ SLOW_READINGS: list[tuple[list[str], Sequence[str]]] = [
 ]
 
 
-def slow(*values: Any) -> Any:
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize(
-    ("files", "lacks"), [*READINGS, *(slow(*reading) for reading in SLOW_READINGS)]
-)
+@pytest.mark.parametrize(("files", "lacks"), quick_first([*READINGS, *SLOW_READINGS]))
 def test_every_reading_of_a_run_gives_one_trace(
     tmp_path: Path, files: list[str], lacks: tuple[str, ...]
 ) -> None:
@@ -210,7 +205,7 @@ def test_every_reading_of_a_run_gives_one_trace(
 
 @pytest.mark.parametrize(
     "version",
-    ["v0.0.40", *map(slow, ("v0.0.40+complex", "v0.0.41", "v0.0.42+complex"))],
+    quick_first(["v0.0.40", "v0.0.40+complex", "v0.0.41", "v0.0.42+complex"]),
 )
 def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) -> None:
     printed = "newer/one_cluster_wide_D.tundra.txt"
@@ -220,6 +215,7 @@ def test_json_of_every_parser_is_read_as_the_text(tmp_path: Path, version: str) 
     assert_equal_tables(tmp_path / "text", tmp_path / "json", ("placements", "machines"))
 
 
+@pytest.mark.slow
 def test_json_of_servers_is_read_as_the_text(tmp_path: Path, ingested: Ingest) -> None:
     machines = []
     for servers in ("scontrol_show_node_o.tundra.txt", "nodes.tundra.*.json", "sinfo.tundra.json"):
@@ -230,6 +226,7 @@ def test_json_of_servers_is_read_as_the_text(tmp_path: Path, ingested: Ingest) -
     assert sum(row[2] for row in machines[0]) == 3 * 4 + 2 * 2
 
 
+@pytest.mark.slow
 def test_fields_may_stand_in_any_order_with_names_among_them(tmp_path: Path) -> None:
     ingest("slurm", folder(tmp_path / "raw", ["name_in_middle.txt", "one_*"]), tmp_path / "t")
     # both clusters got a job 1 in the same second, and this print does not say of which one is
@@ -251,6 +248,7 @@ def test_names_that_hold_the_delimiter_are_taken_apart_or_counted(tmp_path: Path
     }
 
 
+@pytest.mark.slow
 def test_a_delimiter_that_lists_hold_costs_few_records(tmp_path: Path) -> None:
     manifest = ingest(
         "slurm", folder(tmp_path / "raw", ["wide_D_comma.txt"]), tmp_path / "t"
@@ -262,6 +260,7 @@ def test_a_delimiter_that_lists_hold_costs_few_records(tmp_path: Path) -> None:
             assert jobs[job_id]["gpus"] == want["gpus"]
 
 
+@pytest.mark.slow
 def test_a_run_without_clusters_keeps_its_jobs_apart_by_user_and_time(tmp_path: Path) -> None:
     manifest = ingest("slurm", PRINTED / "module_docstring_caret_D.txt.gz", tmp_path / "t").manifest
     _, attempts = read(tmp_path / "t")
@@ -274,6 +273,7 @@ def test_a_run_without_clusters_keeps_its_jobs_apart_by_user_and_time(tmp_path: 
             assert row["ended_at"] <= after["started_at"]
 
 
+@pytest.mark.slow
 def test_steps_and_files_that_are_none_are_counted(tmp_path: Path) -> None:
     files = ["wide_D_steps.txt", "default_P.txt", "default_columns.txt", "squeue.alpha.json"]
     manifest = ingest("slurm", folder(tmp_path / "raw", files), tmp_path / "t").manifest
@@ -362,6 +362,7 @@ def test_windows_printed_as_time_goes_give_the_trace_of_one_print(
     assert_equal_tables(tmp_path / "once", tmp_path / "cut", TABLES)
 
 
+@pytest.mark.slow
 def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
     ingest("slurm", folder(tmp_path / "one", ["wide_D_us.txt"]), tmp_path / "t1")
     twice = folder(tmp_path / "two", ["wide_D_us.txt"])
@@ -377,11 +378,13 @@ def test_a_print_again_changes_nothing_and_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "servers",
-    [
-        "",
-        *map(slow, ("scontrol_show_node.*.txt", "scontrol_show_node_o.*.txt")),
-        *map(slow, ("sinfo_N.*.txt", "sinfo.*.json")),
-    ],
+    quick_first(
+        [
+            "",
+            *("scontrol_show_node.*.txt", "scontrol_show_node_o.*.txt"),
+            *("sinfo_N.*.txt", "sinfo.*.json"),
+        ]
+    ),
 )
 def test_servers_are_those_that_slurm_lists(tmp_path: Path, served: Path, servers: str) -> None:
     made = tmp_path / "t" if servers else served

@@ -9,8 +9,8 @@ import pytest
 
 from philly_analysis import ingest
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.unread import unread_print
+from philly_analysis.slurm_text import expand_hosts
 from tests.ingest.conftest import Ingest, account, assert_equal_tables, write_files
 
 PRINTED = Path(__file__).parent / "slurm_output"
@@ -112,6 +112,7 @@ def test_each_print_of_a_real_queue_is_covered_by_the_reason_that_it_gives(
     assert seen >= 10
 
 
+@pytest.mark.slow
 def test_snapshots_in_local_time_are_converted_by_their_jobs(
     tmp_path: Path, ingested: Ingest
 ) -> None:
@@ -130,7 +131,7 @@ def test_snapshots_in_local_time_are_converted_by_their_jobs(
         rows[-1].append(got.rows("select * exclude (wait_reason) from attempts order by all"))
     assert rows[0] == rows[1]
     assert any(gpu is not None for *_, gpu, _, _ in rows[0][0])
-    note = "files of snapshots, such as queue.txt, are 5.5 hours later than those of sacct"
+    note = "files of snapshots, such as queue.txt, are 5.5 hours later than the times of sacct"
     assert note in " ".join(got.manifest.notes)
 
 
@@ -159,6 +160,7 @@ def test_a_reason_stands_from_halfway_to_the_print_before_until_halfway_to_the_n
     assert got.account("attempts").rejected == {}
 
 
+@pytest.mark.slow
 def test_an_append_of_snapshots_equals_one_ingest_of_all(tmp_path: Path) -> None:
     """The first ingest sees a job in snapshots only; sacct lists the job later."""
     prints = [

@@ -61,7 +61,7 @@ def test_rejection_and_coverage_of_clustered_values(family: str, uneven: bool) -
 
 
 def test_rejection_and_coverage_of_clustered_values_in_20_repeats() -> None:
-    """The probability outside of these bounds is 0.1 %."""
+    """The probability outside of the bounds is 0.1 %."""
     rejected, parameters, quantiles = rates(20, "lognormal", 40, 10, uneven=False)
     assert rejected <= 5 / 20 and parameters >= 0.8 and quantiles >= 0.8
 

@@ -30,6 +30,7 @@ def test_the_fitted_month_has_the_fitted_rate_and_gang_sizes(demand: Result) -> 
     assert fitted["gpu_h"].sum() == pytest.approx(float(np.mean(gpu_h)), rel=0.25)
 
 
+@pytest.mark.slow
 def test_drawn_months_have_the_jobs_of_samples(demand: Result) -> None:
     jobs = [len(month) for month in MODEL.sample(days=28, seeds=range(1_000, 1_040))]
     low, high = (demand.facts[f"{end}_jobs"] for end in ("low", "high"))
@@ -48,6 +49,7 @@ def test_drawn_changes_are_those_of_the_table(demand: Result) -> None:
     assert any(len(x) == 1 and x[0] == pytest.approx(middle) for x in drawn)
 
 
+@pytest.mark.slow
 def test_run_times_and_submissions_are_the_distributions() -> None:
     _, run_times, submissions = month_outlook(MODEL)
     assert run_times.facts.median_run_s == pytest.approx(float(MODEL.duration().median()))

@@ -39,6 +39,7 @@ def test_a_sample_is_a_valid_trace_that_can_be_fitted_again(tmp_path: Path) -> N
     assert again.status and again.status.shares(8)["Failed"] == pytest.approx(0.6, abs=0.06)
 
 
+@pytest.mark.slow
 def test_run_times_are_the_sum_of_attempts_whatever_is_given(tmp_path: Path) -> None:
     # two attempts of 100 s and 300 s with an hour between them: sum 400, span 4,000, last 300
     rows: list[Row] = [

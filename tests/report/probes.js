@@ -60,6 +60,53 @@ const probes = {
     return { down, up, order, names: column(0), now: heads[1].getAttribute("aria-sort") };
   },
 
+  async rows() {
+    const details = document.querySelector("#queueing_delay details.data");
+    const drawn = () => details.querySelectorAll("tbody tr").length;
+    const until = async (condition) => {
+      while (!condition()) await new Promise((done) => setTimeout(done, 20));
+    };
+    const first = drawn();
+    details.open = true;
+    await until(() => drawn() > first);
+    const opened = drawn();
+    const field = details.querySelector("input[type=search]");
+    const type = (text) => {
+      field.value = text;
+      field.dispatchEvent(new Event("input"));
+    };
+    details.querySelector("button.more").click();
+    const more = drawn();
+    type("no such row");
+    const none = drawn();
+    type("");
+    const count = details.querySelector("[role=status]").textContent;
+    const wait = [...details.querySelectorAll("th")].find((th) => th.textContent === "wait_s");
+    wait.querySelector("button").click();
+    const longest = details.querySelector("tbody tr").lastElementChild.textContent;
+    return { first, opened, more, none, count, longest };
+  },
+
+  async entries() {
+    const until = async (condition) => {
+      while (!condition()) await new Promise((done) => setTimeout(done, 20));
+    };
+    const first = document.querySelector("table.entries tbody tr");
+    first.querySelector("a.entry").click();
+    await until(() => document.querySelector("tr.detail tbody tr"));
+    const worst = document.querySelectorAll("tr.detail tbody tr").length;
+    const job = document.querySelector("tr.detail tbody td").textContent;
+    const fragment = location.hash;
+    first.querySelector("a.entry").click();
+    const closed = document.querySelector("tr.detail") === null;
+    const field = document.getElementById("everywhere");
+    field.value = job;
+    field.dispatchEvent(new Event("input"));
+    const jobs = document.querySelectorAll("#jobs tbody tr").length;
+    const users = document.querySelectorAll("table.entries tbody tr").length;
+    return { worst, fragment, id: first.id, closed, jobs, users };
+  },
+
   async axe() {
     const found = await axe.run(document, { resultTypes: ["violations"] });
     return found.violations.map((v) => [v.impact, v.id, v.nodes.length, v.nodes[0].html]);

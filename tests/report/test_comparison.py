@@ -13,6 +13,7 @@ import pytest
 
 from philly_analysis import compare
 from philly_analysis.errors import TraceError
+from philly_analysis.report import comparison_groups
 from philly_analysis.report.comparison import (
     in_words,
     side_by_side,
@@ -30,7 +31,11 @@ from philly_analysis.report.comparison_groups import (
     user_table,
 )
 from philly_analysis.report.comparison_names import trace_names
-from philly_analysis.report.comparison_wording import activity_sentences, group_sentences
+from philly_analysis.report.comparison_wording import (
+    activity_sentences,
+    group_sentences,
+    without_queue,
+)
 from philly_analysis.results import Result
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
@@ -106,6 +111,7 @@ def test_single_numbers(result: Result) -> None:
         assert tuple(wide.loc[measure, ["one", "two"]]) == pytest.approx(values), measure
 
 
+@pytest.mark.slow
 def test_allocated_time_is_of_the_complete_part_of_the_log(tmp_path: Path) -> None:
     # a began before the log, which is complete from the tenth minute on
     when = [T - timedelta(days=1), T.replace(minute=10)]
@@ -181,6 +187,7 @@ def test_only_jobs_that_ended_in_each_are_compared(tmp_path: Path) -> None:
         compare([one])
 
 
+@pytest.mark.slow
 def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10), (10, 40)], BOTH)
     earlier = T - timedelta(minutes=5)
@@ -191,6 +198,7 @@ def test_a_job_id_used_again_is_another_job(tmp_path: Path) -> None:
     assert result.fact("two_mean_jct_s") == 15 * 60
 
 
+@pytest.mark.slow
 def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
     one = trace(tmp_path, "one", [(0, 10)], BOTH[:1])
     result = compare([one, one])
@@ -290,6 +298,7 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     assert [label.get_text() for label in vc.get_yticklabels()] == ["v", "w"]
 
 
+@pytest.mark.slow
 def test_twice_as_long_is_a_ratio_and_equal_times_are_no_change(tmp_path: Path) -> None:
     short, long, other = (
         many(tmp_path, name, waits) for name, waits in (("a", (0,)), ("b", (10,)), ("c", (9, 11)))
@@ -302,6 +311,7 @@ def test_twice_as_long_is_a_ratio_and_equal_times_are_no_change(tmp_path: Path) 
     assert sentence.endswith("20 min, as under b.")
 
 
+@pytest.mark.slow
 def test_other_jobs_are_compared_by_gang_size(tmp_path: Path) -> None:
     one, two = many(tmp_path, "a", (0,)), many(tmp_path, "b", (10, 30, 20), since=T.replace(hour=1))
     result = compare([one, two])
@@ -371,3 +381,20 @@ def test_the_largest_clusters_and_the_users_who_moved_most_are_shown() -> None:
     one = [rows.assign(vc="v") for rows in (before, after)]
     assert "vc" not in {c.by for c in group_changes("after", *one, same=True)}
     assert {c.by for c in group_changes("after", before, after, same=False)} == {"gang"}
+
+
+def test_traces_without_a_queue_have_nothing_to_compare() -> None:
+    rows: list[tuple[object, ...]] = [
+        (n, None, None, "mean_wait_s", None, wait_s, "s") for n, wait_s in (("a", 0.0), ("b", 0.4))
+    ]
+    rows += [
+        (n, "time", at, "allocated_gpus", None, g, "GPUs")
+        for n, at, g in (("a", "1", 8.0), ("a", "2", 16.0), ("b", "1", 12.0))
+    ]
+    table = pd.DataFrame(rows, columns=comparison_groups.COLUMNS)
+    none, load = without_queue(table, ["a", "b"], {"a": 64, "b": 24})
+    assert none.startswith("No job waits in any of the traces")
+    # 24 GPUs over 12 is less than 64 over 16
+    assert "12.0 of 24 GPUs are allocated under b: a queue needs about 2 times the load." in load
+    table.loc[0, "value"] = 5.0
+    assert list(without_queue(table, ["a", "b"], {})) == []

@@ -1,10 +1,15 @@
 """Check the page of users, accounts and servers against sums of the rows in plain Python."""
 
+import base64
+import gzip
+import json
+import random
 import re
 from collections import defaultdict
 from html import unescape
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -12,6 +17,7 @@ from philly_analysis import report
 from philly_analysis.analyses import CHAPTERS, FRONT
 from philly_analysis.report import trace_page
 from philly_analysis.report.entries import Entry, anchor, entries
+from philly_analysis.report.entries_page import render_entries
 from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import JOBS, paper_trace
 
@@ -42,14 +48,11 @@ def test_numbers_are_those_of_the_jobs_of_a_name(path: Path, listed: list[Entry]
         jobs[user].add(job_id)
     for job_id, run_s, gpus in runs:
         hours[users[job_id]] += (run_s or 0) * gpus / 3600
-    shown = {entry.name: entry.summary for entry in listed if entry.kind == "user"}
+    shown = {entry.name: entry.numbers for entry in listed if entry.kind == "user"}
     assert shown.keys() == jobs.keys() == {HOSTILE, "other"}
-    for user, summary in shown.items():
-        count, used = summary.split("; ")[:2]
-        assert int(count.split()[0]) == len(jobs[user])
-        assert float(used.removesuffix(" GPU h").replace(",", "")) == pytest.approx(
-            hours[user], rel=0.02
-        )
+    for user, numbers in shown.items():
+        assert numbers["jobs"] == len(jobs[user])
+        assert numbers["GPU h"] == pytest.approx(hours[user])
     names = [entry.name for entry in listed if entry.kind == "user"]
     assert names == sorted(names, key=lambda name: -hours[name])
 
@@ -73,7 +76,7 @@ def test_hours_of_servers_add_up_to_the_hours_of_placed_jobs(
     servers = [entry for entry in listed if entry.kind == "server"]
     with Trace(path) as trace:
         placed = trace.sql("select distinct job_id, machine_id from placements").fetchall()
-    counts = {entry.name: int(entry.summary.split()[0]) for entry in servers}
+    counts = {entry.name: entry.numbers["jobs"] for entry in servers}
     assert counts == {name: len({j for j, m in placed if m == name}) for _, name in placed}
 
 
@@ -85,7 +88,34 @@ def test_names_are_escaped_and_linked(
     text = (page.parent / "entries.html").read_text("utf-8")
     assert "<img" not in text
     assert HOSTILE in unescape(text)
-    ids = set(re.findall(r'<details class="entry" id="([^"]+)"', text))
+    ids = set(re.findall(r'<tr id="([^"]+)"', text))
     assert anchor("user", "other") in ids
-    linked = set(re.findall(r'href="entries\.html#([^"]+)"', page.read_text("utf-8")))
-    assert linked <= ids
+    linked = set(re.findall(r'href="entries\.html#((?!job-)[^"]+)"', page.read_text("utf-8")))
+    assert linked <= set(re.findall(r' id="([^"]+)"', text))
+    assert set(re.findall(r'class="entry" href="#([^"]+)"', text)) == ids
+
+
+def test_long_names_have_short_addresses() -> None:
+    anchors = {anchor("user", letter * 5_000) for letter in "ab"}
+    assert len(anchors) == 2 and max(map(len, anchors)) < 80
+
+
+def test_the_worst_jobs_of_an_entry_are_in_the_page(path: Path, listed: list[Entry]) -> None:
+    with Trace(path) as trace:
+        text = render_entries(trace, listed)
+    [packed] = re.findall(r'id="job-rows">([^<]+)<', text)
+    rows = json.loads(gzip.decompress(base64.b64decode(packed)))
+    at = rows["columns"].index("job")
+    for entry in listed:
+        names = [rows["cells"][at][i] for i in rows["worst"][entry.anchor]]
+        assert names == list(entry.jobs["job"])
+
+
+def test_the_page_of_many_long_names_is_within_its_budget(path: Path) -> None:
+    rng = random.Random(1)
+    names = ["".join(rng.choices("<>&\"abcdef'", k=2_000)) for _ in range(350)]
+    jobs = pd.DataFrame({"job": names[:10], "user": names[10:20], "status": names[20:30]})
+    listed = [Entry("user", name, {"jobs": 3, "fails by": name}, jobs) for name in names]
+    with Trace(path) as trace:
+        text = render_entries(trace, listed)
+    assert len(text.encode()) < 1_500_000

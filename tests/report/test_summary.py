@@ -13,17 +13,19 @@ from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import urlopen
 
-import jsonschema
+import pandas as pd
 import polars as pl
 import pytest
 
-from philly_analysis import summary
+from philly_analysis import ingest, summary
 from philly_analysis.errors import OutputError
 from philly_analysis.report import Summary
 from philly_analysis.report.summarising import SCHEMA
+from philly_analysis.report.week_change import week_changes
 from philly_analysis.results import Fact, Result, Verdict
 from philly_analysis.trace import Manifest
 from tests.support.command_line import invoke
+from tests.support.public_traces import LOGS
 from tests.support.repository import DOCS
 from tests.support.small_traces import JOBS, paper_trace
 
@@ -52,9 +54,16 @@ def made(*facts: Fact) -> Summary:
     return Summary(manifest, (), {"waits": result, "why_waits": answer})
 
 
+def validate(document: object) -> None:
+    """Check a summary against its schema."""
+    import jsonschema  # takes seconds
+
+    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+
+
 def test_the_document_has_every_fact_and_meets_its_schema(summarised: Summary) -> None:
     document = json.loads(summarised.to_json())
-    jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+    validate(document)
     listed = {(fact["finding"], fact["fact"]) for fact in document["facts"]}
     ends = re.compile("_(?:low|high)(?=_|$)")
     for name, result in summarised.results.items():
@@ -62,6 +71,44 @@ def test_the_document_has_every_fact_and_meets_its_schema(summarised: Summary) -
             assert {(name, fact.name), (name, ends.sub("", fact.name))} & listed, fact.name
     [jobs] = [f for f in document["facts"] if (f["finding"], f["fact"]) == ("overview", "jobs")]
     assert jobs["value"] == len(JOBS)
+
+
+REAL = {
+    "Philly passed": ("", "philly-passed"),
+    "Philly attempts": ("", "philly-attempts"),
+    "Microsoft ITP": ("cluster10.csv.gz", "itp-2021"),
+    "Alibaba openb": ("", "alibaba-openb-2023"),
+    "MIT SuperCloud": ("", "mit-supercloud-2021"),
+    "ThetaGPU": ("", "thetagpu-2023"),
+    "Philly first 15k": ("", "philly-first-15k"),
+    "Helios 15k": ("", "helios-15k"),
+    "Blue Waters 15k": ("", "blue-waters-15k"),
+}
+"""Public logs, with the part that is read and its map."""
+
+
+def meets_its_schema(trace: Path) -> None:
+    document = json.loads(summary(trace).to_json())
+    validate(document)
+    assert document["cards"] and document["facts"]
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize("log", REAL)
+def test_the_document_of_a_public_log_meets_its_schema(
+    log: str, traces: Path, tmp_path: Path
+) -> None:
+    part, name = REAL[log]
+    path, _ = LOGS[log]
+    raw = path.partition("/")[0] if log == "Alibaba openb" else path
+    ingest("table", traces / raw / part, tmp_path / "t", map=name)
+    meets_its_schema(tmp_path / "t")
+
+
+@pytest.mark.slow
+def test_the_document_of_the_sample_meets_its_schema(sample_trace: Path) -> None:
+    meets_its_schema(sample_trace)
 
 
 def test_ends_of_an_interval_are_columns_of_its_fact() -> None:
@@ -78,6 +125,61 @@ def test_ends_of_an_interval_are_columns_of_its_fact() -> None:
     assert facts.loc["lowest_s", ["low", "high"]].isna().all()
 
 
+def by_day(days: str, **values: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"day": pd.date_range(days, periods=len(next(iter(values.values())))), **values}
+    )
+
+
+def test_the_last_week_is_compared_with_the_week_before() -> None:
+    # 2026-01-05 is a Monday: weeks of 7 x 1 and 7 x 2 jobs, then three days of a third week
+    jobs = [1.0] * 7 + [2.0] * 7 + [50.0] * 3
+    results = {
+        "overview": Result("overview", by_day("2026-01-05", jobs=jobs, gpu_h=[0.0] * 17)),
+        "waits_by_day": Result(
+            "waits_by_day", by_day("2026-01-11", gpu_wait_h=[8.0, 5.0], longest_s=[60.0, 7200.0])
+        ),
+        "usage": Result(
+            "usage",
+            pd.DataFrame(
+                {
+                    "week": ["2026-01-05", "2026-01-12", "2026-01-12"],
+                    "idle_gpu_h": [1.0, 1.0, 2.0],
+                    "sampled_gpu_h": [10.0, 5.0, 5.0],
+                }
+            ),
+        ),
+    }
+    period = (pd.Timestamp("2026-01-05 09:00"), pd.Timestamp("2026-01-21 12:00"))
+    said = [str(week) for week in week_changes(results, period)]
+    assert said == [
+        "jobs submitted: 14 (7 in the week before, +100 %)",
+        "allocated: 0 GPU h (0 GPU h in the week before)",
+        "waited: 5.00 GPU h (8.00 GPU h in the week before, -38 %)",
+        "longest wait: 2 h (1 min in the week before)",
+        "idle share of sampled GPU hours: 30.0 % (10.0 % in the week before, "
+        "+20.0 percentage points)",
+    ]
+    assert week_changes(results, (period[0], pd.Timestamp("2026-01-17 12:00"))) == []
+    until_sunday = week_changes(results, (period[0], pd.Timestamp("2026-01-18 12:00")))
+    assert [str(week) for week in until_sunday] == said
+
+
+def test_the_comparison_of_weeks_is_in_each_form() -> None:
+    days = by_day("2026-01-05", jobs=[3.0] * 14, gpu_h=[1.0] * 14)
+    period = (pd.Timestamp("2026-01-05"), pd.Timestamp("2026-01-19"))
+    weekly = Summary(
+        Manifest(name="t", source="slurm", synthetic=False),
+        period,
+        {"overview": Result("overview", days)},
+    )
+    for text in (str(weekly), weekly.to_markdown()):
+        assert "Week of 2026-01-12 to 2026-01-18" in text.replace("\\", "")
+        assert "jobs submitted: 21 (21 in the week before, +0 %)" in text.replace("\\", "")
+    validate(weekly.to_dict())
+    assert weekly.to_dict()["weeks"][0]["before"] == 21
+
+
 def test_names_of_a_log_are_escaped() -> None:
     hostile = made(Fact("wait_s", 1.5, HOSTILE))
     assert "\x1b" not in str(hostile) + hostile.to_markdown() + hostile.to_openmetrics()
@@ -86,7 +188,7 @@ def test_names_of_a_log_are_escaped() -> None:
     assert r'trace="*b* <i>\"q\"</i>\\\n[x](y)' in metrics
     assert "philly_waits_wait_s{" in metrics
     assert metrics.count("\n") == 7  # no line of a name's own
-    jsonschema.validate(hostile.to_dict(), json.loads(SCHEMA.read_text("utf-8")))
+    validate(hostile.to_dict())
 
 
 @pytest.mark.parametrize("suffix", [".json", ".md", ".prom", ".txt"])

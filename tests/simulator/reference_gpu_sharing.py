@@ -230,7 +230,7 @@ class Leases(Sharing):
 
 
 class Aligned(Sharing):
-    """Tetris with GPUs only: the most aligned of those that fit, less the remaining work."""
+    """Tetris with GPUs only: the most aligned job that fits, less the remaining work."""
 
     def place(self, world: World, server: Server) -> None:
         while True:

@@ -337,7 +337,7 @@ class Opportunistic(Policy):
         return holders[0] if holders else None
 
     def _place_guest(self, world: World, job: RefJob) -> None:
-        """On the least used GPUs of one server, or of those with most room."""
+        """Choose the least used GPUs of one server, or of the servers with most room."""
         taken = {slot for other in world.running if other.guest for slot in other.slots}
         open_at: dict[int, list[tuple[float, int]]] = {}
         for m, machine in enumerate(world.machines):

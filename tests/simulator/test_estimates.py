@@ -27,6 +27,7 @@ from tests.simulator.test_properties import MACHINES as SERVERS
 from tests.simulator.test_properties import QUOTAS, Rows, specs_of
 from tests.simulator.test_properties import workloads as any_workloads
 from tests.simulator.test_simulation import MACHINES, workload
+from tests.support.slow import quick_first
 
 
 def believing(spec: JobSpec, *believed_s: float) -> JobSpec:
@@ -39,7 +40,7 @@ class BelievingJob(slow.RefJob):
 
     @property
     def errors_s(self) -> list[float]:
-        """Error of the estimate of the present run and of those after it."""
+        """Error of the estimate of the present run and of later runs."""
         to_come = self.spec.attempts[-len(self.runs_s) :]
         return [(a.believed_s or 0.0) - a.run_s for a in to_come]
 
@@ -63,7 +64,7 @@ REFERENCES = {
 }
 
 
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize("name", quick_first(REFERENCES, 2))
 @settings(max_examples=40)
 @given(
     st.lists(
@@ -90,7 +91,7 @@ def test_policies_go_by_what_is_believed(
     assert_same_bars(ours, slow.simulate(specs, world, REFERENCES[name]()))
 
 
-@pytest.mark.parametrize("policy", [p for p in POLICIES.values() if not p.replays])
+@pytest.mark.parametrize("policy", quick_first([p for p in POLICIES.values() if not p.replays], 3))
 @given(any_workloads, st.integers(0, 9))
 def test_whatever_is_believed_every_job_is_done(
     policy: type[Policy], rows: Rows, seed: int

@@ -37,6 +37,7 @@ from tests.simulator.reference_shares import (
     ShortestService,
 )
 from tests.simulator.test_reference import examples
+from tests.support.slow import quick_first
 
 
 def part(name: str, submit_s: float, share: float, run_s: float) -> JobSpec:
@@ -136,7 +137,7 @@ HALVED: dict[str, dict[str, list[float]]] = {
 """Knobs that count GPU time."""
 
 
-@pytest.mark.parametrize("name", PARTING)
+@pytest.mark.parametrize("name", quick_first(PARTING, 2))
 @settings(max_examples=5)
 @given(workloads)
 def test_gpus_in_halves_are_twice_as_many(name: str, rows: Rows) -> None:
@@ -151,7 +152,7 @@ def test_gpus_in_halves_are_twice_as_many(name: str, rows: Rows) -> None:
     assert (2 * one.placements["gpu"].n_unique()) >= other.placements["gpu"].n_unique()
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"recorded"}))
+@pytest.mark.parametrize("name", quick_first(sorted(POLICIES.keys() - {"recorded"}), 3))
 @settings(max_examples=4)
 @given(workloads)
 def test_all_policies_serve_what_shares_ask_for(name: str, rows: Rows) -> None:

@@ -13,6 +13,7 @@ from philly_analysis.simulator import POLICIES, policy_named
 from tests.simulator.drawn import ended_in_time
 from tests.simulator.test_properties import Rows, simulated, workloads
 from tests.simulator.test_reference import examples
+from tests.support.slow import quick_first
 
 
 def within(knob: "Field[Any]") -> st.SearchStrategy[Any]:
@@ -72,7 +73,7 @@ def test_knobs_within_bounds_neither_hang_nor_trace_back(name: str, examples: in
     check()
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", quick_first(POLICIES, 3))
 @given(st.data())
 def test_what_is_outside_of_its_bounds_is_refused(name: str, data: st.DataObject) -> None:
     knobs = [f for f in fields(POLICIES[name]) if f.name != "settings"]  # any folder
@@ -81,7 +82,7 @@ def test_what_is_outside_of_its_bounds_is_refused(name: str, data: st.DataObject
         policy_named(name, {knob.name: data.draw(outside(knob))})
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", quick_first(POLICIES, 3))
 @given(st.data())
 def test_anything_set_is_taken_or_refused(name: str, data: st.DataObject) -> None:
     anything = st.recursive(

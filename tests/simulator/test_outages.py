@@ -24,11 +24,12 @@ from tests.simulator.drawn import assert_work_done, held, job, machines
 from tests.simulator.test_properties import MACHINES, QUOTAS, Rows, specs_of, workloads
 from tests.simulator.test_simulation import MACHINES as MACHINES_24
 from tests.simulator.test_simulation import ORIGIN, workload
+from tests.support.slow import quick_first
 
 INF = float("inf")
 
 
-@pytest.mark.parametrize("policy", [p for p in POLICIES.values() if not p.replays])
+@pytest.mark.parametrize("policy", quick_first([p for p in POLICIES.values() if not p.replays], 3))
 @given(
     workloads,
     st.lists(

@@ -13,6 +13,7 @@ from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.workload import JobSpec
 from tests.simulator.drawn import job, machines
 from tests.simulator.literature import literature
+from tests.support.slow import quick_first
 
 Rows = list[tuple[int, int, list[int], str]]
 """Submission, gang, run times and virtual cluster of each job."""
@@ -43,7 +44,7 @@ def simulated(rows: Rows, policy: Policy) -> tuple[list[JobSpec], Schedule]:
     return specs, run(specs, MACHINES, policy, quotas=QUOTAS)
 
 
-@pytest.mark.parametrize("policy", RIGID)
+@pytest.mark.parametrize("policy", quick_first(RIGID, 2))
 @given(workloads)
 def test_gpu_seconds_granted_are_those_served_and_gangs_are_whole(
     policy: type[Policy], rows: Rows
@@ -83,7 +84,7 @@ def test_every_job_ends_once_and_never_starts_before_it_was_submitted(
         assert own == ["failed"] * (len(spec.attempts) - 1) + ["completed"]
 
 
-@pytest.mark.parametrize("policy", POLICIES.values())
+@pytest.mark.parametrize("policy", quick_first(POLICIES.values(), 3))
 def test_the_same_jobs_give_the_same_schedule(policy: type[Policy]) -> None:
     specs = literature(60, 12, 3)
     one, other = (run(specs, MACHINES, policy(), quotas={"v": 14}) for _ in range(2))

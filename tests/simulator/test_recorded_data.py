@@ -106,7 +106,7 @@ class Steady:
     "policy", ["fifo", "antman", *(pytest.param(p, marks=pytest.mark.slow) for p in ELASTIC)]
 )
 def test_samples_agree_with_the_speeds_of_the_schedule(policy: str, tmp_path: Path) -> None:
-    """The utilisation in all samples is that of the jobs, times the work that they got done."""
+    """The utilisation in all samples is the utilisation of the jobs, times their work."""
     load, servers = workload(120), fleet("3x8:24:500")
     busy_pct = {f"j{i}": (i % 9 + 1) / 0.3 for i in range(120)}
     afternoon = pl.duration(hours=13, minutes=37)

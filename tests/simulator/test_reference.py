@@ -17,6 +17,7 @@ from tests.simulator import reference_servers as on_servers
 from tests.simulator import reference_shares as shares
 from tests.simulator.drawn import assert_same_bars, bars_of, gantt, job, machines, migrates
 from tests.simulator.reference_philly import Quotas
+from tests.support.slow import quick_first
 
 Rows = list[tuple[int, int, list[int]]]
 """Submission, gang and run times of each job."""
@@ -60,7 +61,7 @@ PREEMPTIVE: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("consolidate", [pytest.param(False, marks=pytest.mark.slow), True])
-@pytest.mark.parametrize("name", PREEMPTIVE)
+@pytest.mark.parametrize("name", quick_first(PREEMPTIVE, 2))
 @settings(max_examples=25)
 @given(rows=workloads)
 def test_lazy_preemption_equals_eager_preemption(name: str, rows: Rows, consolidate: bool) -> None:

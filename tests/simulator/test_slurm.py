@@ -3,23 +3,31 @@
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 
+from philly_analysis.simulator.assumptions import constraint_notes
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
+from philly_analysis.simulator.cluster.gpu_sharing import GPU_UNITS
+from philly_analysis.simulator.cluster.request import Request
+from philly_analysis.simulator.jobs.job import Job
+from philly_analysis.simulator.policies import Fifo, Policy
 from philly_analysis.simulator.policies.limit import Limit
+from philly_analysis.simulator.policies.slurm.never_ran import NeverRan
 from philly_analysis.simulator.policies.slurm.policy import Slurm
 from philly_analysis.simulator.policies.slurm.priority import FairTree, size_factor
+from philly_analysis.simulator.policies.slurm.room import Rooms
 from philly_analysis.simulator.policies.slurm.settings import (
     Partition,
     Qos,
     Share,
-    expanded,
     read_settings,
-    seconds,
 )
 from philly_analysis.simulator.policies.slurm.site import Closure, Site
-from philly_analysis.workload import JobSpec
+from philly_analysis.workload import JobSpec, Machine
 from tests.simulator.drawn import bars_of, job
 
 NOBODY = frozenset[str]()
@@ -85,6 +93,48 @@ def test_qos_preempts_and_the_requeued_job_waits_for_its_credential() -> None:
     assert starts(jobs, [4], site)["urgent"] == 100
 
 
+def test_planned_starts_hold_where_qos_may_preempt() -> None:
+    """A job whose QOS preempts nothing waits for a gap, as without preemption."""
+    site = Site(qos={"high": Qos(1, frozenset({"low"})), "": Qos()})
+    jobs = [
+        limited(job("first", 0, 3, 100), 120),
+        limited(job("wide", 1, 4, 60), 120),
+        limited(job("long", 2, 1, 200), 240),
+    ]
+    got = starts(jobs, [4], site, preempt=True)
+    assert got == {"first": 0, "wide": 100, "long": 160}
+
+
+def test_job_that_never_ran_is_planned_until_it_was_cancelled() -> None:
+    wide = limited(job("wide", 1, 4, 60), 120)
+    site = Site(never_ran=(NeverRan(1, 50, Job(wide, 99)),))
+    jobs = [limited(job("first", 0, 3, 100), 120), limited(job("long", 2, 1, 200), 240)]
+    # wide is planned at 120, and long would run until 242; wide leaves at 50
+    assert starts(jobs, [4], site)["long"] == 50
+    assert starts(jobs, [4], Site())["long"] == 2
+
+
+@pytest.mark.parametrize(
+    ("gpus", "servers", "chosen"),
+    [
+        (1, 1, {0: 1}),  # of the runs 0-1 and 3-5 that with less room, 7 and 11; its fullest
+        (3, 1, {0: 3}),
+        (5, 1, {5: 5}),
+        (6, 2, {0: 3, 1: 3}),
+        (8, 2, {4: 4, 5: 4}),
+    ],
+)
+def test_a_job_gets_the_tightest_run_of_servers(
+    gpus: int, servers: int, chosen: dict[int, int]
+) -> None:
+    cluster = Cluster([Machine(f"n{i}", 8) for i in range(6)])
+    for machine, free in enumerate((3, 4, 0, 2, 4, 5)):
+        busy = lowest_bits(cluster.free_gpus[machine], 8 - free)
+        cluster.allocate(Allocation(((machine, busy),), 8 - free))
+    request = Request(gpus * GPU_UNITS, servers=(gpus // servers,) * servers)
+    assert Rooms(cluster, request, 0b111111).counts() == chosen
+
+
 def test_job_does_not_start_into_a_reservation() -> None:
     closure = Closure(50, 150, 0b1, NOBODY, NOBODY, known_s=-1, out=False)
     jobs = [limited(job("short", 0, 1, 30), 40), limited(job("long", 0, 1, 60), 80)]
@@ -113,6 +163,15 @@ def test_priority_orders_by_qos_or_by_age() -> None:
     assert (by_qos["new"], by_qos["old"]) == (100, 110)
     by_age = starts(jobs, [4], site, PriorityWeightAge=1000.0)
     assert (by_age["old"], by_age["new"]) == (100, 110)
+
+
+@pytest.mark.parametrize(("policy", "noted"), [(Fifo(), 1), (Slurm(), 0)])
+def test_notes_state_where_eligible_times_are_not_obeyed(policy: Policy, noted: int) -> None:
+    frame = pl.DataFrame({"cluster": [None], "pool": [None], "gpu_model": [None]})
+    workload: Any = SimpleNamespace(frames={"jobs": frame})
+    specs = [replace(job("later", 0, 1, 10), eligible_s=5.0), job("now", 0, 1, 10)]
+    notes = constraint_notes(workload, specs, policy)
+    assert sum("1 job became eligible after the submission" in note for note in notes) == noted
 
 
 def test_fair_shares_are_those_that_sshare_prints() -> None:
@@ -153,6 +212,7 @@ def test_settings_are_read_as_slurm_prints_them(tmp_path: Path) -> None:
         "PreemptType             = preempt/qos\n"
         "PriorityMaxAge          = 7-00:00:00\n"
         "PriorityWeightFairShare = 2000\n"
+        "BOOT_TIME               = 2026-03-01T06:00:30\n"
         "SchedulerParameters     = bf_interval=3,bf_window=120,bf_continue\n",
         "partition.txt": "PartitionName=train\n   Nodes=a[1-3],b07\n   MaxTime=00:10:00\n"
         "   PriorityJobFactor=2 PriorityTier=3\n",
@@ -161,6 +221,13 @@ def test_settings_are_read_as_slurm_prints_them(tmp_path: Path) -> None:
         "reservation-20260302T130000Z.txt": "No reservations in the system\n",
         "reservation-20260302T130010Z.txt": "ReservationName=r StartTime=2026-03-02T14:00:00 "
         "EndTime=2026-03-02T15:00:00 Nodes=a3 Users=root Accounts=(null)\n",
+        "event.txt": "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+        "c|a2|2026-03-02T13:20:00|2026-03-02T13:40:00|DRAIN|disk|root(0)\n"
+        "c|a1|2026-03-02T10:00:00|2026-03-02T11:00:00|DOWN|power|root(0)\n",
+        "node-20260302T131000Z.txt": "NodeName=a1 State=IDLE\nNodeName=a2 State=MIXED+DRAIN "
+        "Reason=disk [root@2026-03-02T13:05:00]\n",
+        "node-20260302T133000Z.txt": "NodeName=a1 State=IDLE\nNodeName=a2 State=IDLE+DRAIN "
+        "Reason=disk [root@2026-03-02T13:05:00]\n",
         "notes.txt": "something else\n",
     }
     for name, text in texts.items():
@@ -179,15 +246,12 @@ def test_settings_are_read_as_slurm_prints_them(tmp_path: Path) -> None:
         (None, "high", "user", "jobs", 2.0),
     }
     assert settings.shares == (Share("prod", "", "", 40.0), Share("prod", "", "mail", 1.0))
-    [reservation] = settings.reservations
+    assert settings.booted_at == datetime(2026, 3, 1, 6, 0, 30)
+    reservation, drained, down = settings.reservations
+    # drained from the command on, while jobs still ran
+    assert (drained.nodes, drained.out) == (frozenset({"a2"}), True)
+    assert drained.start_at == drained.known_at == datetime(2026, 3, 2, 13, 5)
+    assert drained.end_at == datetime(2026, 3, 2, 13, 40)
+    assert (down.start_at.hour, down.end_at.hour) == (10, 11)
     assert reservation.known_at == datetime(2026, 3, 2, 13, 0, 5)
     assert reservation.nodes == {"a3"}
-
-
-def test_lists_of_servers_and_times_are_read() -> None:
-    assert expanded("a[1-2,07-08],b") == {"a1", "a2", "a07", "a08", "b"}
-    assert expanded("r[1-2]n[1-2]") == {"r1n1", "r1n2", "r2n1", "r2n2"}
-    assert expanded("(null)") == set()
-    assert seconds("7-00:00:00") == 604_800
-    assert seconds("00:10:00") == 600
-    assert seconds("UNLIMITED") is None

@@ -19,7 +19,7 @@ DAEMONS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", 
 """Programs of the Debian packages munge, mariadb-server, slurmdbd and slurm-wlm."""
 
 LIFE_S = 590
-"""Seconds after which ``timeout`` ends each daemon, whatever became of this program."""
+"""Seconds after which ``timeout`` ends each daemon of the short scenario."""
 
 SERVERS = dict.fromkeys(("a1", "a2", "a3", "a4"), ("a100", 8)) | dict.fromkeys(
     ("v1", "v2", "v3"), ("v100", 4)
@@ -41,10 +41,17 @@ def missing() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running Slurm: its folder, the environment of its commands, its daemons."""
+    """A running Slurm: its folder, the environment of its commands, its daemons.
+
+    Attributes
+    ----------
+    life_s
+        Seconds after which ``timeout`` ends each daemon, whatever became of this program.
+    """
 
     folder: Path
     env: dict[str, str]
+    life_s: float = LIFE_S
     daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def command(self, *arguments: str, user: str | None = None) -> str:
@@ -72,7 +79,7 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster() -> Iterator[Cluster]:
+def running_cluster(life_s: float = LIFE_S) -> Iterator[Cluster]:
     """Start a cluster of `SERVERS`; end all its processes and remove its folder afterwards.
 
     A termination signal, and the end of the cluster's life, interrupt what runs on it.
@@ -81,12 +88,12 @@ def running_cluster() -> Iterator[Cluster]:
     env = {"PATH": PATH, "TZ": "UTC", "LC_ALL": "C", "SLURM_CONF": str(folder / "slurm.conf")}
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        cluster = Cluster(folder, env)
+        cluster = Cluster(folder, env, life_s)
         stack.callback(_end_processes, cluster)
         for number in (signal.SIGTERM, signal.SIGALRM):
             stack.callback(signal.signal, number, signal.signal(number, _interrupt))
         stack.callback(signal.alarm, 0)
-        signal.alarm(LIFE_S - 10)
+        signal.alarm(int(life_s) - 10)
         _start(cluster)
         yield cluster
 
@@ -192,7 +199,7 @@ def _start_daemon(cluster: Cluster, *command: str) -> None:
     log = cluster.folder / "log" / f"{command[0]}.out"
     with log.open("a") as output:
         daemon = subprocess.Popen(
-            ["timeout", "--kill-after=5", str(LIFE_S), *command],
+            ["timeout", "--kill-after=5", str(cluster.life_s), *command],
             env=cluster.env,
             cwd=cluster.folder,
             stdin=subprocess.DEVNULL,

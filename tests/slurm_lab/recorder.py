@@ -5,7 +5,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,10 @@ from tests.slurm_lab.scenario import ACCOUNTING, Step, scenario
 END_S = 325
 """Seconds from the first submission to the last snapshot."""
 
-SNAPSHOTS = {
+Snapshots = Mapping[str, tuple[int, tuple[str, ...]]]
+"""Seconds between two snapshots, and the command, by kind."""
+
+SNAPSHOTS: Snapshots = {
     "scontrol-job": (4, ("scontrol", "show", "job", "-d")),
     "squeue": (
         1,
@@ -28,7 +31,6 @@ SNAPSHOTS = {
     "scontrol-license": (10, ("scontrol", "show", "license", "-o")),
     "sprio": (10, ("sprio", "-l")),
 }
-"""Seconds between two snapshots, and the command, by kind."""
 
 COLLECTED = {
     "sacctmgr-assoc": ("sacctmgr", "show", "assoc", "-P"),
@@ -43,7 +45,14 @@ COLLECTED = {
 """Commands whose output is collected once, at the end, by the name of the file."""
 
 
-def record(cluster: Cluster, folder: Path, steps: Sequence[Step] | None = None) -> None:
+def record(
+    cluster: Cluster,
+    folder: Path,
+    steps: Sequence[Step] | None = None,
+    *,
+    end_s: float = END_S,
+    snapshots: Snapshots = SNAPSHOTS,
+) -> None:
     """Run the steps of a scenario and write a recording into a folder."""
     for name in ("collected", "other", "output", "truth"):
         (folder / name).mkdir(parents=True)
@@ -55,8 +64,9 @@ def record(cluster: Cluster, folder: Path, steps: Sequence[Step] | None = None) 
     cluster.env["LAB_STAMPS"] = str(written["stamps"])
     for arguments in ACCOUNTING:
         cluster.command("sacctmgr", "-i", *arguments)
-    with _snapshots(cluster, folder / "collected"):
-        _run(cluster, scenario() if steps is None else steps, folder / "truth" / "steps.jsonl")
+    log = folder / "truth" / "steps.jsonl"
+    with _snapshots(cluster, folder / "collected", snapshots):
+        _run(cluster, scenario() if steps is None else steps, log, end_s)
     stamps = sorted(written["stamps"].iterdir())
     text = "".join(file.read_text() for file in stamps)
     (folder / "truth" / "stamps.txt").write_text(text)
@@ -65,7 +75,7 @@ def record(cluster: Cluster, folder: Path, steps: Sequence[Step] | None = None) 
     shutil.copytree(written["output"], folder / "output", dirs_exist_ok=True)
 
 
-def _run(cluster: Cluster, steps: Sequence[Step], log: Path) -> None:
+def _run(cluster: Cluster, steps: Sequence[Step], log: Path, end_s: float) -> None:
     """Run each step at its time; write time, job and command, or why the command failed."""
     jobs: dict[str, str] = {}
     begin = time.time()
@@ -90,18 +100,18 @@ def _run(cluster: Cluster, steps: Sequence[Step], log: Path) -> None:
             if step.name:
                 jobs[step.name] = printed.split(";")[0]
             lines.write(json.dumps({**row, "command": step.command, "printed": printed}) + "\n")
-        time.sleep(max(0.0, begin + END_S - time.time()))
+        time.sleep(max(0.0, begin + end_s - time.time()))
 
 
 @contextmanager
-def _snapshots(cluster: Cluster, folder: Path) -> Iterator[None]:
+def _snapshots(cluster: Cluster, folder: Path, kinds: Snapshots) -> Iterator[None]:
     """Print the state of the cluster again and again, in a thread."""
     stop = threading.Event()
 
     def run() -> None:
         begin, ticks = time.monotonic(), 0
         while not stop.wait(max(0.0, begin + ticks - time.monotonic())):
-            for kind, (interval_s, command) in SNAPSHOTS.items():
+            for kind, (interval_s, command) in kinds.items():
                 if ticks % interval_s == 0:
                     at = datetime.now(UTC)
                     name = f"{kind}-{at:%Y%m%dT%H%M%S}.{at.microsecond // 1000:03}Z.txt"

@@ -6,6 +6,9 @@ from pathlib import Path
 SHIPPED = Path(__file__).with_name("recording.tar.xz")
 """The recording that quick tests read."""
 
+LONG = Path(__file__).with_name("recording-long.tar.xz")
+"""The recording whose jobs run much longer than the delays of Slurm's daemons."""
+
 
 def pack(folder: Path, archive: Path) -> None:
     """Write a folder into an archive, without owners and times of change."""

@@ -22,12 +22,13 @@ def recording(lab: Lab) -> Path:
 
 @pytest.fixture(
     scope="module",
-    params=["scontrol", pytest.param("squeue and scontrol", marks=pytest.mark.slow)],
+    params=["scontrol", "squeue and scontrol"],
 )
 def why_waits(request: pytest.FixtureRequest, recording: Path, lab: Lab) -> Result:
     return analyze(lab.trace(recording, request.param), ["why_waits"])["why_waits"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_gpus", [False, True])
 def test_computed_causes_are_near_those_that_slurm_states(
     why_waits: Result, recording: Path, by_gpus: bool
@@ -44,6 +45,7 @@ def test_computed_causes_are_near_those_that_slurm_states(
     assert shares["quota"] == 0
 
 
+@pytest.mark.slow
 def test_the_documented_causes_are_those_of_the_shipped_recording(
     recording: Path, lab: Lab
 ) -> None:

@@ -27,7 +27,7 @@ _CLOSE = 1e-6
 
 
 def bars(ax: Axes) -> Bars:
-    """Return the lengths of the bars of a panel, without those of length zero."""
+    """Return the lengths of the bars of a panel, without bars of length zero."""
     found: Bars = {}
     for some in _containers(ax):
         names = _tick_names(ax.yaxis if some.orientation == "horizontal" else ax.xaxis)
@@ -48,7 +48,7 @@ def lengths(ax: Axes) -> dict[str, list[float]]:
 
 
 def curves(ax: Axes) -> dict[str, Floats]:
-    """Return the points of the named lines of a panel; those of nameless ones under numbers."""
+    """Return the points of the lines of a panel, by name; nameless lines have numbers."""
     return {
         _name(line.get_label()) or str(i): np.asarray(line.get_xydata(), float)
         for i, line in enumerate(ax.lines)

@@ -1,4 +1,4 @@
-"""Check checksums of files, including those of older traces."""
+"""Check checksums of files, including files of older traces."""
 
 import hashlib
 import json

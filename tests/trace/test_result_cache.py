@@ -18,7 +18,7 @@ from philly_analysis.parallel import processes
 from philly_analysis.report import trace_page
 from philly_analysis.report.findings import ANALYSES
 from philly_analysis.results import Comparison, Fact, Result, figures
-from philly_analysis.trace import result_cache
+from philly_analysis.trace import code_identity, result_cache
 from philly_analysis.trace.manifest import MANIFEST, Manifest
 from philly_analysis.trace.trace import Trace
 from tests.support.small_traces import paper_trace
@@ -79,6 +79,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
+@pytest.mark.slow
 def test_the_next_report_removes_stale_files_of_a_killed_one(
     path: Path, tmp_path: Path, computed: list[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_second_report_is_the_first_and_computes_nothing(
         assert (tmp_path / "tables" / f"{name}.csv").read_bytes() == table
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again_only_if_it_or_its_trace_changed(
     path: Path, tmp_path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,9 +151,8 @@ def test_a_result_without_rows_is_cached(
     assert first.table.equals(second.table)
 
 
-@pytest.mark.parametrize(
-    "drawers", [ThreadPoolExecutor, pytest.param(processes, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("drawers", [ThreadPoolExecutor, processes])
 def test_figures_are_equal_whichever_process_draws(
     path: Path, tmp_path: Path, computed: list[str], drawers: Callable[[int], Executor]
 ) -> None:
@@ -185,7 +186,7 @@ def _other_rows(path: Path, _: pytest.MonkeyPatch) -> None:
 
 
 def _other_code(_: Path, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(result_cache, "_code", lambda: "select 2")
+    patch.setattr(result_cache, "code_version", lambda: "select 2")
 
 
 @pytest.mark.parametrize("change", [_other_notes, _other_rows, _other_code])
@@ -227,10 +228,10 @@ class Installed:
 
 def key(monkeypatch: pytest.MonkeyPatch, record: str, newest: int = 5, started: int = 9) -> str:
     """Return the cache's key of the code for a package installed with these files."""
-    monkeypatch.setattr(result_cache, "distribution", lambda _: Installed(record))
-    monkeypatch.setattr(result_cache, "_list_files", lambda _: [("one", 1, 7), ("two", newest, 7)])
-    monkeypatch.setattr(result_cache, "_STARTED_NS", started)
-    return result_cache._code.__wrapped__()
+    monkeypatch.setattr(code_identity, "distribution", lambda _: Installed(record))
+    monkeypatch.setattr(code_identity, "list_files", lambda _: [("one", 1, 7), ("two", newest, 7)])
+    monkeypatch.setattr(code_identity, "_STARTED_NS", started)
+    return code_identity.code_version.__wrapped__()
 
 
 def test_code_is_known_by_the_installers_digests_or_the_newest_modification(
@@ -238,7 +239,7 @@ def test_code_is_known_by_the_installers_digests_or_the_newest_modification(
 ) -> None:
     of = partial(key, monkeypatch)
     package = (
-        "philly_analysis/trace/result_cache.py,sha256=aa,10\nphilly_analysis/x.sql,sha256={},9\n"
+        "philly_analysis/trace/code_identity.py,sha256=aa,10\nphilly_analysis/x.sql,sha256={},9\n"
     )
     scripts = "../../../bin/philly,sha256={},200\n"
     first = of(package.format("bb") + scripts.format("cc"))
@@ -252,7 +253,7 @@ def test_code_is_known_by_the_installers_digests_or_the_newest_modification(
 def test_without_a_key_of_the_code_nothing_is_cached(
     path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(result_cache, "_code", lambda: "")
+    monkeypatch.setattr(result_cache, "code_version", lambda: "")
     for _ in range(2):
         analyze(path, [NAME])
     assert computed == [NAME] * 2

@@ -239,7 +239,7 @@ def without(every_table: Path, table: str, column: str, path: Path) -> Path:
 @pytest.mark.parametrize(
     ("table", "column"),
     [
-        pytest.param(*pair, marks=pytest.mark.slow if i % 4 else ())
+        pytest.param(*pair, marks=pytest.mark.slow if i % 12 else ())
         for i, pair in enumerate(NULLABLE)
     ],
 )

@@ -1,6 +1,6 @@
 """Simulate first come first served, EASY and shortest job first in plain Python, by server.
 
-The jobs and the accounting log are those of :mod:`tests.truth.schedulers`. Nothing here is shared
+The jobs and the accounting log come from :mod:`tests.truth.schedulers`. Nothing here is shared
 with the package.
 """
 

@@ -1,5 +1,6 @@
 """Replay logs of an independent scheduler, and compare the second in which each job starts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,24 @@ JOBS: dict[str, dict[str, Any]] = {
 }
 
 
-def agreement(scenario: Scenario, rules: Rules, folder: Path) -> tuple[float, tuple[str, ...]]:
-    """Return the share of jobs that start in the true second, and the notes of the what-if."""
+_REQUESTED = re.compile(r",node=\d+(?=\^\|\^cpu=)")
+"""Requested number of servers: the end of ReqTRES, which AllocTRES follows."""
+
+
+def agreement(
+    scenario: Scenario, rules: Rules, folder: Path, *, requests: bool = True
+) -> tuple[float, tuple[str, ...]]:
+    """Return the share of jobs that start in the true second, and the notes of the what-if.
+
+    Parameters
+    ----------
+    requests
+        Whether the log has the requested number of servers (ReqTRES).
+    """
     true_s = replayed(scenario, rules, folder / "log")
+    if not requests:
+        for file in (folder / "log").iterdir():
+            file.write_text(_REQUESTED.sub("", file.read_text()))
     ingest("slurm", folder / "log", folder / "trace")
     workload = Workload.from_trace(folder / "trace")
     if rules.limits:
@@ -61,3 +77,10 @@ def test_jobs_start_in_the_second_of_the_scheduler(
     assert ("a request of one server is a minimum" in text) == (jobs == "spreadable")
     if jobs != "spreadable":
         assert f"number of servers ({count:,} jobs), CPUs per server ({count:,} jobs)" in text
+
+
+def test_jobs_without_a_recorded_request_get_as_many_servers_as_in_the_log(tmp_path: Path) -> None:
+    scenario = Scenario(load=0.85, jobs=60, seed=3)
+    share, notes = agreement(scenario, RULES["FIFO"], tmp_path, requests=False)
+    assert share >= 0.99
+    assert any("60 records that lack the requested number (ReqTRES, node)" in n for n in notes)

@@ -91,6 +91,7 @@ def test_every_reader_of_jobs_has_those_of_a_loop(
     assert set(needs.account()) <= set(data.exclusions)
 
 
+@pytest.mark.slow
 def test_the_same_jobs_are_simulated(sample_trace: Path, counted: Counted, tmp_path: Path) -> None:
     workload = Workload.from_trace(sample_trace)
     specs = list(workload.specs())

@@ -16,6 +16,7 @@ from philly_analysis.models.library import shipped
 from philly_analysis.parallel import open_executor
 from philly_analysis.workload import Workload
 from philly_analysis.workload.outcomes import measures
+from tests.support.slow import quick_first
 
 MODEL = load_model("itp-01")
 
@@ -51,17 +52,13 @@ def test_missing_or_repeated_seeds_raise() -> None:
             MODEL.sample(jobs=10, seeds=seeds)
 
 
-QUICK = ("literature", "thetagpu", "itp-04")
-OTHERS = [pytest.param(n, marks=pytest.mark.slow) for n in shipped() if n not in QUICK]
-
-
-@pytest.mark.parametrize("name", [*QUICK, *OTHERS])
+@pytest.mark.parametrize("name", quick_first(shipped()))
 def test_draws_offer_the_requested_load(name: str) -> None:
     sizes: tuple[tuple[float, dict[str, Any]], ...] = ((1.2, {"jobs": 400}), (0.8, {"days": 7}))
     for offered, size in sizes:
         begin = datetime(2026, 1, 5)
         drawn = load_model(name).sample(gpus=64, offered=offered, seed=2, start=begin, **size)
-        # GPU-seconds of the jobs over those of 64 GPUs from the first submission to the last
+        # GPU-seconds of the jobs over GPU-seconds of 64 GPUs from the first submission to the last
         ran = (
             drawn.attempts.pl()
             .select(

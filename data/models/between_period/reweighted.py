@@ -32,6 +32,7 @@ from data.models.between_period.one_by_one import BOOTSTRAPS, all_scaled, scaled
 from philly_analysis.models import ESTIMATED, Variation
 from philly_analysis.models import RUN_TIMES_S as CLASS_RUN_TIMES_S
 from philly_analysis.models.components import Arrivals
+from philly_analysis.models.site_variation import SiteVariation
 from philly_analysis.models.validation import (
     CONFIDENCE,
     HOUR_S,
@@ -133,18 +134,25 @@ class Cells:
             seed=seed,
         )
 
-    def drawn(self, variation: Variation) -> Floats:
+    def drawn(self, variation: Variation, site: SiteVariation | None = None) -> Floats:
         """Return the statistics `USED` of drawn periods, shape (draws, statistics)."""
         periods = [
             next(
                 variation.periods(
-                    self.class_jobs, self.class_gpu_s, self.days, self.daily_change, self.seed + i
+                    self.class_jobs,
+                    self.class_gpu_s,
+                    self.days,
+                    self.daily_change,
+                    self.seed + i,
+                    length_d=self.days,
+                    site=site,
                 )
             )
             for i in range(DRAWS)
         ]
         log_jobs = np.array([period.log_jobs for period in periods])
-        scale = np.array([[period.scale] for period in periods])
+        log_total = np.array([[period.log_total] for period in periods])
+        scale = np.array([[period.class_scale] for period in periods])
         rng = np.random.default_rng((self.seed, 1))  # the same for all parameters
         of = gang_class(self.gpus)
         place = np.interp(self.log_run_s, AT, np.arange(AT.size))
@@ -153,6 +161,8 @@ class Cells:
         weight = self.jobs * np.exp(
             (1 - upper_share) * log_jobs[:, of, lower] + upper_share * log_jobs[:, of, lower + 1]
         )
+        jobs = weight.sum(axis=1, keepdims=True)
+        weight *= self.jobs.sum() * np.exp(log_total) / np.maximum(jobs, 1e-300)
         weight += np.sqrt(weight) * rng.standard_normal(weight.shape)
         weight = np.maximum(weight, 0)
         sizes, size = np.unique(self.gpus, return_inverse=True)

@@ -1,6 +1,6 @@
 -- How much GPU time is in gangs of more than eight GPUs?
 -- One row. Each minute has the GPUs and the number of gangs of at least eight GPUs. The GPUs beyond
--- eight per gang belong to between one and all of these gangs.
+-- eight per gang belong to between one gang and all gangs.
 --   claim    name of the claim
 --   cluster  always null: the caller names the cluster
 --   value    middle of the lower and the upper limit, %

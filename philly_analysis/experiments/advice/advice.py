@@ -133,6 +133,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
             "nothing to advise on. Ingest a log with its machines."
         )
     begin_s, end_s = period_of(scenario.jobs)
+    period_d = (end_s - begin_s) / _SHORTEST_S
     if end_s - begin_s < _SHORTEST_S:
         raise InputError(
             f"The jobs were submitted within {duration(end_s - begin_s)}. Gains a month need a log "
@@ -148,9 +149,10 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         quotas=len(workload.virtual_clusters) > 0,
         cache=trace,
     )
-    causes, method = waiting(trace, (end_s - begin_s) / _SHORTEST_S)
+    causes, method = waiting(trace, period_d)
     bound = binding(trace, causes)
     log_facts = replace(log_facts, binding=binding_names(scenario.limits, bound))
+    scenario = scenario.latest()
     withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None
     disputed: dict[str, str] = {}
@@ -165,6 +167,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         for name, rival in disputed.items()
     }
     best = pricing.with_cards([lever for lever in priced if not objections.get(lever.name)], months)
+    begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / (end_s - begin_s)
     return Advice(
         baseline=baseline,

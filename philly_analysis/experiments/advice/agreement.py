@@ -14,13 +14,13 @@ THRESHOLD = tomllib.loads(Path(__file__).with_name("threshold.toml").read_text("
 """Largest distance of the distributions, with the simulated clusters that define the limit."""
 
 MOST_APART = 0.25
-"""Largest difference of the mean waits, as a share of the recorded one (convention)."""
+"""Largest difference of the mean waits, as a share of the recorded mean wait (convention)."""
 NOBODY_WAITS_S = 120.0
 """Mean wait below which nobody waits, so that a difference does not matter (convention)."""
 
 
 class Agreement(NamedTuple):
-    """How near replayed waits are to the recorded ones, in one half of the log.
+    """How near replayed waits are to recorded waits, in one half of the log.
 
     Waits up to the longest start-up time count as 0, since replays start jobs at once.
 
@@ -56,7 +56,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Agreement:
-    """Return how near replayed waits are to the recorded ones of the same jobs.
+    """Return how near replayed waits are to recorded waits of the same jobs.
 
     Parameters
     ----------

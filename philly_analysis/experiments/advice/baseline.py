@@ -19,6 +19,7 @@ from philly_analysis.experiments.advice.candidates import (
     fitting,
 )
 from philly_analysis.experiments.advice.scenario import (
+    MOST_JOBS,
     Jobs,
     Scenario,
     jobs_in_period,
@@ -40,8 +41,6 @@ _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
 """Fewest jobs for a comparison."""
-_PART_JOBS = 40_000
-"""Jobs of a log on which policies are compared, if the log has more (convention)."""
 _WARM_UP = 0.1
 """Share of a span's jobs that are not compared: the span begins with an empty queue."""
 _NAMED = 3
@@ -79,11 +78,11 @@ class Baseline:
     Attributes
     ----------
     scenario
-        The jobs and machines under the candidate's policy.
+        The jobs and machines under the candidate's policy; of a large log the last jobs.
     distance
         Distance of the policy's waits from the recorded waits; the mean of both halves of the jobs.
     halves
-        Agreement with the recorded waits in each half of the jobs.
+        Agreement with the recorded waits in each half of the compared jobs.
     tried
         A row per candidate: policy, distances on the first and the second half, the mean distance
         with its parts, and whether the candidate is a near tie of the best.
@@ -128,7 +127,8 @@ class Baseline:
         halves = zip(("First", "Second"), self.halves, strict=True)
         part = (
             f"Policies were compared on {self.compared:,} of {self.jobs:,} jobs, a span of each "
-            "half of the log, as all would take too long. The chosen policy was replayed on all."
+            f"half of the log, and levers are priced on the last {MOST_JOBS:,}: all jobs would "
+            "take too long."
         )
         return (
             conclusion,
@@ -244,7 +244,7 @@ def fit_baseline(
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
     every, (run, jobs) = jobs, _spans(jobs)
     if len(jobs) < len(every):
-        spans = {f"spans of {s.rules}": _only(s, run) for s in scenarios}
+        spans = {f"spans of {s.rules}": s.only(run) for s in scenarios}
     else:
         spans = {s.rules: s for s in scenarios}
     replays = replay_all(spans, executor, cache)
@@ -279,31 +279,29 @@ def fit_baseline(
         ],
         columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
     )
-    [replayed] = (
-        replay_all({scenarios[best].rules: scenarios[best]}, executor, cache)
-        if len(jobs) < len(every)
-        else [replays[best]]
-    )
-    recorded = np.array([recorded_s[spec.job_id] for spec in every])
-    waited = of_jobs(replayed, "first_wait_s", every)
-    submit_s = np.array([spec.submit_s for spec in every])
+    chosen, last = scenarios[best].latest(), jobs
+    replayed, last_waits = replays[best], waits[best]
+    if len(jobs) < len(every):
+        [replayed] = replay_all({chosen.rules: chosen}, executor, cache)
+        ids = {spec.job_id for spec in chosen.jobs}
+        last = [spec for spec in every if spec.job_id in ids]
+        last_waits = of_jobs(replayed, "first_wait_s", last)
+    submit_s = np.array([spec.submit_s for spec in last])
+    of_last = np.array([recorded_s[spec.job_id] for spec in last])
     queue = pd.DataFrame(
         {
             "at_s": np.linspace(submit_s.min(), submit_s.max(), _INTERVALS),
-            "recorded": _queue(every, np.maximum(recorded - floor_s, 0)),
-            "replayed": _queue(every, np.maximum(waited - floor_s, 0)),
+            "recorded": _queue(last, np.maximum(of_last - floor_s, 0)),
+            "replayed": _queue(last, np.maximum(last_waits - floor_s, 0)),
         }
     )
     return Baseline(
         name=candidates[best].name,
-        scenario=scenarios[best],
+        scenario=chosen,
         distance=Distance(*np.mean(parts[best], axis=0).tolist()),
-        halves=tuple(
-            agreement(recorded[half], waited[half], floor_s)
-            for half in np.array_split(np.arange(len(every)), _HALVES)
-        ),
+        halves=tuple(agreement(recorded[half], waits[best][half], floor_s) for half in halves),
         tried=tried.sort_values("distance", ignore_index=True),
-        rivals={candidates[place].name: scenarios[place] for place in rivals},
+        rivals={candidates[place].name: scenarios[place].latest() for place in rivals},
         queue=queue,
         replayed=replayed,
         compared=len(jobs),
@@ -316,9 +314,9 @@ def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
 
     All jobs of a small log; of a large one the jobs in the middle of each half.
     """
-    if len(jobs) <= _PART_JOBS:
+    if len(jobs) <= MOST_JOBS:
         return jobs, jobs
-    size = _PART_JOBS // _HALVES
+    size = MOST_JOBS // _HALVES
     run: list[JobSpec] = []
     compared: list[JobSpec] = []
     for half in np.array_split(np.arange(len(jobs)), _HALVES):
@@ -327,13 +325,3 @@ def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
         run += span
         compared += span[round(_WARM_UP * size) :]
     return run, compared
-
-
-def _only(scenario: Scenario, jobs: Jobs) -> Scenario:
-    """Return a scenario with some of the jobs."""
-    ids = {spec.job_id for spec in jobs}
-    pools = (
-        replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in ids))
-        for pool in scenario.pools
-    )
-    return replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))

@@ -38,6 +38,8 @@ from philly_analysis.workload import (
 
 Jobs = Sequence[JobSpec]
 
+MOST_JOBS = 40_000
+"""Jobs of a log on which policies are compared and levers are priced (convention)."""
 _EARLIEST = 0.01
 """Share of the jobs that may be submitted before the period, because they survived from earlier."""
 
@@ -108,6 +110,20 @@ class Scenario:
     def gpus(self) -> int:
         """GPUs in all."""
         return sum(pool.gpus for pool in self.pools)
+
+    def only(self, jobs: Jobs) -> Self:
+        """Return the scenario with some of the jobs."""
+        ids = {spec.job_id for spec in jobs}
+        pools = (
+            replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in ids))
+            for pool in self.pools
+        )
+        return replace(self, pools=tuple(pool for pool in pools if pool.jobs))
+
+    def latest(self) -> Self:
+        """Return the scenario with the last :data:`MOST_JOBS` jobs, in the order of submission."""
+        jobs = self.jobs
+        return self if len(jobs) <= MOST_JOBS else self.only(jobs[-MOST_JOBS:])
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
         """Return the scenario with each job changed."""

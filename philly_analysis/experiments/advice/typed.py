@@ -88,17 +88,28 @@ def binding_limits(limits: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=heads)
 
 
-def limits_sentences(limits: pd.DataFrame) -> tuple[str, ...]:
-    """Return which limits keep jobs waiting, and what to change."""
+def limits_sentences(limits: pd.DataFrame, pools: int) -> tuple[str, ...]:
+    """Return which limits keep jobs waiting, what to change, and whether replays have limits.
+
+    Parameters
+    ----------
+    pools
+        Pools of servers that are replayed.
+    """
     share = whole_percent(float(limits["share"].sum()))
     name = limits["name"].iloc[0]
     return (
         f"A limit causes {share} of the waiting, most of it "
         f"{name if isinstance(name, str) else 'a limit without a name'}.",
-        "Raise the limit, or lend GPUs: let jobs beyond the limit run in a QOS that other jobs "
-        "preempt.",
+        "Raise the limit: the table has the command.",
+        *([_SEVERAL_POOLS] if pools > 1 else []),
     )
 
+
+_SEVERAL_POOLS = (
+    "No replay has the limits: the servers are in several pools, which are replayed one by one, "
+    "and a limit counts the jobs of all pools."
+)
 
 _TRES = {"gpus": "gres/gpu", "cpus": "cpu", "mem_gb": "mem", "servers": "node"}
 """Slurm's names of resources."""

@@ -210,7 +210,7 @@ def result_of(advice: Advice, *, synthetic: bool) -> Result:
     sentences = [headline(advice, lever) for lever in best] or [recommendation(advice) + withheld]
     sentences += [f"Together: {headline(advice, lever)}" for lever in advice.combined[-1:]]
     if not advice.limits.empty:
-        sentences.append(" ".join(limits_sentences(advice.limits)))
+        sentences.append(" ".join(limits_sentences(advice.limits, len(advice.scenario.pools))))
     verdict = None
     if best:
         value = best[0].gain.value_h

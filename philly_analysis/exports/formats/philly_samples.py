@@ -59,10 +59,10 @@ def _frames(
             yield rows.select(**dict(zip(layout.fields, columns, strict=True)))
 
 
-def _count(parts: Sequence[Path], column: str, found: Callable[[pl.Series], pl.Series]) -> int:
+def _count(parts: Sequence[Path], column: str, meets: Callable[[pl.Series], pl.Series]) -> int:
     """Count the rows of some files whose column, if they have it, meets a condition."""
     return sum(
-        int(found(pl.DataFrame(batch)[column]).sum())
+        int(meets(pl.DataFrame(batch)[column]).sum())
         for part in parts
         if column in pq.read_schema(part).names
         for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=[column])

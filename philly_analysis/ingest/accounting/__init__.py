@@ -61,7 +61,7 @@ def prepare(
     new = store.new_files(_files(raw))
 
     def detect(file: Path) -> Read | None:
-        if is_log(parse, first_lines(file)):
+        if any(map(parse, first_lines(file))):
             return partial(_read_records, con, parse)
         for table, read in (("accounting_servers", servers), ("accounting_settings", settings)):
             if rows := read(file):
@@ -120,11 +120,6 @@ def _insert(
 
 def _nothing(_: Path) -> None:
     """Return None: no reader exists for the scheduler's lists."""
-
-
-def is_log(parse: Parse, lines: list[str]) -> bool:
-    """Return whether one of the first lines of a file is a record of a scheduler."""
-    return any(map(parse, [line for line in lines if not line.startswith("#")]))
 
 
 PARSERS = {"pbs": pbs.parse, "lsf": lsf.parse, "gridengine": grid_engine.parse}

@@ -28,8 +28,10 @@ _FROM_OUTSIDE = tuple(128 + number for number in (9, 10, 12, 15, 24))
 def parse(line: str) -> Record | None:
     """Return the record of a line; None for a line that is no accounting record."""
     fields = line.split(":")
-    if len(fields) < _FEWEST_FIELDS or not all(
-        re.fullmatch(r"\d+", fields[i]) for i in (5, 8, 9, 10)
+    if (
+        line.startswith("#")
+        or len(fields) < _FEWEST_FIELDS
+        or not all(re.fullmatch(r"\d+", fields[i]) for i in (5, 8, 9, 10))
     ):
         return None
     unit = 1000 if int(fields[8]) >= _MILLISECONDS else 1

@@ -58,7 +58,7 @@ def parse(line: str) -> Record | None:
     try:
         return _finished([field.text for field in fields], fields)
     except (IndexError, ValueError):
-        return Record(fault="it was cut off, or its fields are not those of lsb.acct")
+        return Record(fault="it was cut off, or its fields are not the fields of lsb.acct")
 
 
 def _finished(texts: list[str], fields: list[Field]) -> Record:

@@ -23,7 +23,7 @@ _EVENTS = {
     "D": "deleted",
     "A": "deleted",
 }
-"""Types of records that describe a job; R: it will run again, A: the server aborted it."""
+"""Types of records of jobs; R: the job will run again, A: the server aborted the job."""
 
 _CHUNK = re.compile(r"\(([^()]*)\)")
 _NODE_GPUS = re.compile(r"gpus?=(\d{1,4})")

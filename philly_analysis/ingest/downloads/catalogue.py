@@ -169,8 +169,8 @@ def _sizes(pending: Sequence[Dataset], out: Path) -> str:
     text = f"Downloading to {out}: {', '.join(parts)}; at least {total / 1e6:,.1f} MB in all."
     if unknown := [d.name for d in pending if not all(file.known for file in d.files)]:
         text += (
-            f" The publisher of {', '.join(unknown)} states no digest: that of the first download "
-            "is recorded."
+            f" The publisher of {', '.join(unknown)} states no digest: the digest of the first "
+            "download is recorded."
         )
     return text
 

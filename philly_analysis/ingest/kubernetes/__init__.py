@@ -15,7 +15,7 @@ from philly_analysis.ingest.kubernetes.snapshots import (
     open_snapshots,
     unchanged_spans,
 )
-from philly_analysis.ingest.raw_file import kind_error
+from philly_analysis.ingest.raw_file import first_lines, kind_error
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import create_table, insert_rows
@@ -41,7 +41,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     refused: dict[Path, str] = {}
     for file in new:
         try:
-            if not is_list(file):
+            if not is_list(file, first_lines(file)):
                 refused[file] = "it is no list of Workloads, Jobs, pods, nodes or queues."
         except InputError as error:
             refused[file] = str(error)

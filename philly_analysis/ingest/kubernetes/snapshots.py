@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.kubernetes import cluster, workload
 from philly_analysis.ingest.kubernetes.fields import moment_s, text
-from philly_analysis.ingest.raw_file import first_lines, json_items
+from philly_analysis.ingest.raw_file import json_items
 
 _RAW_CHARS = 2_000
 """Characters of a faulty object that are compared and stored."""
@@ -83,9 +83,8 @@ class Snapshot:
     fault: str | None = None
 
 
-def is_list(path: Path) -> bool:
-    """Return whether a file is a list of Kubernetes objects that are read here."""
-    lines = first_lines(path)
+def is_list(path: Path, lines: Sequence[str]) -> bool:
+    """Return whether a file with these first lines is a list of Kubernetes objects."""
     if not lines or not lines[0].lstrip().startswith("{"):
         return False
     try:

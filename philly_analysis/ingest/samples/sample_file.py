@@ -71,7 +71,7 @@ class SampleFile:
         return [len(first) for first in firsts], repeats, self._longest_of(rows)
 
     def _longest_of(self, rows: pa.Table) -> _Numbers:
-        """Return the length of the longest list of each machine; NO_ROW if it has no row."""
+        """Return the length of the longest list of each machine; NO_ROW: no row."""
         longest = np.full(len(self.names), NO_ROW)
         machine = rows["machine"].to_numpy().astype(np.int64)
         longest[machine] = 0
@@ -105,7 +105,7 @@ class SampleFile:
     def _joined(
         self, parts: list[pa.Table], keys: list[_Numbers], firsts: list[_Numbers], origin: int
     ) -> pa.Table:
-        """Join the kept rows by key, in its order; null where a part has no row."""
+        """Join the kept rows by key, in the order of keys; null where a part has no row."""
         sorted_keys = [key[first] for key, first in zip(keys, firsts, strict=True)]
         every = np.concatenate(sorted_keys)
         order = np.argsort(every, kind="stable")  # merges the sorted parts
@@ -162,7 +162,7 @@ def _firsts(keys: _Numbers, lines: _Numbers, before: _Numbers) -> tuple[_Numbers
 
 
 def _repeats(rows: pa.Table, name: str) -> bool:
-    """Whether a column of numbers has few distinct ones in its first rows."""
+    """Whether a column of numbers has few distinct numbers in its first rows."""
     some = rows[name].slice(0, _FIRST_ROWS)
     return bool(pa.types.is_floating(some.type) and pc.count_distinct(some).as_py() <= _FEW)
 

@@ -28,7 +28,6 @@ from philly_analysis.ingest.slurm import (
 )
 from philly_analysis.ingest.slurm.fields import READ, slurm_command
 from philly_analysis.ingest.slurm.jobstats import read_summaries
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.printed import (
     detect_header,
     insert_records,
@@ -36,10 +35,18 @@ from philly_analysis.ingest.slurm.printed import (
     read_printed,
 )
 from philly_analysis.ingest.slurm.rejoin import Header
+from philly_analysis.ingest.slurm.touched import merge_touched_records
 from philly_analysis.ingest.slurm.unread import unread_print
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows, parquet_scan
+from philly_analysis.ingest.sql import (
+    arrow_table,
+    create_table,
+    insert_rows,
+    parquet_rows,
+    parquet_scan,
+)
 from philly_analysis.ingest.trace_builder import TraceBuilder
+from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace import DUPLICATES, RAW
 
 REFUSED = "a file that is no output of sacct"
@@ -83,7 +90,11 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         for file, reason in newly_refused.items()
     ]
     insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
-    raw_store.merge(con, "sacct", ("fault", *READ))
+    touched = not (raw_store.whole or _has_snapshots(con, raw_store))
+    if touched:
+        fresh, dropped = len(con.table("sacct")), merge_touched_records(con, raw_store)
+    else:
+        raw_store.merge(con, "sacct", ("fault", *READ))
     servers = RAW_TABLES["inventory"].names
     raw_store.merge(con, "inventory", [n for n in servers if n not in ("source_line", "raw")])
     for name in ("limit_settings", "closures"):
@@ -95,8 +106,16 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     create_table(con, "headers", arrow_table(layouts, RAW_TABLES["headers"]))
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
+    limits.create_amounts(con)
     read_summaries(con)
     read = _count_records(con, raw_store, records, len(newly_refused))
+    if touched:
+        return RawFiles(
+            files=tuple(file for file in new if file not in refused),
+            records={"attempts": fresh},
+            dropped={"attempts": {DUPLICATES[0]: dropped}},
+            touched="sacct",
+        )
     dropped = read - len(con.table("sacct").filter("source_line is not null"))
     return RawFiles(
         files=tuple(file for file in new if file not in refused),
@@ -116,6 +135,12 @@ def _refused_before(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> set[
         {"fault": REFUSED},
     ).fetchall()
     return {name for (name,) in names}
+
+
+def _has_snapshots(con: duckdb.DuckDBPyConnection, raw_store: RawStore) -> bool:
+    """Return whether this ingest or an earlier ingest has snapshots of running or pending jobs."""
+    stored = [f for name in snapshots.TABLES for f in raw_store.files(f"{RAW}/{name}")]
+    return any(len(con.table(name)) for name in snapshots.TABLES) or any(map(parquet_rows, stored))
 
 
 def _count_records(
@@ -169,8 +194,8 @@ def _detect(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Path) -
         return partial(scontrol_jobs.read_scontrol, con)
     if queue := squeue.squeue_columns(first):
         return partial(squeue.read_squeue, con, *queue)
-    if listed := limits.limit_columns(first):
-        return partial(limits.read_sacctmgr, con, *listed)
+    if owners := limits.listed_owners(first):
+        return partial(limits.read_sacctmgr, con, owners)
     if first.startswith("PartitionName="):
         return partial(limits.read_partitions, con)
     if first.startswith(closures.EVENTS):

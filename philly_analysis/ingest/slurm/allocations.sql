@@ -64,23 +64,6 @@ counted as (
       else 0
     end as gpus
   from modelled
-),
-
-members as (
-  select
-    prefix,
-    unnest(partitions) as part,
-    gpu_model
-  from servers
-),
-
-models as (
-  select
-    prefix,
-    part,
-    case when count(distinct gpu_model) = 1 then any_value(gpu_model) end as model
-  from members
-  group by prefix, part
 )
 
 select
@@ -104,5 +87,5 @@ select
 from counted as c
 left join pools
   on c.prefix = pools.prefix and regexp_extract(c.vc, '^[^,]*') = pools.part
-left join models
+left join partition_models as models
   on c.prefix = models.prefix and regexp_extract(c.vc, '^[^,]*') = models.part

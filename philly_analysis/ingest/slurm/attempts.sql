@@ -5,8 +5,8 @@ with users as (
   select
     cluster,
     uid,
-    any_value("user") as user
-  from records
+    min("user") as user
+  from user_ids
   group by all
 )
 

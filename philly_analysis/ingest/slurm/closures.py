@@ -1,21 +1,19 @@
 """Read when servers took no jobs: ``sacctmgr show event -P``, ``scontrol show reservation``."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 
-from philly_analysis.ingest.raw_file import line_groups, text_lines
+from philly_analysis.ingest.raw_file import text_lines
 from philly_analysis.ingest.raw_tables import RAW_TABLES
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.sql import arrow_table, insert_rows
+from philly_analysis.slurm_text import expand_hosts, record_fields, record_texts, table_rows
 
 EVENTS = "Cluster|NodeName|TimeStart|TimeEnd|State|"
 """Start of the header of ``sacctmgr show event -P``."""
 RESERVATIONS = ("ReservationName=", "No reservations in the system")
 """Starts of what ``scontrol show reservation`` prints."""
-_RESERVATION = re.compile(r"(?:^|\s)(StartTime|EndTime|Nodes)=(\S+)")
 _STATES = (("DRAIN", "drained"), ("POWER", None), ("DOWN", "down"), ("FAIL", "down"))
 """Words in the state of an event, and the state of a closure; servers that save power take jobs."""
 
@@ -38,18 +36,17 @@ def _insert(con: duckdb.DuckDBPyConnection, path: Path, closures: Iterator[Closu
 
 
 def _events(path: Path) -> Iterator[Closure]:
-    for _, line in text_lines(path):
-        if line.startswith(EVENTS) or line.count("|") < EVENTS.count("|"):
-            continue
-        cluster, node, since, until, words = line.split("|")[:5]
-        state = next((state for word, state in _STATES if word in words.upper()), None)
-        if node and state:
-            yield cluster or None, node, state, since, until
+    for row in table_rows(line for _, line in text_lines(path)):
+        state = next((state for word, state in _STATES if word in row["State"].upper()), None)
+        if row["NodeName"] and state:
+            times = row["TimeStart"], row["TimeEnd"]
+            yield row["Cluster"] or None, row["NodeName"], state, *times
 
 
 def _reservations(path: Path) -> Iterator[Closure]:
-    for _, text in line_groups(path, "ReservationName="):
-        fields = dict(_RESERVATION.findall(text))
-        if fields.keys() == {"StartTime", "EndTime", "Nodes"}:
-            for node in expand_hosts(fields["Nodes"]):
-                yield None, node, "reserved", fields["StartTime"], fields["EndTime"]
+    for _, text in record_texts(text_lines(path), "ReservationName"):
+        fields = record_fields(text)
+        start, end = fields.get("StartTime"), fields.get("EndTime")
+        if start and end:
+            for node in expand_hosts(fields.get("Nodes", "")):
+                yield None, node, "reserved", start, end

@@ -10,20 +10,18 @@ import pyarrow as pa
 
 from philly_analysis.ingest.raw_file import (
     json_items,
-    line_groups,
     nesting_errors,
     open_bytes,
     text_lines,
 )
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.accounting_json import as_object, first_word, number_text
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.snapshots import print_time
 from philly_analysis.ingest.sql import insert_rows
+from philly_analysis.slurm_text import expand_hosts, record_fields, record_texts
 
 _GRES = re.compile(r"(gpu|shard)(?::([A-Za-z][\w.\-]*|\d+g\.[\w.\-]+))?(?::(\d{1,6}))?(?:\(.*)?")
 _MOST = 2**31 - 1
-_SCONTROL = re.compile(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)")
 _SPLIT = re.compile(r",(?![^(]*\))")
 
 Node = dict[str, Any]
@@ -60,8 +58,8 @@ def read_nodes(
 
 def scontrol_nodes(path: Path) -> Iterator[Node]:
     """Yield the servers of ``scontrol show node``, one a line (``-o``) or over several."""
-    for number, text in line_groups(path, "NodeName="):
-        properties = dict(_SCONTROL.findall(text))
+    for number, text in record_texts(text_lines(path), "NodeName"):
+        properties = record_fields(text)
         if name := properties.get("NodeName"):
             resources = (
                 properties.get("Gres", ""),

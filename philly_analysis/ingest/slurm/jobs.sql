@@ -1,6 +1,7 @@
 -- Jobs of a Slurm cluster.
 -- One row per job number: the request of the number's first record, and the end of the number's
--- last record. A component of a heterogeneous job has a job number of its own.
+-- last record. A component of a heterogeneous job has a job number of its own. Without --nodes
+-- a job asks for at least one server. Where a partition gave several, one server is a minimum.
 with last_records as (
   select
     r.job_id,
@@ -15,17 +16,6 @@ with last_records as (
   inner join allocations as a using (job_id, attempt)
   where r.reject is null
   group by r.job_id
-),
-
--- without --nodes a job asks for at least one server: in a partition where such a job got several,
--- one server is a minimum
-minimums as (
-  select distinct
-    r.prefix,
-    r.vc
-  from records as r
-  inner join allocations as a using (job_id, attempt)
-  where r.reject is null and a.nodes > a.asked_nodes
 )
 
 select
@@ -68,5 +58,6 @@ select
 from records
 inner join allocations using (job_id, attempt)
 inner join last_records using (job_id)
-left join minimums on records.prefix = minimums.prefix and records.vc = minimums.vc
+left join minimum_partitions as minimums
+  on records.prefix = minimums.prefix and records.vc = minimums.vc
 where records.reject is null and records.attempt = 1

@@ -1,15 +1,20 @@
 """Read limits: ``sacctmgr show assoc -P`` and ``show qos -P``, ``scontrol show partition``."""
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from philly_analysis.ingest.raw_file import line_groups, text_lines
+from philly_analysis.ingest.raw_file import text_lines
 from philly_analysis.ingest.raw_tables import RAW_TABLES
-from philly_analysis.ingest.sql import insert_rows
+from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows
+from philly_analysis.slurm_text import (
+    RUNNING_LIMITS,
+    limit_amounts,
+    record_fields,
+    record_texts,
+    table_rows,
+)
 
 _OF_ASSOCIATION = {"Cluster", "Account", "User"}
 _OF_QOS = {"Name", "Priority"}
@@ -22,51 +27,54 @@ _WHO = {
     "Partition": "partition",
     "Name": "qos",
 }
-_SETTINGS = (
-    *("GrpTRES", "GrpJobs", "MaxJobs"),
-    *("MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA"),
-)
-"""Limits on what runs at once; other limits are on one job, on time, or on what waits."""
-_PARTITION = re.compile(r"(?:^|\s)(PartitionName|QoS)=(\S+)")
 
 
-def limit_columns(first: str) -> tuple[str, list[str]] | None:
-    """Return what a header of ``sacctmgr -P`` lists and its columns; None for another line."""
-    names = first.split("|")
-    if set(names) >= _OF_ASSOCIATION and "Share" in names:
-        return "association", names
-    if set(names) >= _OF_QOS and {"GrpTRES", "MaxTRESPU"} & set(names):
-        return "qos", names
+def listed_owners(first: str) -> str | None:
+    """Return whose limits a table of ``sacctmgr -P`` lists, by its header; None: another line."""
+    names = set(first.split("|"))
+    if names >= _OF_ASSOCIATION and "Share" in names:
+        return "association"
+    if names >= _OF_QOS and {"GrpTRES", "MaxTRESPU"} & names:
+        return "qos"
     return None
 
 
-def read_sacctmgr(con: duckdb.DuckDBPyConnection, kind: str, names: list[str], path: Path) -> None:
+def read_sacctmgr(con: duckdb.DuckDBPyConnection, kind: str, path: Path) -> None:
     """Add the limits of associations or QOS, and each association without a limit."""
-    rows = []
-    for _, line in text_lines(path):
-        values = dict(zip(names, line.split("|"), strict=False))
-        if line.split("|") == names or not line.strip():
-            continue
-        who = {_WHO[n]: v for n, v in values.items() if n in _WHO and v}
+    rows: list[dict[str, str]] = []
+    for row in table_rows(line for _, line in text_lines(path)):
+        who = {_WHO[name]: value for name, value in row.items() if name in _WHO and value}
         base = {"source_file": path.name, "kind": kind, **who}
-        set_here = [(n, values[n]) for n in _SETTINGS if values.get(n)]
+        settings = [(name, row[name]) for name in RUNNING_LIMITS if row.get(name)]
         # an account without a limit may be below an account with one
-        for setting, value in [*set_here, *([] if set_here else [(None, None)])]:
-            rows.append({**base, "setting": setting, "value": value})
+        rows += [{**base, "setting": name, "value": value} for name, value in settings] or [base]
     insert_rows(con, "limit_settings", pa.Table.from_pylist(rows, RAW_TABLES["limit_settings"]))
 
 
 def read_partitions(con: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Add the QOS of each partition, whose limits hold for the partition."""
     rows = [
-        {"source_file": path.name, "kind": "partition", "partition": name, "qos": qos}
-        for name, qos in _partitions(path)
+        {
+            "source_file": path.name,
+            "kind": "partition",
+            "partition": fields["PartitionName"],
+            "qos": fields["QoS"],
+        }
+        for _, text in record_texts(text_lines(path), "PartitionName")
+        for fields in [record_fields(text)]
+        if "PartitionName" in fields and fields.get("QoS", "") not in ("", "N/A", "(null)")
     ]
     insert_rows(con, "limit_settings", pa.Table.from_pylist(rows, RAW_TABLES["limit_settings"]))
 
 
-def _partitions(path: Path) -> Iterator[tuple[str, str]]:
-    for _, text in line_groups(path, "PartitionName="):
-        properties = dict(_PARTITION.findall(text))
-        if "PartitionName" in properties and properties.get("QoS", "N/A") not in ("N/A", "(null)"):
-            yield properties["PartitionName"], properties["QoS"]
+def create_amounts(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the table ``setting_amounts``: the amounts of resources in each setting's value."""
+    settings = con.sql(
+        "select distinct setting, value from limit_settings where value is not null order by all"
+    ).fetchall()
+    rows = [
+        (setting, value, *amount)
+        for setting, value in settings
+        for amount in limit_amounts(setting, value)
+    ]
+    create_table(con, "setting_amounts", arrow_table(rows, RAW_TABLES["setting_amounts"]))

@@ -11,8 +11,7 @@ clusters as (
   select
     count(distinct cluster) as n,
     any_value(cluster) as cluster
-  from records
-  where reject is null
+  from record_clusters
 ),
 
 settings as (
@@ -118,40 +117,12 @@ listed as (
   from of_partitions
 ),
 
-parts as (
-  select
-    * exclude (setting, value),
-    unnest(if(contains(setting, 'Jobs'), ['jobs=' || value], string_split(value, ','))) as part
-  from listed
-),
-
-typed as (
-  select
-    *,
-    nullif(regexp_extract(part, '^gres/gpu:([^=]+)=', 1), '') as gpu_model
-  from parts
-),
-
 amounts as (
   select
-    * exclude (part),
-    case split_part(part, '=', 1)
-      when 'jobs' then 'jobs'
-      when 'gres/gpu' then 'gpus'
-      when 'gres/gpu:' || gpu_model then 'gpus'
-      when 'cpu' then 'cpus'
-      when 'node' then 'servers'
-      when 'mem' then 'mem_gb'
-    end as resource,
-    try_cast(regexp_extract(part, '=([0-9.]+)', 1) as double)
-    * if(resource = 'mem_gb', case regexp_extract(part, '([KMGTP]?)$', 1)
-      when 'K' then 1024.0
-      when 'G' then 1073741824.0
-      when 'T' then 1099511627776.0
-      when 'P' then 1125899906842624.0
-      else 1048576.0
-    end / 1e9, 1) as amount
-  from typed
+    listed.* exclude (setting, value),
+    setting_amounts.* exclude (setting, value)
+  from listed
+  inner join setting_amounts using (setting, value)
 )
 
 select distinct
@@ -176,4 +147,3 @@ select distinct
   owner as raw,
   null::varchar as reject
 from amounts
-where resource is not null and amount is not null

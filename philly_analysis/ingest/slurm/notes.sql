@@ -16,7 +16,7 @@ select
   'The times of ' || count(*)::varchar || ' files of snapshots, such as ' || min(source_file)
   || ', are ' || format('{:g}', abs(offset_s) / 3600) || ' hours '
   || if(offset_s < 0, 'later', 'earlier')
-  || ' than those of sacct, by their jobs. They were converted. Print both with TZ=UTC.' as note
+  || ' than the times of sacct, by their jobs. They were converted. Print both with TZ=UTC.' as note
 from snapshot_clocks
 where offset_s <> 0
 group by offset_s
@@ -42,19 +42,17 @@ having count(*) > 0
 union all
 select
   'sacct prints exit codes from 128 on less 128, so that 137 is printed as 9: '
-  || count(*)::varchar || ' failed attempts have a code and no signal. JSON of Slurm 22.05 has '
+  || records::varchar || ' failed attempts have a code and no signal. JSON of Slurm 22.05 has '
   || 'no codes.'
     as note
-from records
-where reject is null and state = 'FAILED' and code > 0 and signal = 0 and not never_ran
-having count(*) > 0
+from record_tallies
+where property = 'exit code without signal' and records > 0
 union all
 select
-  count(*)::varchar || ' attempts have the end of a later attempt, as Slurm overwrites it when a '
+  records::varchar || ' attempts have the end of a later attempt, as Slurm overwrites it when a '
   || 'finished job is requeued: they count until that requeue.' as note
-from records
-where reject is null and end_overwritten
-having count(*) > 0
+from record_tallies
+where property = 'end overwritten' and records > 0
 union all
 select
   count(*)::varchar || ' submissions were rejected by Slurm before they waited for resources.'
@@ -80,32 +78,29 @@ where resource not in ('gres/gpu', 'cpu', 'mem', 'node') and not starts_with(res
 having count(*) > 0
 union all
 select
-  'Numbers of servers are those that jobs requested (ReqTRES), in ' || count(*)::varchar
+  'Numbers of servers are those that jobs requested (ReqTRES), in ' || records::varchar
   || ' records.' as note
-from allocations
-where asked_nodes is not null
-having count(*) > 0
+from record_tallies
+where property = 'servers requested' and records > 0
 union all
 select
-  'Numbers of servers are those that jobs got (NNodes), in ' || count(*)::varchar
-  || ' records that lack the requested number.' as note
-from allocations
-where asked_nodes is null and nodes is not null
-having count(*) > 0
+  'Numbers of servers are those that jobs got (NNodes), in ' || records::varchar
+  || ' records that lack the requested number (ReqTRES, node). Replays place these jobs on as '
+  || 'many servers.' as note
+from record_tallies
+where property = 'servers allocated' and records > 0
 union all
 select
   'In these partitions jobs got more servers than they requested, so that a request of one server '
-  || 'is a minimum: ' || string_agg(distinct r.vc, ', ' order by r.vc) || '.' as note
-from allocations as a
-inner join records as r using (job_id, attempt)
-where r.reject is null and a.nodes > a.asked_nodes
+  || 'is a minimum: ' || string_agg(distinct vc, ', ' order by vc) || '.' as note
+from minimum_partitions
 having count(*) > 0
 union all
 select 'The column vc is the partition of a job.' as note
 union all
 select
   'sacct tells the servers of an attempt and its GPUs by model, and not which GPUs of which '
-  || 'server: those of a model count as spread evenly over its servers'
+  || 'server: GPUs of a model count as spread evenly over its servers'
   || case
     when count(*) filter (gpus is null) > 0
       then
@@ -130,18 +125,16 @@ from jobs
 having count(*) filter (gpus = 0) > 0
 union all
 select
-  count(*)::varchar || ' attempts held parts of GPUs (MIG or shards), each counted as a GPU.'
+  records::varchar || ' attempts held parts of GPUs (MIG or shards), each counted as a GPU.'
     as note
-from allocations
-where gpu_frac is not null
-having count(*) > 0
+from record_tallies
+where property = 'parts of GPUs' and records > 0
 union all
 select
-  count(*)::varchar || ' attempts held shards of GPUs that no list of servers sizes: they count '
+  records::varchar || ' attempts held shards of GPUs that no list of servers sizes: they count '
   || 'as without GPUs.' as note
-from allocations
-where shards > 0 and gpus = 0
-having count(*) > 0
+from record_tallies
+where property = 'shards of unknown size' and records > 0
 union all
 select
   count(*)::varchar || ' jobs are components of heterogeneous jobs, each a job of its own here.'

@@ -28,7 +28,7 @@ typed as (
     nodelist is null
     and alloctres is null
     and known_start_at = known_end_at
-    and bool_or(nodelist is not null) over (partition by source_file) as never_ran
+    and (source_file, true) in (from record_files) as never_ran
   from listed
 ),
 
@@ -65,7 +65,7 @@ shown as (
 
 only_one as (
   select case when count(distinct cluster) = 1 then any_value(cluster) end as cluster
-  from sacct
+  from cluster_names
 )
 
 select

@@ -131,8 +131,7 @@ attempts as (
 
 several as (
   select count(distinct cluster) > 1 as clusters
-  from readings
-  where reject is null
+  from reading_clusters
 )
 
 select

@@ -28,11 +28,11 @@ class Record:
     Attributes
     ----------
     line
-        Number of its first line.
+        Number of the record's first line.
     fields
         Values of the fields that are read, by name.
     fault
-        Reason why it cannot be read, or None.
+        Reason why the record cannot be read, or None.
     """
 
     line: int
@@ -43,7 +43,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Layout of a file: fields, delimiter, whether it ends each line, and header lines."""
+    """Layout of a file: fields, delimiter, whether lines end in a delimiter, and header lines."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -178,6 +178,6 @@ def rejoin(layout: Layout, lines: Sequence[tuple[int, str]]) -> Iterator[Record]
                 values = dict(zip(layout.names, pieces, strict=True))
                 yield Record(first, lines[at][1], {n: values[n] for n in READ if n in values})
             elif not layout.is_continuation(pieces):
-                fault = "the number of fields is not that of the header"
+                fault = "the line has another number of fields than the header"
                 yield Record(first, lines[at][1], {}, fault)
         at += taken

@@ -9,20 +9,19 @@ from typing import Any
 import duckdb
 
 from philly_analysis.ingest.raw_file import text_lines
-from philly_analysis.ingest.slurm.node_list import expand_hosts
 from philly_analysis.ingest.slurm.snapshots import (
     Snapshot,
     insert_prints,
     print_time,
     stated_fields,
 )
+from philly_analysis.slurm_text import expand_hosts, record_fields
 
 EMPTY = "No jobs in the system"
 """Print of ``scontrol show job`` where there is none."""
 _GROUP_LINES = 10_000
 _NAME = re.compile(r"\sJobName=.*?(?=\s+UserId=[^\s()]*\(\d+\))", re.DOTALL)
 """Name of a job, which may contain the text of another field."""
-_FIELD = re.compile(r"(?:^|\s)([A-Za-z]+)=(\S*)")
 _USER = re.compile(r"(.*)\((\d+)\)")
 _ALLOCATED = re.compile(r"\sNodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*\(IDX:\S*)")
 _GPUS = re.compile(r"gpu(?::[^:,()]+)?:\d+\(IDX:([\d,-]+)\)")
@@ -61,9 +60,7 @@ def _scontrol_prints(path: Path) -> Iterator[Snapshot]:
 
 def _job(line: int, text: str) -> tuple[dict[str, str] | None, list[tuple[Any, ...]]]:
     """Return a job of ``scontrol show job``, and a row for each GPU that it holds."""
-    fields: dict[str, str] = {}
-    for name, value in _FIELD.findall(_NAME.sub(" ", text, count=1)):
-        fields.setdefault(name, value)
+    fields = record_fields(_NAME.sub(" ", text, count=1))
     job_id = fields.get("JobId", "")
     if not job_id.isdecimal():
         return None, []

@@ -1,36 +1,13 @@
 -- materialized
 -- Servers of Slurm's clusters: servers in lists of servers, and servers on which jobs ran.
--- One row per server.
-with used as (
-  select
-    records.prefix,
-    records.cluster,
-    node_lists.node,
-    records.vc,
-    case when len(resources.models) = 1 then resources.models[1] end as model
-  from records
-  inner join node_lists using (node_list)
-  left join resources
-    on records.allocated = resources.tres
-  where records.reject is null and records.started_at is not null
-),
-
-clusters as (
-  select distinct
-    prefix,
-    cluster
-  from records
-  where reject is null
-),
-
--- a list without a cluster is of the cluster that used most of its servers
-guessed as (
+-- One row per server. A list without a cluster is of the cluster that used most of its servers.
+with guessed as (
   select
     inventory.source_file,
     used.cluster,
     count(distinct inventory.node) as nodes
   from inventory
-  inner join used on inventory.node = used.node
+  inner join server_uses as used on inventory.node = used.node
   group by inventory.source_file, used.cluster
   qualify row_number() over (
     partition by inventory.source_file order by nodes desc, used.cluster asc
@@ -53,7 +30,8 @@ listed as (
     min_by(i.source_line, (i.source_file, i.source_line)) as source_line
   from inventory as i
   left join guessed on i.source_file = guessed.source_file
-  left join clusters on coalesce(i.cluster, guessed.cluster) = clusters.cluster
+  left join record_clusters as clusters
+    on coalesce(i.cluster, guessed.cluster) = clusters.cluster
   group by all
 ),
 
@@ -64,7 +42,7 @@ seen as (
     node,
     list(distinct model) filter (where model is not null) as models,
     list(distinct vc) filter (where vc is not null) as partitions
-  from used
+  from server_uses
   group by prefix, node
 )
 

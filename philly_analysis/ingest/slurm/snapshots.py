@@ -20,6 +20,7 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.task_list import task_ranges
 from philly_analysis.ingest.sql import arrow_table, insert_rows
+from philly_analysis.slurm_text import duration_s, time_in_name
 
 TABLES = ("snapshots", "job_states", "running", "task_lists")
 """Raw tables that snapshots fill."""
@@ -28,10 +29,6 @@ _STAMP = re.compile(r"# (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(Z?)(?:\s|$)")
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4}")
 
 _REASON = re.compile(r"[A-Za-z][\w ]*")
-_SPAN = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,3}):)?(\d{1,3}):(\d\d)")
-_FILE_TIME = re.compile(
-    r"(?<!\d)(\d{4}-?\d\d-?\d\d)[T_-]?(\d\d)[:-]?(\d\d)[:-]?(\d\d)(?:\.\d+)?(Z?)(?!\d)"
-)
 _NOTHING = ("", "(null)", "Unknown", "None", "N/A")
 _ACTIVE = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT")
 _NO_TIME = (
@@ -90,10 +87,10 @@ def insert_prints(con: duckdb.DuckDBPyConnection, path: Path, prints: Iterator[S
     insert_rows(con, "task_lists", arrow_table(ranges, RAW_TABLES["task_lists"]))
 
 
-def stated_fields(found: dict[str, str | None]) -> dict[str, str]:
+def stated_fields(fields: dict[str, str | None]) -> dict[str, str]:
     """Return the fields that are known, with the reason's words up to the first comma or colon."""
-    word = _REASON.match(found.get("reason") or "")
-    job = {name: text for name, text in found.items() if text and text not in _NOTHING}
+    word = _REASON.match(fields.get("reason") or "")
+    job = {name: text for name, text in fields.items() if text and text not in _NOTHING}
     job["reason"] = word[0].strip().replace(" ", "_") if word else "None"
     return job
 
@@ -102,22 +99,16 @@ def taken_at(snapshot: Snapshot, path: Path) -> str | None:
     """Return when a print was made, by the clock of its jobs, with Z if by UTC; None: unknown."""
     moments = []
     for job in snapshot.jobs.values():
-        start, run = _moment(job.get("start")), _SPAN.fullmatch(job.get("run", ""))
-        if job.get("state") == "RUNNING" and start and run:
-            days, hours, minutes, seconds = (int(part or 0) for part in run.groups())
-            moments.append(
-                start + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-            )
+        start, run_s = _moment(job.get("start")), duration_s(job.get("run", ""))
+        if job.get("state") == "RUNNING" and start and run_s is not None:
+            moments.append(start + timedelta(seconds=run_s))
     if moments:
         return max(moments).isoformat()
     if snapshot.stamp:
         return snapshot.stamp
     if evaluated := [m for j in snapshot.jobs.values() if (m := _moment(j.get("evaluated")))]:
         return max(evaluated).isoformat()
-    if named := _FILE_TIME.search(path.name):
-        day = named[1].replace("-", "")
-        return f"{day[:4]}-{day[4:6]}-{day[6:]}T{named[2]}:{named[3]}:{named[4]}{named[5]}"
-    return None
+    return time_in_name(path.name)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +13,12 @@ from philly_analysis.errors import InputError
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import create_table
 from philly_analysis.ingest.table.map_keys import KEYS, Kind
-from philly_analysis.ingest.table.rows import open_text, raw_fields, store
+from philly_analysis.ingest.table.rows import files_of, open_text, raw_fields, store
 from philly_analysis.ingest.table.table_map import FIELDS, PER_PART, Layout, TableMap, load_map
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import JOBS
 
-_MAP = "map.toml"
+_OWN_MAP = "map.toml"
 _MACROS = Path(__file__).with_name("macros.sql")
 _SUMMED = Path(__file__).parent / "opening" / "summed_jobs.sql"
 _CONVERSIONS: dict[Kind, str] = {"text": "meaning", "number": "quantity", "time": "moment"}
@@ -38,12 +37,12 @@ def prepare(builder: TraceBuilder, raw: Path, table_map: str | Path | None = Non
         append to has another map.
     """
     con, raw_store = builder.con, builder.store
-    chosen = load_map(table_map or _default_map(raw))
+    chosen = load_map(table_map or _written_map(raw))
     if raw_store.before and not raw_store.was_read(chosen.path):
         raise InputError(
             f"{chosen.path} is not the map of {raw_store.trace}. Ingest all of its rows anew."
         )
-    files = {table: _files(raw, layout) for table, layout in chosen.tables.items()}
+    files = {table: files_of(raw, layout) for table, layout in chosen.tables.items()}
     if not files["jobs"]:
         raise InputError(
             f"{raw} has no file {chosen.tables['jobs'].files}, in which the map "
@@ -87,20 +86,17 @@ def mapped_source(table_map: str | Path) -> Source:
     return replace(TABLE, prepare=partial(prepare, table_map=table_map))
 
 
-def _default_map(raw: Path) -> Path:
-    """Return the map beside the files: ``map.toml``, or the TOML file named as the only file."""
-    file = raw / _MAP if raw.is_dir() else raw.with_name(f"{raw.name.split('.')[0]}.toml")
+def own_map(raw: Path) -> Path:
+    """Return the place of a map beside the files: ``map.toml``, or named as the only file."""
+    return raw / _OWN_MAP if raw.is_dir() else raw.with_name(f"{raw.name.split('.')[0]}.toml")
+
+
+def _written_map(raw: Path) -> Path:
+    """Return the map that a user wrote beside the files."""
+    file = own_map(raw)
     if not file.is_file():
         raise InputError(f"{raw} has no map: write {file}, or name one with map=NAME.")
     return file
-
-
-def _files(raw: Path, layout: Layout) -> list[Path]:
-    if not raw.is_dir():
-        return [raw] if raw.is_file() else []
-    candidates = sorted(file for file in raw.iterdir() if file.is_file() and file.name != _MAP)
-    names = {file: (file.name, file.name.removesuffix(".gz")) for file in candidates}
-    return [file for file in candidates if any(fnmatch(name, layout.files) for name in names[file])]
 
 
 def _interpreted(table: str) -> str:

@@ -18,6 +18,7 @@ select
   qos,
   pool,
   gpu_model,
+  servers,
   gpu_frac,
   source_file,
   source_line,

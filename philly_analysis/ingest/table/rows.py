@@ -5,7 +5,9 @@ import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +26,29 @@ _BATCH_ROWS = 50_000
 _LINE_CHARS = 1 << 20
 """Limit on the length of a line; a longer one is not read."""
 _PLACE = ("source_file", "source_line", "raw", "fault")
+
+
+def files_of(raw: Path, layout: Layout) -> list[Path]:
+    """Return the files of a table: the only file, or the files of a folder with such a name."""
+    if not raw.is_dir():
+        return [raw] if raw.is_file() else []
+    candidates = sorted(f for f in raw.iterdir() if f.is_file() and f.suffix != ".toml")
+    names = {file: (file.name, file.name.removesuffix(".gz")) for file in candidates}
+    return [file for file in candidates if any(fnmatch(name, layout.files) for name in names[file])]
+
+
+def first_record(file: Path, layout: Layout) -> list[str]:
+    """Return the fields of a file's first record: its header, where it has one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    if file.name.endswith(".parquet"):
+        with _parquet_errors(file):
+            return list(pq.read_schema(file).names)
+    return next((fields for _, _, fields in _records(file, layout)), [])
 
 
 def store(
@@ -129,7 +154,7 @@ class _Reader:
             yield pa.array(numbers, pa.int64()), *texts, columns
 
     def _parquet(self, file: Path) -> "Iterator[_Rows]":
-        try:
+        with _parquet_errors(file):
             opened = pq.ParquetFile(file)
             places = self._places(file, opened.schema_arrow.names)
             first = 1
@@ -141,11 +166,17 @@ class _Reader:
                 )
                 yield numbers, raws, pa.nulls(len(batch), pa.string()), columns
                 first += len(batch)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from None
 
 
 _Rows = tuple[pa.Array, pa.Array, pa.Array, dict[str, pa.Array]]
+
+
+@contextmanager
+def _parquet_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def _fault(raw: str, row: list[str], width: int) -> str | None:

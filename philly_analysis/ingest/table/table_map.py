@@ -14,7 +14,7 @@ from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, 
 SHIPPED = Path(__file__).parent / "maps"
 """Folder of the maps that ship with the package."""
 
-_NOT_MAPPED = ("attempt", "flag", "gpus_listed")
+_NOT_MAPPED = ("attempt", "flag", "gpus_listed", "guest", "work_s", "lost_s")
 _KINDS: dict[str, Kind] = {"varchar": "text", "timestamp": "time"}
 
 

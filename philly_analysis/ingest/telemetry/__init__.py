@@ -121,6 +121,4 @@ def _detect_bare(clock: Clock, headers: list[Sequence[str]], stage: Stage, file:
     for columns in (*headers, nvidia_smi.DEFAULT_FIELDS):
         if 2 * sum(nvidia_smi.is_row(line, columns) for line in lines) > len(lines):
             return partial(nvidia_smi.read_nvidia_smi, columns, clock, stage)
-    raise InputError(
-        "its first lines are neither Prometheus' nor those of nvidia-smi or dcgmi dmon"
-    )
+    raise InputError("its first lines are not output of Prometheus, nvidia-smi or dcgmi dmon")

@@ -15,6 +15,15 @@ with labels as (
   from series
 ),
 
+-- pods of one name in several namespaces are known by namespace/name only
+ambiguous as (
+  select regexp_extract(name, '[^/]*$') as pod
+  from labels
+  where contains(name, '/')
+  group by all
+  having count(distinct name) > 1
+),
+
 candidates as (
   select
     l.series,
@@ -26,6 +35,8 @@ candidates as (
   from labels as l
   inner join facts
     on l.series = facts.series
+  anti join ambiguous
+    on l.name = ambiguous.pod
   union all
   select
     facts.series,

@@ -1,16 +1,15 @@
 """Identify the machine, GPU and job of a Prometheus series by its labels."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from philly_analysis.ingest.telemetry.staging import Series
 
 _HOSTS = ("Hostname", "hostname", "node", "kubernetes_node", "nodename", "host", "instance")
 _GPUS = ("gpu", "minor_number", "index", "gpu_id", "device")
-_JOBS = (
-    *("hpc_job", "jobid", "slurm_job_id", "slurm_jobid", "slurm_job", "job_id"),
-    *("exported_pod", "pod"),
-)
+_JOBS = ("hpc_job", "jobid", "slurm_job_id", "slurm_jobid", "slurm_job", "job_id")
+_PODS = {"exported_pod": "exported_namespace", "pod": "namespace"}
+"""Labels of a pod's name, each with the label of its namespace."""
 _LABEL_CHARS = 500
 """Limit on a label; a longer one is damaged or hostile, and ignored."""
 
@@ -40,8 +39,17 @@ def series_of(labels: Mapping[str, str], hosts: tuple[str, ...]) -> Series:
         mig_instance=used.get("GPU_I_ID"),
         mig_profile=used.get("GPU_I_PROFILE"),
         cluster=used.get("cluster"),
-        jobs=tuple(dict.fromkeys(used[name] for name in _JOBS if name in used)),
+        jobs=tuple(dict.fromkeys((*(used[n] for n in _JOBS if n in used), *_pod_names(used)))),
     )
+
+
+def _pod_names(labels: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of a series' pod: namespace/name, where the namespace is known, and name."""
+    for label, of_namespace in _PODS.items():
+        if label in labels:
+            if of_namespace in labels:
+                yield f"{labels[of_namespace]}/{labels[label]}"
+            yield labels[label]
 
 
 def without_port(instance: str) -> str:

@@ -7,13 +7,21 @@ with unknown as (
 ),
 
 labels as (
-  select distinct unnest(jobs) as label
+  select distinct
+    jobs,
+    unnest(jobs) as label
   from series
 ),
 
+-- a series may have several labels that could name its job
 named as (
-  select distinct name
-  from job_names
+  select
+    labels.jobs,
+    count(job_names.name) > 0 as names_job
+  from labels
+  left join job_names
+    on labels.label = job_names.name
+  group by labels.jobs
 )
 
 select format(
@@ -61,9 +69,7 @@ having count(*) > 0
 union all
 select format(
   'Of the labels of the telemetry that could name jobs, {:,} of {:,} name none of the job log.',
-  count(*) filter (named.name is null), count(*)
+  count(*) filter (not names_job), count(*)
 ) as note
-from labels
-left join named
-  on labels.label = named.name
-having count(*) filter (named.name is null) > 0
+from named
+having count(*) filter (not names_job) > 0

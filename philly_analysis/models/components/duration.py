@@ -6,7 +6,7 @@ from typing import Self, TypedDict, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.distributions import (
     Contribution,
@@ -15,6 +15,7 @@ from philly_analysis.distributions import (
     Floats,
     Ints,
     PooledDistribution,
+    effective_size,
     intracluster_correlation,
     shift_scores,
     shrink,
@@ -72,6 +73,9 @@ class Duration(FittedDistribution):
         weight as the distribution of its gang class.
     user_effects, hour_effects
         Effects of users and hours of the day; None if unknown.
+    effective_n
+        Effective sample size of all jobs, whose users (or sessions) have jobs of several gang
+        classes; None if not fitted to jobs.
     """
 
     cells: tuple[DurationCell, ...]
@@ -81,6 +85,7 @@ class Duration(FittedDistribution):
     prior_size: float = 1.0
     user_effects: Effects | None = None
     hour_effects: Effects | None = None
+    effective_n: float | None = None
 
     @classmethod
     def fit(
@@ -118,6 +123,7 @@ class Duration(FittedDistribution):
             prior_size=prior_size(cells),
             user_effects=user_effects(jobs, frame, score),
             hour_effects=Effects.fit(score, hour, frame["cluster"].to_numpy(), correlation),
+            effective_n=round(effective_size(frame["cluster"], correlation), 3),
         )
 
     @property
@@ -173,7 +179,9 @@ class Duration(FittedDistribution):
                 c.gang: self(_SIZE_OF[c.gang], vc=vc, user=user, status=status, hour=hour)
                 for c in self.by_gang
             }
-            return PooledDistribution(parts, self._jobs(vc or ANY, status or ANY))
+            unconditional = all(value is None for value in (vc, user, status, hour))
+            weights = self._jobs(vc or ANY, status or ANY)
+            return PooledDistribution(parts, weights, self.effective_n if unconditional else None)
         if not isinstance(cast("object", gpus), Real) or gpus < 1:
             raise ModelError(
                 f"a gang has at least one GPU, a number, not {gpus!r}. "
@@ -271,6 +279,18 @@ class Duration(FittedDistribution):
     def observed(self) -> Floats:
         """Percentiles of the jobs' run times: see :class:`PooledDistribution`."""
         return self().observed
+
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """Return values with a probability of their own: see :meth:`Distribution.atoms`."""
+        return self().atoms()
+
+    def quantile_interval(self, q: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return confidence intervals: see :meth:`Distribution.quantile_interval`."""
+        return self().quantile_interval(q, confidence)
+
+    def mean_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval: see :meth:`Distribution.mean_interval`."""
+        return self().mean_interval(confidence)
 
     def fit_summary(self) -> pd.DataFrame:
         """Return the fit of each gang class: see :meth:`Distribution.fit_summary`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from philly_analysis.distributions import DiscreteDistribution
+from philly_analysis.distributions import DiscreteDistribution, Floats, mean_interval
 from philly_analysis.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class GangSizeDistribution(DiscreteDistribution):
         between clusters (Korn and Graubard 1998).
     n
         Number of jobs fitted to.
+    effective_n
+        Number of independent jobs with an equally precise mean, by the variance between clusters;
+        None if not fitted to jobs.
     """
 
     sizes: tuple[int, ...]
@@ -37,6 +40,7 @@ class GangSizeDistribution(DiscreteDistribution):
     low: tuple[float, ...]
     high: tuple[float, ...]
     n: int
+    effective_n: float | None = None
 
     @classmethod
     def fit(cls, gpus: ArrayLike, cluster: ArrayLike | None = None) -> Self:
@@ -61,13 +65,18 @@ class GangSizeDistribution(DiscreteDistribution):
             raise ModelError("gang sizes: every job must ask for at least one GPU")
         sizes, counts = np.unique(g.astype(int), return_counts=True)
         p, n, z = counts / g.size, np.full(sizes.size, float(g.size)), 1.96
+        of_mean = float(g.size)
         if cluster is not None:
             index = np.unique(np.asarray(cluster), return_inverse=True)[1]
             groups = int(index.max()) + 1
-            for i, size in enumerate(sizes):
-                residual = np.bincount(index, (g == size) - p[i], groups)
+
+            def independent(values: Floats) -> float:
+                residual = np.bincount(index, values - values.mean(), groups)
                 variance = float(residual @ residual) / g.size**2 * groups / max(groups - 1, 1)
-                n[i] = np.clip(p[i] * (1 - p[i]) / max(variance, 1e-300), 1, g.size)
+                return float(np.clip(values.var() / max(variance, 1e-300), 1, g.size))
+
+            n = np.array([independent((g == size).astype(float)) for size in sizes])
+            of_mean = independent(g.astype(float))
         center = (p + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         return cls(
@@ -76,7 +85,12 @@ class GangSizeDistribution(DiscreteDistribution):
             tuple(np.maximum(center - half, 0).tolist()),
             tuple(np.minimum(center + half, 1).tolist()),
             g.size,
+            round(of_mean, 3),
         )
+
+    def mean_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval of the mean: see :meth:`Distribution.mean_interval`."""
+        return mean_interval(self.mean(), self.std(), confidence, self.effective_n)
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{g}: {p:.1%}" for g, p in zip(self.sizes, self.shares, strict=True))
@@ -147,6 +161,7 @@ class GangSizeDistribution(DiscreteDistribution):
             self.low[:kept],
             self.high[:kept],
             self.n,
+            self.effective_n,
         )
 
 
@@ -205,6 +220,10 @@ class GangSize(DiscreteDistribution):
         if vc not in by_name:
             raise UnknownNameError("virtual cluster", vc, by_name)
         return by_name[vc]
+
+    def mean_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval of the mean: see :meth:`Distribution.mean_interval`."""
+        return self.overall.mean_interval(confidence)
 
     def __repr__(self) -> str:
         return f"GangSize({self.overall!r}, by_vc of {len(self.by_vc)} virtual clusters)"

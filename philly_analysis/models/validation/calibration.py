@@ -170,13 +170,17 @@ def calibrate(
                 int(reachable.sum()),
                 "distances between the two parts of the real jobs within their limit",
             ),
-            Fact("better_than_baselines_pct", better, "distances below those of all baselines, %"),
+            Fact(
+                "better_than_baselines_pct",
+                better,
+                "distances below the distances of all baselines, %",
+            ),
         ),
         sentences=(
             f"{within} of {len(limited)} distances between sampled and held-out real jobs are "
-            f"within their limit; of those between the two parts of the real jobs, "
-            f"{int(reachable.sum())} are.",
-            f"{better:.0f} % of the distances are smaller than those of both baselines.",
+            f"within their limit. Between the two parts of the real jobs, {int(reachable.sum())} "
+            "distances are.",
+            f"{better:.0f} % of the distances are smaller than the distances of both baselines.",
         ),
         caveats=(
             *(f"{name}: {s.meaning}." for name, s in SPLITS.items() if name in set(table["split"])),

@@ -72,7 +72,7 @@ def compare(seed: int = 0) -> Result:
         sentences=_sentences({f.name: float(str(f.value)) for f in comparison.facts}),
         caveats=(
             f"Philly here: {models['philly'].fitted_on}. The generator models jobs of every "
-            "status; of those, Philly's attempts are known, not whole jobs.",
+            "status; Philly's attempts with other statuses are known, not their whole jobs.",
         ),
     )
 

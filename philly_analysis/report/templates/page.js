@@ -1,52 +1,5 @@
-"use strict";
-// Sorts tables and shows the values under the pointer. The page is complete without it.
+// Shows the values of figures under the pointer, and lets keys reach what scrolls.
 (() => {
-  const raw = (cell) => cell.dataset.v ?? cell.textContent.trim();
-  const number = (text) => (/^[-+\d.,\s%]*\d/.test(text) ? parseFloat(text.replace(/[,\s%]/g, "")) : NaN);
-
-  for (const table of document.querySelectorAll("table.sortable")) {
-    const body = table.tBodies[0];
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () => {
-        const down = head.getAttribute("aria-sort") === "descending";
-        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", down ? "ascending" : "descending");
-        const sign = down ? 1 : -1;
-        const rows = [...body.rows].map((row) => [raw(row.cells[column]), row]);
-        rows.sort(([a], [b]) => {
-          const [x, y] = [number(a), number(b)];
-          if (isNaN(x) !== isNaN(y)) return isNaN(x) ? 1 : -1; // what is not known comes last
-          return sign * (isNaN(x) ? a.localeCompare(b) : x - y);
-        });
-        body.append(...rows.map(([, row]) => row));
-      });
-    });
-  }
-
-  // a search field shows the entries that contain its text
-  for (const field of document.querySelectorAll("input[data-filter]")) {
-    field.addEventListener("input", () => {
-      const wanted = field.value.trim().toLowerCase();
-      for (const entry of document.querySelectorAll(field.dataset.filter))
-        entry.hidden = !entry.querySelector("summary").textContent.toLowerCase().includes(wanted);
-    });
-  }
-
-  // an address with the name of an entry opens it
-  const openTarget = () => {
-    const target = location.hash && document.getElementById(location.hash.slice(1));
-    if (target && target.tagName === "DETAILS") {
-      target.open = true;
-      target.scrollIntoView();
-    }
-  };
-  addEventListener("hashchange", openTarget);
-  openTarget();
-
   // what scrolls can be reached by keys
   const reachable = () => {
     for (const box of document.querySelectorAll(".scroll, pre, nav, figure .wide")) {

@@ -1,4 +1,4 @@
-"""Describe what a job requests: GPUs, and CPUs, memory and servers where these bind."""
+"""Describe what a job requests: GPUs, and CPUs, memory and servers where they bind."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class Request(NamedTuple):
 def request_of(spec: JobSpec) -> Request:
     """Return the request of a job.
 
-    CPUs and memory bind only with a number of servers: a log without one does not record how many
+    CPUs and memory bind only with a number of servers: without that, a log does not record how many
     CPUs each server gave.
     """
     size = round(spec.gpus * spec.gpu_frac * GPU_UNITS)

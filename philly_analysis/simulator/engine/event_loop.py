@@ -44,8 +44,8 @@ def run(
         The outcome; times are seconds on the clock of ``JobSpec.submit_s``.
     """
     simulation = Simulation(specs, machines, policy, **options)
-    while simulation.step():
-        pass
+    while simulation.advance():
+        simulation.apply(simulation.policy.decide(simulation.view))
     return simulation.schedule()
 
 
@@ -153,13 +153,6 @@ class Simulation:
         self._to_do = len(ordered)
         self._round_at_s = self._wake_at_s = FOREVER
         self._woken = False
-
-    def step(self) -> bool:
-        """Advance to the next decision and apply the decision; return False after all jobs."""
-        if not self.advance():
-            return False
-        self.apply(self.policy.decide(self.view))
-        return True
 
     def advance(self) -> bool:
         """Advance to the next decision; return False when all jobs are done.

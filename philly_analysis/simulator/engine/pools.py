@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from philly_analysis.errors import SimulationError
 from philly_analysis.results import count
 from philly_analysis.simulator.cluster.allocation import Cluster
 from philly_analysis.simulator.cluster.capacity import allocate
@@ -54,6 +55,11 @@ def assign_to_pools(
         Pools with jobs, sorted by name; and the jobs without an eligible pool that is large
         enough and has the requested servers. If all machines are one pool, gangs that are too large
         for the pool stay in the pool.
+
+    Raises
+    ------
+    SimulationError
+        No job has a pool that is large enough.
     """
     if one or not machines or not specs:
         return [Pool("", tuple(machines), tuple(specs))], []
@@ -96,6 +102,12 @@ def assign_to_pools(
     used = [
         replace(pool, jobs=tuple(assigned[name])) for name, pool in pools.items() if assigned[name]
     ]
+    if excluded and not used:
+        raise SimulationError(
+            f"None of {len(excluded):,} jobs fits in an eligible pool of machines, e.g. "
+            f"{excluded[0].job_id} for {excluded[0].gpus:,} GPUs. Give machines of the cluster, "
+            "pool or GPU model that the jobs request, or machines without these."
+        )
     return used, excluded
 
 

@@ -2,29 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-_TYPES = {"i": pl.Int32, "d": pl.Float64, "?": pl.Boolean}
+_FORMATS = {int: "i", float: "d", bool: "?"}
+_TYPES = {int: pl.Int32, float: pl.Float64, bool: pl.Boolean}
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
-class RowBuffer:
+class RowBuffer(Generic[Row]):
     """A growing table of numbers: a few bytes per number, where Python objects take fifty.
 
     Parameters
     ----------
-    types
-        Type by column: ``i`` for integers, ``d`` for floats, ``?`` for booleans.
+    row_type
+        A NamedTuple of integers, floats and booleans: the columns.
     """
 
-    def __init__(self, **types: str) -> None:
-        self._types, self._rows = types, bytearray()
-        self._row = np.dtype([(name, f"={kind}") for name, kind in types.items()])
-        self._pack = Struct("=" + "".join(types.values())).pack
+    def __init__(self, row_type: type[Row]) -> None:
+        self._types, self._rows = get_type_hints(row_type), bytearray()
+        formats = {name: f"={_FORMATS[kind]}" for name, kind in self._types.items()}
+        self._row = np.dtype(list(formats.items()))
+        self._pack = Struct("=" + "".join(_FORMATS[kind] for kind in self._types.values())).pack
 
-    def add(self, *row: float) -> None:
+    def add(self, row: Row) -> None:
         """Append a row."""
         self._rows += self._pack(*row)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -99,19 +100,58 @@ def merge_schedules(schedules: Sequence[Schedule], jobs: pl.DataFrame | None = N
     )
 
 
+class _AttemptRow(NamedTuple):
+    """A row of ``Schedule.attempts``: the job and the end reason are numbers."""
+
+    job_id: int
+    attempt: int
+    start_s: float
+    end_s: float
+    gpus: int
+    end_reason: int
+    guest: bool
+    work_s: float
+    lost_s: float
+
+
+class _SpeedRow(NamedTuple):
+    """A row of ``Schedule.speeds``: the job is a number."""
+
+    job_id: int
+    attempt: int
+    start_s: float
+    end_s: float
+    gpus: int
+    speed: float
+    cpus: float
+    mem_gb: float
+
+
+class _HoldRow(NamedTuple):
+    """A row of ``Schedule.holds`` without GPUs: the job is a number."""
+
+    job_id: int
+    attempt: int
+    start_s: float
+    end_s: float
+
+
+class _GpuRow(NamedTuple):
+    """A GPU of a row: the row and the machine are numbers."""
+
+    row: int
+    machine_id: int
+    gpu: int
+    container: int
+
+
 class ScheduleRecorder:
     """Records attempts as they end."""
 
     def __init__(self) -> None:
-        self._attempts = RowBuffer(
-            job_id="i", attempt="i", start_s="d", end_s="d", gpus="i", end_reason="i", guest="?",
-            work_s="d", lost_s="d",
-        )  # fmt: skip
-        self._speeds = RowBuffer(
-            job_id="i", attempt="i", start_s="d", end_s="d", gpus="i", speed="d", cpus="d",
-            mem_gb="d",
-        )  # fmt: skip
-        self._holds = RowBuffer(job_id="i", attempt="i", start_s="d", end_s="d")
+        self._attempts = RowBuffer(_AttemptRow)
+        self._speeds = RowBuffer(_SpeedRow)
+        self._holds = RowBuffer(_HoldRow)
         self._allocations: list[Allocation] = []
         self._distinct: dict[Allocation, Allocation] = {}  # most attempts repeat an allocation
         self._held: list[Allocation] = []
@@ -121,8 +161,17 @@ class ScheduleRecorder:
         self.end_interval(job, now_s)
         work_s, allocation = max(job.work_s(now_s) - lost_s, 0.0), job.allocated
         self._attempts.add(
-            *(job.index, job.started, job.started_s, now_s, allocation.gpus, _REASON[reason]),
-            *(allocation.guest, work_s, lost_s),
+            _AttemptRow(
+                job_id=job.index,
+                attempt=job.started,
+                start_s=job.started_s,
+                end_s=now_s,
+                gpus=allocation.gpus,
+                end_reason=_REASON[reason],
+                guest=allocation.guest,
+                work_s=work_s,
+                lost_s=lost_s,
+            )
         )
         self._allocations.append(self._distinct.setdefault(allocation, allocation))
 
@@ -138,14 +187,22 @@ class ScheduleRecorder:
         if end_s > start_s:
             held = job.allocated
             self._speeds.add(
-                *(job.index, job.started, start_s, end_s, held.gpus, speed),
-                *(held.cpus * held.gpus, held.mem_gb * held.gpus),
+                _SpeedRow(
+                    job_id=job.index,
+                    attempt=job.started,
+                    start_s=start_s,
+                    end_s=end_s,
+                    gpus=held.gpus,
+                    speed=speed,
+                    cpus=held.cpus * held.gpus,
+                    mem_gb=held.mem_gb * held.gpus,
+                )
             )
 
     def end_hold(self, job: Job, now_s: float) -> None:
         """Record that an incomplete gang releases, or completes, its reserved GPUs."""
         if now_s > job.segment_s:
-            self._holds.add(job.index, job.started + 1, job.segment_s, now_s)
+            self._holds.add(_HoldRow(job.index, job.started + 1, job.segment_s, now_s))
             self._held.append(job.allocated)
 
     def schedule(
@@ -215,10 +272,10 @@ def _placements(
     machines: Sequence[Machine],
 ) -> pl.DataFrame:
     """Return one row per GPU of each row; each machine of a row is one container."""
-    gpus = RowBuffer(row="i", machine_id="i", gpu="i", container="i")
+    gpus = RowBuffer(_GpuRow)
     for row, nth in enumerate(order.tolist()):
         for container, (machine, mask) in enumerate(allocations[nth].shares):
             for gpu in set_bits(mask):
-                gpus.add(row, machine, gpu, container)
+                gpus.add(_GpuRow(row, machine, gpu, container))
     placed = gpus.frame({"machine_id": [m.machine_id for m in machines]})
     return rows[placed["row"]].with_columns(placed.drop("row"))

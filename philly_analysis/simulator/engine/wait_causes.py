@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import polars as pl
 
@@ -37,6 +38,19 @@ class _Clock:
         return tuple(self.parts_s)
 
 
+class _WaitRow(NamedTuple):
+    """A row of :meth:`WaitClocks.frame`: the job and the cause are numbers."""
+
+    job_id: int
+    attempt: int
+    since_s: float
+    until_s: float
+    fair_share_s: float
+    fragmentation_s: float
+    other_s: float
+    cause: int
+
+
 class WaitClocks:
     """Clocks of the causes of waits.
 
@@ -66,10 +80,7 @@ class WaitClocks:
         self._now_s = 0.0
         self._changed_vcs: set[str] = set()
         self._open: dict[Job, tuple[float, tuple[float, ...]]] = {}
-        self._rows = RowBuffer(
-            job_id="i", attempt="i", since_s="d", until_s="d", fair_share_s="d",
-            fragmentation_s="d", other_s="d", cause="i",
-        )  # fmt: skip
+        self._rows = RowBuffer(_WaitRow)
 
     def change_use(self, vc: str, allocation: Allocation, sign: int, now_s: float) -> None:
         """Record that a virtual cluster gains an allocation, or (sign -1) loses the allocation."""
@@ -121,7 +132,18 @@ class WaitClocks:
                 cause = 2
             else:
                 cause = 0 if fair_share_s >= fragmentation_s else 1
-            self._rows.add(job.index, job.started + 1, since_s, now_s, *parts, cause)
+            self._rows.add(
+                _WaitRow(
+                    job_id=job.index,
+                    attempt=job.started + 1,
+                    since_s=since_s,
+                    until_s=now_s,
+                    fair_share_s=fair_share_s,
+                    fragmentation_s=fragmentation_s,
+                    other_s=other_s,
+                    cause=cause,
+                )
+            )
 
     def frame(self, ids: pl.Series) -> pl.DataFrame:
         """Return one row per wait longer than zero.
@@ -139,26 +161,25 @@ class WaitClocks:
 
     def _advance(self, now_s: float) -> None:
         """Update the clocks by the changes at the previous moment, if time has advanced."""
-        if now_s > self._now_s and self._changed_vcs:
-            if self._fits:
-                self._update()
-            self._changed_vcs.clear()
-        self._now_s = now_s
-
-    def _update(self) -> None:
-        most, now_s = self._most_free(), self._now_s
+        before_s, self._now_s = self._now_s, now_s
+        if now_s <= before_s or not self._changed_vcs:
+            return
+        changed_vcs, self._changed_vcs = self._changed_vcs, set()
+        if not self._fits:  # no job waits
+            return
+        most = self._most_free()
         changed = [size for size, fits in self._fits.items() if self._fits_now(size, most) != fits]
         for size in changed:
             self._fits[size] = not self._fits[size]
-        for vc in self._ticking if changed else self._changed_vcs & self._ticking.keys():
+        for vc in self._ticking if changed else changed_vcs & self._ticking.keys():
             clocks = self._ticking[vc]
             unused = self._quotas.get(vc, UNLIMITED) * GPU_UNITS - self._used.get(vc, 0)
-            for size in clocks if vc in self._changed_vcs else clocks.keys() & changed:
+            for size in clocks if vc in changed_vcs else clocks.keys() & changed:
                 clock = clocks[size]
                 cause = 0 if size > unused else 2 if self._fits[size] else 1
                 if cause != clock.cause:
-                    clock.read(now_s)
-                    clock.cause, clock.since_s = cause, now_s
+                    clock.read(before_s)
+                    clock.cause, clock.since_s = cause, before_s
 
     def _most_free(self) -> int:
         """Return the free GPUs of the emptiest server."""

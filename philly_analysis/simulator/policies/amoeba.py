@@ -52,10 +52,10 @@ class Amoeba(Policy):
         10, "waiting jobs above which running ones shrink", within=Bounds(0, LONG_S)
     )
     scale_out: float = knob(
-        2.0, "most GPUs, in multiples of those requested; 1: rigid", within=Bounds(1, 1024)
+        2.0, "most GPUs, in multiples of the requested GPUs; 1: rigid", within=Bounds(1, 1024)
     )
     shrink_to: float = knob(
-        0.25, "fewest GPUs, as a share of those requested, at least one", within=Bounds(0, 1)
+        0.25, "fewest GPUs, as a share of the requested GPUs, at least one", within=Bounds(0, 1)
     )
     alpha: float = knob(
         0.9, "exponent of speed in GPUs, of models not measured", within=Bounds(0, 1)

@@ -134,7 +134,7 @@ class Easy(Policy):
         return starts_s, then
 
     def _next(self, plan: Plan, request: Request, within_s: float, passed: Entry) -> Entry | None:
-        """Return the first waiting job with a request, behind a passed one, that ends in time."""
+        """Return the next waiting job of a request that is estimated to end in time."""
         arrays = plan.view.arrays(request, lambda job: (estimated_run_s(job, self.estimate, 0.0),))
         [takes_s] = arrays.columns()
         behind = bisect_right(arrays.entries, passed)
@@ -148,7 +148,7 @@ def estimated_run_s(job: Job, estimate: float, now_s: float) -> float:
     Parameters
     ----------
     estimate
-        Estimated run time, in multiples of the believed one.
+        Estimated run time, in multiples of the run time that the policy believes.
     """
     return estimate * job.believed_left_s(now_s)
 

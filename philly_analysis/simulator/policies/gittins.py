@@ -54,7 +54,7 @@ class Gittins(Policy):
     )
     service_gpu_s: tuple[float, ...] = knob(
         (),
-        "distribution of service, as equally likely values; none: that of the workload's jobs",
+        "distribution of service, as equally likely values; none: the workload's jobs",
         within=_SERVICE,
         rises=True,
     )

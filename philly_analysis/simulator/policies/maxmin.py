@@ -32,10 +32,10 @@ class MaxMin(Policy):
     """Max-min fairness in GPUs over users, or virtual clusters; first come, first served within.
 
     Each round divides all GPUs anew. Each step selects the owner with the fewest GPUs (of several,
-    with the fewest GPU-seconds so far) and allocates its first gang that fits. If there are more
-    owners than gangs that fit, they take turns.
+    the owner with the fewest GPU-seconds) and allocates its first gang that fits. If there are more
+    owners than gangs that fit, the owners take turns.
 
-    On GPUs of one kind this is Gavel's hierarchical policy, fairness above first come, first
+    On GPUs of one kind the policy is Gavel's hierarchical policy, fairness above first come, first
     served, except that Gavel divides rounds. Not modelled: kinds of GPUs, weights.
     """
 

@@ -43,9 +43,8 @@ class Philly(Policy):
     the first gang of each size holds GPUs for up to ``hold_s``, and tries again whenever GPUs are
     freed. Then the gang releases its GPUs, requests once with relaxed locality, and backs off for
     ``backoff_s``; each further cycle is one step more relaxed. Single GPUs are placed by best fit.
-    A gang that requested a number of servers neither relaxes nor holds GPUs. (Philly's log has no
-    requests for servers.)
-    Idle GPUs go to the virtual cluster that uses the smallest share of its quota; a virtual
+    A gang that requested a number of servers, as no gang in Philly's log, neither relaxes nor holds
+    GPUs. Idle GPUs go to the virtual cluster that uses the smallest share of its quota; a virtual
     cluster may exceed its quota. When nearly all GPUs are in use, a job within quota that has
     waited for ``hold_s`` preempts the youngest jobs of virtual clusters above quota. Jobs whose
     virtual cluster then still uses its quota are preempted first, larger jobs only if needed.

@@ -53,6 +53,9 @@ class Policy:
     limits: ClassVar[bool] = False
     """Whether the policy has limits of accounts, users, QOS and partitions."""
 
+    holds: ClassVar[bool] = False
+    """Whether a job waits for its recorded eligible time."""
+
     kind: ClassVar[str | None] = None
     """Attribute of a group by which the queue also indexes groups."""
 

@@ -1,6 +1,7 @@
 """Preempt running jobs for waiting jobs with a smaller priority key."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import merge
 from itertools import tee
 from operator import attrgetter
@@ -23,8 +24,8 @@ COUNTED = "preempt by GPU count, even if a gang then does not fit on the servers
 
 _RUNNING = attrgetter("running")
 
-Place = Callable[[Plan, Job], bool]
-"""Plans the start of a job for which there are enough GPUs; false if the job does not fit."""
+Find = Callable[[Plan, Job], Allocation | None]
+"""Returns GPUs for a job for which there are enough; None if the job does not fit the servers."""
 
 
 def find_gpus(plan: Plan, job: Job, *, consolidate: bool) -> Allocation | None:
@@ -70,11 +71,12 @@ def may_start(view: View, victims: Victims) -> bool:
     return bool(view.running) and min(heads).key < victims.greatest
 
 
-def serve(plan: Plan, victims: Victims, place: Place) -> None:
+def serve(plan: Plan, victims: Victims, find: Find | None = None) -> None:
     """Plan the start of jobs by the priority key, preempting running jobs with greater keys.
 
     A gang that still does not fit is skipped; later jobs may use the remaining GPUs. Of two jobs
-    that share a GPU one may be preempted and the other continue.
+    that share a GPU one may be preempted and the other continue. By default a job is placed on as
+    few servers as possible.
     """
     cluster, view = plan.cluster, plan.view
     for job in plan.offers():
@@ -94,7 +96,7 @@ def serve(plan: Plan, victims: Victims, place: Place) -> None:
                 continue
             for victim in chosen:
                 plan.release(victim)
-        place(plan, job)
+        plan.assign(job, find(plan, job) if find else allocate(cluster, job.request))
 
 
 def _chosen_victims(plan: Plan, job: Job, key: Any, victims: Victims) -> list[Job]:
@@ -139,16 +141,8 @@ def preempt_for_gpus(
     if not _may_change(view, victims, consolidate=consolidate):
         return {}
     plan = view.plan()
-    serve(plan, victims, _consolidated if consolidate else _anywhere)
+    serve(plan, victims, partial(find_gpus, consolidate=True) if consolidate else None)
     return plan.decision
-
-
-def _anywhere(plan: Plan, job: Job) -> bool:
-    return plan.assign(job, allocate(plan.cluster, job.request))
-
-
-def _consolidated(plan: Plan, job: Job) -> bool:
-    return plan.assign(job, find_gpus(plan, job, consolidate=True))
 
 
 def _may_change(view: View, victims: Victims, *, consolidate: bool) -> bool:

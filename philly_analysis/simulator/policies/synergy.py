@@ -88,7 +88,7 @@ class Synergy(Policy):
         plan = view.plan()
         victims = Victims(by_running_key(view))
         if may_start(view, victims):
-            serve(plan, victims, self._place)
+            serve(plan, victims, self._find)
         if self.allocation == "tune":
             for machine in sorted(view.freed | plan.touched):
                 self._allocate_spare(plan, machine)
@@ -98,23 +98,23 @@ class Synergy(Policy):
         """Return speeds by CPUs and memory."""
         return HostResources()
 
-    def _place(self, plan: Plan, job: Job) -> bool:
-        """Plan a job's start with CPUs and memory."""
+    def _find(self, plan: Plan, job: Job) -> Allocation | None:
+        """Find GPUs with CPUs and memory for a job, after others give up their excess."""
         cluster = plan.cluster
         if self.allocation == "proportional":
             packed = _packed(cluster, job)
-            return plan.assign(job, packed and self._at_most(cluster, packed, FULL_SHARE))
+            return packed and self._at_most(cluster, packed, FULL_SHARE)
         if self.allocation == "greedy":
-            return plan.assign(job, fit(cluster, within_reach(plan.view, job)))
+            return fit(cluster, within_reach(plan.view, job))
         if by_request := fit(cluster, full_request(job)):
-            return plan.assign(job, by_request)
+            return by_request
         packed = _packed(cluster, job)
         if packed is None:
-            return False
+            return None
         for machine, _ in packed.shares:
             for other in plan.jobs_on(machine):
                 self._give_up_excess(plan, other)
-        return plan.assign(job, self._at_most(plan.cluster, packed, host_request(job)))
+        return self._at_most(cluster, packed, host_request(job))
 
     @staticmethod
     def _at_most(cluster: Cluster, old: Allocation, request: tuple[float, float]) -> Allocation:

@@ -526,7 +526,7 @@ def why_failures(t: Rows) -> Out:
 
 
 def by_user(t: Rows, causes: list[Row], methods: set[str], names: str) -> Out:
-    """Waits by day, user, VC, gang: number, those of more than 10 minutes, seconds by cause."""
+    """Count waits by day, user, VC and gang: all, longer than 10 minutes, seconds by cause."""
     made = py.by(causes, "method job_id attempt")
 
     def key(q: Row) -> tuple[Any, ...]:

@@ -65,7 +65,7 @@ def unread_without_sum(rows: Iterable[tuple[Any, ...]]) -> Out:
 
 
 def readings(s: Row) -> list[float | None]:
-    """Utilisation of each GPU; of a host sample that of CPU and memory."""
+    """Return the utilisation of each GPU, and of CPU and memory in a host sample."""
     if hasattr(s, "util_pct"):
         return list(s.util_pct)
     return [s.cpu_pct, None if s.mem_used_gb is None else 100 * s.mem_used_gb / s.mem_gb]

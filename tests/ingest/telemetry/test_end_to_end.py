@@ -15,6 +15,7 @@ from philly_analysis.trace.trace import Trace
 from tests.ingest.conftest import attempt, job, write_archive, write_files
 from tests.ingest.telemetry.history import BEGINS, FORMATS, expected, history
 from tests.support.command_line import invoke
+from tests.support.slow import quick_first
 
 MINUTE = timedelta(minutes=1)
 HEADER = "JobIDRaw|State|Submit|Start|End|AllocTRES|NodeList"
@@ -61,13 +62,10 @@ def walk(seconds: float) -> dict[str, list[float]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seconds"),
-    [
-        pytest.param(name, s, marks=() if (name, s) == ("range answers", 15) else pytest.mark.slow)
-        for name in FORMATS
-        for s in (7.5, 15, 30, 60, 300)
-    ],
+    [(name, s) for name in FORMATS for s in (7.5, 15, 30, 60, 300)],
 )
 def test_hours_and_idle_time_of_whole_servers(name: str, seconds: float, tmp_path: Path) -> None:
     raw = write_jobs(tmp_path / "raw", seconds)
@@ -91,7 +89,7 @@ def test_hours_and_idle_time_of_whole_servers(name: str, seconds: float, tmp_pat
     assert inputs == ["sacct.txt", *(Path(f).name for f in sorted(files.rglob("*.*")))]
 
 
-@pytest.mark.parametrize("seconds", [5, 30, 60])
+@pytest.mark.parametrize("seconds", quick_first([5, 30, 60]))
 def test_readings_of_neighbours_on_a_gpu_are_not_mixed(seconds: int, tmp_path: Path) -> None:
     """Run jobs one after another on one GPU: each has a constant load of its own."""
     rng, begin = random.Random(seconds), datetime(2026, 1, 5)

@@ -11,6 +11,7 @@ import pytest
 from tests.ingest.telemetry.history import epoch
 from tests.ingest.telemetry.made import Made, at, made
 from tests.ingest.telemetry.test_invalid_samples import answer, series
+from tests.support.slow import quick_first
 
 NOON = at("01-31 12:00:00")
 T = epoch(NOON)
@@ -55,23 +56,26 @@ def placed(found: Made) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("labels", "machines", "expected"),
-    [
-        ({"Hostname": "a01"}, ["a01"], "a01"),
-        ({"Hostname": "A01.x.org"}, ["a01"], "a01"),
-        ({"Hostname": "a01"}, ["a01.x.org"], "a01.x.org"),
-        ({"Hostname": "", "instance": "a01:9400"}, ["a01"], "a01"),
-        ({"Hostname": "", "instance": "a01.x.org:9400"}, ["a01"], "a01"),
-        # the exporter's pod, and the node that it runs on
-        ({"Hostname": "dcgm-exporter-x7", "node": "a01"}, ["a01"], "a01"),
-        ({"Hostname": "", "instance": "10.0.0.1:9400", "node": "a01"}, ["b"], "a01"),
-        ({"Hostname": "", "instance": "[fd00::1]:9400"}, ["b"], "fd00::1"),
-        ({"Hostname": "a01"}, ["alpha:a01", "b"], "alpha:a01"),
-        # two of that name: it is told by the label of its cluster, or not at all
-        ({"Hostname": "a01"}, ["alpha:a01", "beta:a01"], "a01"),
-        ({"Hostname": "a01", "cluster": "beta"}, ["alpha:a01", "beta:a01"], "beta:a01"),
-        # what is the same only up to the first dot on both sides is not the same
-        ({"Hostname": "a01.x.org"}, ["a01.y.org"], "a01.x.org"),
-    ],
+    quick_first(
+        [
+            ({"Hostname": "a01"}, ["a01"], "a01"),
+            ({"Hostname": "A01.x.org"}, ["a01"], "a01"),
+            ({"Hostname": "a01"}, ["a01.x.org"], "a01.x.org"),
+            ({"Hostname": "", "instance": "a01:9400"}, ["a01"], "a01"),
+            ({"Hostname": "", "instance": "a01.x.org:9400"}, ["a01"], "a01"),
+            # the exporter's pod, and the node that it runs on
+            ({"Hostname": "dcgm-exporter-x7", "node": "a01"}, ["a01"], "a01"),
+            ({"Hostname": "", "instance": "10.0.0.1:9400", "node": "a01"}, ["b"], "a01"),
+            ({"Hostname": "", "instance": "[fd00::1]:9400"}, ["b"], "fd00::1"),
+            ({"Hostname": "a01"}, ["alpha:a01", "b"], "alpha:a01"),
+            # two of that name: it is told by the label of its cluster, or not at all
+            ({"Hostname": "a01"}, ["alpha:a01", "beta:a01"], "a01"),
+            ({"Hostname": "a01", "cluster": "beta"}, ["alpha:a01", "beta:a01"], "beta:a01"),
+            # what is the same only up to the first dot on both sides is not the same
+            ({"Hostname": "a01.x.org"}, ["a01.y.org"], "a01.x.org"),
+        ],
+        3,
+    ),
 )
 def test_a_machine_goes_by_several_names(
     labels: dict[str, str], machines: list[str], expected: str, tmp_path: Path
@@ -86,15 +90,18 @@ def test_a_machine_goes_by_several_names(
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "a01.csv",
-        "a01_nvidia-smi.csv",
-        "nvidia-smi_a01_2026-01-31.csv",
-        "a01/nvidia-smi.csv",
-        "a01.x.org_gpu_util.csv",
-        "rack7_a01_1769860800.txt",
-        "gpus/a01/smi_2026-01-31T12:00:00.log",
-    ],
+    quick_first(
+        [
+            "a01.csv",
+            "a01_nvidia-smi.csv",
+            "nvidia-smi_a01_2026-01-31.csv",
+            "a01/nvidia-smi.csv",
+            "a01.x.org_gpu_util.csv",
+            "rack7_a01_1769860800.txt",
+            "gpus/a01/smi_2026-01-31T12:00:00.log",
+        ],
+        2,
+    ),
 )
 def test_a_files_name_tells_its_host(name: str, tmp_path: Path) -> None:
     found = made(tmp_path, {name: SMI}, machines=[machine("a01"), machine("b")])
@@ -103,12 +110,14 @@ def test_a_files_name_tells_its_host(name: str, tmp_path: Path) -> None:
     assert [m for _, m in found.samples()] == ["a01"]
 
 
+@pytest.mark.slow
 def test_a_folder_may_tell_the_cluster(tmp_path: Path) -> None:
     known = [machine(f"{c}:a01", cluster=c) for c in ("alpha", "beta")]
     found = made(tmp_path, {"beta/a01.csv": SMI}, machines=known)
     assert [m for _, m in found.samples()] == ["beta:a01"]
 
 
+@pytest.mark.slow
 def test_machines_show_as_many_gpus_as_were_read(tmp_path: Path) -> None:
     text = answer(steady(gpu="5", modelName="A100"), steady(Hostname="new", modelName="V100"))
     found = made(tmp_path, {"a.json": text}, machines=[machine("m1", 4, gpus_listed=4)])
@@ -153,6 +162,7 @@ def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
     assert "On 1 machines" in found.note("MIG instances")
 
 
+@pytest.mark.slow
 def test_a_gpu_without_utilisation_goes_by_its_engine_and_never_by_its_sm(tmp_path: Path) -> None:
     text = answer(
         steady(metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE", value="0.5", Hostname="m2"),
@@ -241,6 +251,7 @@ def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> Non
     assert "1 of 7 name none" in found.note("could name jobs")
 
 
+@pytest.mark.slow
 def test_labels_of_jobstats_are_numbers_that_it_reads(tmp_path: Path) -> None:
     plain = json.loads(labelled("hpc_job"))["data"]["result"]
     both = []
@@ -257,7 +268,7 @@ def test_labels_of_jobstats_are_numbers_that_it_reads(tmp_path: Path) -> None:
 
 
 def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> None:
-    """As those of pods in a table of jobs; only if they account for all of its GPUs."""
+    """Take GPUs as a table of jobs lists pods; only if the GPUs are all of the job's GPUs."""
     jobs = [job("train-1", 2), job("train-2", 2), job("train-3", None)]
     attempts = [attempt(j["job_id"], 0, 9) for j in jobs]
     text = answer(
@@ -276,6 +287,25 @@ def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> No
     assert "; 1 name too few GPUs, and are not used." in found.note("Labels of the telemetry")
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("a/train", "b/train"), [("a/train", 1, "m1", 0, None), ("b/train", 1, "m1", 1, None)]),
+        (("train",), []),  # which of the two pods it is, nobody knows
+    ],
+)
+def test_pods_of_one_name_in_two_namespaces_are_two_jobs(
+    names: tuple[str, ...], expected: list[Any], tmp_path: Path
+) -> None:
+    text = answer(
+        steady(exported_namespace="a", exported_pod="train", gpu="0"),
+        steady(exported_namespace="b", exported_pod="train", gpu="1"),
+    )
+    jobs, attempts = [job(n, 1) for n in names], [attempt(n, 0, 9) for n in names]
+    assert placed(made(tmp_path, {"a.json": text}, jobs=jobs, attempts=attempts)) == expected
+
+
+@pytest.mark.slow
 def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:
     jobs = [job(f"{c}:7_1@x", 1, cluster=c, scheduler_id="7_1") for c in ("alpha", "beta")]
     names = [j["job_id"] for j in jobs]

@@ -13,6 +13,7 @@ import pytest
 from philly_analysis.errors import InputError
 from tests.ingest.telemetry.history import MIB, epoch
 from tests.ingest.telemetry.made import Made, at, made
+from tests.support.slow import quick_first
 
 HEADER = "timestamp, index, uuid, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
 NOON = at("01-31 12:00:00")
@@ -73,6 +74,7 @@ def test_lines_of_nvidia_smi_that_are_none_are_rejected_by_line(tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None:
     text = answer(
         series(
@@ -153,23 +155,28 @@ _SCRAPE = 'DCGM_FI_DEV_{}{{gpu="0",Hostname="m1"}} {}\n'
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {
-            f"2026-01-31T12-0{m}-00Z.prom": "".join(
-                _SCRAPE.format(*of) for of in (("GPU_UTIL", BLANK), ("FB_USED", 1))
-            )
-            for m in (1, 2)
-        },
-        {
-            "prometheus.json": answer(
-                *(
-                    series(f"DCGM_FI_DEV_{name}", (T + 60, value), (T + 120, value))
-                    for name, value in (("GPU_UTIL", str(BLANK)), ("FB_USED", "1"))
+    quick_first(
+        [
+            {
+                f"2026-01-31T12-0{m}-00Z.prom": "".join(
+                    _SCRAPE.format(*of) for of in (("GPU_UTIL", BLANK), ("FB_USED", 1))
                 )
-            )
-        },
-        {"m1_2026-01-31T13-01-00_60s.txt": "#Entity GPUTL FBUSD\nID\n" + f"GPU 0 {BLANK} 1\n" * 2},
-    ],
+                for m in (1, 2)
+            },
+            {
+                "prometheus.json": answer(
+                    *(
+                        series(f"DCGM_FI_DEV_{name}", (T + 60, value), (T + 120, value))
+                        for name, value in (("GPU_UTIL", str(BLANK)), ("FB_USED", "1"))
+                    )
+                )
+            },
+            {
+                "m1_2026-01-31T13-01-00_60s.txt": "#Entity GPUTL FBUSD\nID\n"
+                + f"GPU 0 {BLANK} 1\n" * 2
+            },
+        ]
+    ),
     ids=["scrapes", "prometheus", "dmon"],
 )
 def test_the_least_blank_number_of_dcgm_is_no_reading(
@@ -211,13 +218,18 @@ def test_files_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("files", "message"),
-    [
-        ({"notes.txt": "hello"}, "is no telemetry"),
-        ({"a.json": answer()}, "no utilisation of a GPU"),
-        ({"a.json": answer(series("DCGM_FI_DEV_FB_USED", (T, "5")))}, "no utilisation of the GPU"),
-        ({"a.json": '{"status":"success"}'}, "no list named result"),
-        ({".hidden": "x"}, "no telemetry at"),
-    ],
+    quick_first(
+        [
+            ({"notes.txt": "hello"}, "is no telemetry"),
+            ({"a.json": answer()}, "no utilisation of a GPU"),
+            (
+                {"a.json": answer(series("DCGM_FI_DEV_FB_USED", (T, "5")))},
+                "no utilisation of the GPU",
+            ),
+            ({"a.json": '{"status":"success"}'}, "no list named result"),
+            ({".hidden": "x"}, "no telemetry at"),
+        ]
+    ),
 )
 def test_nothing_that_tells_utilisation_is_an_error(
     files: dict[str, str], message: str, tmp_path: Path
@@ -247,6 +259,7 @@ def test_the_hour_that_autumn_brings_twice_is_told_by_its_order(tmp_path: Path) 
     assert "without a zone are read as Europe/Berlin" in found.note("telemetry clock")
 
 
+@pytest.mark.slow
 def test_times_with_a_zone_need_no_clock(tmp_path: Path) -> None:
     found = made(
         tmp_path, {"m1.csv": smi("2026-01-31T17:30:00+05:30, 0, a, 1 %, 1 MiB, 1 W")}, "Asia/Tokyo"
@@ -255,6 +268,7 @@ def test_times_with_a_zone_need_no_clock(tmp_path: Path) -> None:
     assert not [note for note in found.builder.notes if "telemetry clock" in note]
 
 
+@pytest.mark.slow
 def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
     text = (
         "#Entity   GPUTL   FBUSD   GRACT  POWER\nID                 W\n"
@@ -278,6 +292,7 @@ def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_of_two_files_with_the_same_readings_the_longer_interval_counts(tmp_path: Path) -> None:
     files = {
         "m1_2026-01-31T12-00-00_10s.txt": "#Entity GPUTL\nID\nGPU 0 10\nGPU 0 11\n",
@@ -321,6 +336,7 @@ def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
     assert machines == [("m1", 40.0), ("m2", None)]
 
 
+@pytest.mark.slow
 def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) -> None:
     # a process for each GPU, none in step with another
     values = {g: [(T + 15 * i + 4 * g, str(10 * g + i % 7)) for i in range(40)] for g in range(4)}
@@ -351,6 +367,7 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path) -> None:
     """A day has one from 20 gaps on, and a machine from 5 on; the last reading has the usual.
 
@@ -382,6 +399,7 @@ def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path
     assert late == [15, 10]
 
 
+@pytest.mark.slow
 def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
     values = [(T + 15 * i, str(i)) for i in range(10)]
     page = answer(series("DCGM_FI_DEV_GPU_UTIL", *values))
@@ -393,6 +411,7 @@ def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
     assert counts(found) == (25, 10, {"another reading of this GPU at that moment": 15})
 
 
+@pytest.mark.slow
 def test_many_readings_are_put_together_some_machines_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

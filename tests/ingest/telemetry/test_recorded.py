@@ -13,6 +13,7 @@ import pytest
 
 from tests.ingest.telemetry.history import MIB
 from tests.ingest.telemetry.made import made
+from tests.support.slow import quick_first
 
 RECORDED = Path(__file__).with_name("recorded")
 STARTS = [float(line.split()[0]) for line in (RECORDED / "load.txt").read_text().splitlines()]
@@ -34,7 +35,7 @@ FILES = {
 """Readings in each file: with and without header and units, more fields, few fields."""
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", quick_first(FILES, 2))
 def test_readings_of_a_known_load(name: str, tmp_path: Path) -> None:
     text = (RECORDED / name).read_text("utf-8")
     found = made(tmp_path, {name: text}, machines=[{"machine_id": "gpu01", "gpus": 1}])

@@ -69,14 +69,17 @@ class Backfill:
         """Start a job that is planned to start now, or that may preempt others."""
         start_s, servers = planned
         plan, state, now_s = self._plan, self._state, self._now_s
+        if job in state.never_run:  # nothing is planned for a job that could start
+            return start_s <= now_s
         if start_s <= now_s and start(plan, state, job, servers):
             if (allocation := plan.allocation_of(job)) is not None:
                 self._table.run(End(self._policy.end_s(job, now_s), job.index, allocation))
             return True
         if not self._policy.preempt:
             return False
-        servers = self._site.servers(job, now_s, now_s + self._policy.limit_s(job), now_s)
-        if not start(plan, state, job, servers):
+        end_s = now_s + self._policy.limit_s(job)
+        servers = self._site.servers(job, now_s, end_s, now_s)
+        if not start(plan, state, job, self._table.servers_at(servers, now_s, end_s)):
             return False
         self._table = Timetable(now_s, self._ends(), self._table.windows)
         return True

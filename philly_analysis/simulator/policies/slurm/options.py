@@ -21,8 +21,8 @@ class Options(Policy):
     """Options of Slurm, each named as in slurm.conf, in seconds unless Slurm has minutes."""
 
     settings: str = knob(
-        "", "folder with the output of scontrol show config, partition, reservation, and sacctmgr "
-        "show assoc, qos, event -P"
+        "", "folder with the output of scontrol show config, partition, reservation, node, and "
+        "sacctmgr show assoc, qos, event -P"
     )  # fmt: skip
     PriorityWeightAge: float = knob(
         0.0, "weight of the age (slurm.conf, PriorityWeightAge)", within=_WEIGHT
@@ -89,7 +89,8 @@ class Options(Policy):
         False, "PreemptType is preempt/qos with PreemptMode=REQUEUE (slurm.conf, PreemptType)"
     )
     epilog: float = knob(
-        1.0, "seconds from a job's end until its servers are free (slurm.conf, Epilog)",
+        1.0, "seconds from a job's end until its servers are free (slurm.conf, Epilog); 1: logs "
+        "have whole seconds",
         within=Bounds(0, 3600),
     )  # fmt: skip
     cred_expire: float = knob(

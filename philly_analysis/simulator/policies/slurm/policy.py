@@ -23,10 +23,11 @@ class Slurm(Options):
     limit of its account, user, QOS or partition waits, and blocks no other job.
 
     The trace's table ``limits`` has the limits. ``settings`` names a folder with the output of
-    Slurm's commands. Partitions, QOS, shares, reservations, and knobs that keep their defaults are
-    read from the folder. Otherwise jobs may use the servers of their recorded pool, all accounts
-    have equal shares, and no QOS precedes another QOS. A job is considered from its recorded
-    eligible time on.
+    Slurm's commands. Partitions, QOS, shares, reservations, drained servers, the start of the
+    controller, and knobs that keep their defaults are read from the folder. Otherwise jobs may use
+    the servers of their recorded pool, all accounts have equal shares, and no QOS precedes another
+    QOS. A job is considered from its recorded eligible time on. Jobs that never ran are planned
+    until they were cancelled or the log ended.
     """
 
     name = "slurm"
@@ -35,7 +36,7 @@ class Slurm(Options):
     )
     fractional = True
     one_pool = True
-    limits = True
+    limits = holds = True
 
     def decide(self, view: View) -> Decision:
         """Start jobs in the order of priority; at the interval's end, backfill and preempt."""
@@ -50,11 +51,11 @@ class Slurm(Options):
                 plan.cluster.allocate(allocation)
         order = state.order(view)
         if view.changed or view.freed or view.now_s >= state.change_at_s:
-            state.change_at_s = self._site.next_change_s(view.now_s)
             if state.backfilled:  # cycles run at multiples of the interval
                 cycles = ceil(view.now_s / self.bf_interval)
                 state.backfill_at_s = max(state.backfill_at_s, cycles * self.bf_interval)
             state.backfilled = state.scheduled = False
+        state.change_at_s = state.next_change_s(view.now_s)
         if state.scheduled or view.now_s < state.schedule_at_s:
             self._submit(plan, state, order)
         else:
@@ -66,6 +67,7 @@ class Slurm(Options):
             state.backfilled = True
             waiting = [job for job in order if plan.allocation_of(job) is None]
             Backfill(self, self._site, plan, state).run(waiting)
+        state.started(plan.decision, view.now_s)
         return plan.decision
 
     def wake_s(self, view: View) -> float:
@@ -74,15 +76,15 @@ class Slurm(Options):
         if state is None or not len(view.queue):
             return FOREVER
         if not view.running and state.idle:  # nothing changes before a reservation does
-            return self._site.next_change_s(view.now_s)
-        times = [self._site.next_change_s(view.now_s)]
+            return state.next_change_s(view.now_s)
+        times = [state.next_change_s(view.now_s)]
         times += [at_s for at_s, _ in state.completing]
         if not state.scheduled:
             times.append(max(state.schedule_at_s, self._next_run_s(view.now_s)))
         if self.backfill and not state.backfilled:
             times.append(max(state.backfill_at_s, view.now_s + 1e-3))
         if self.PriorityWeightFairshare:
-            times.append(state.computed_s + self.PriorityCalcPeriod)
+            times.append(state.compute_at_s)
         return min(times)
 
     def _next_run_s(self, now_s: float) -> float:
@@ -99,14 +101,16 @@ class Slurm(Options):
         new, passed = set(plan.view.changed), set[str]()
         now_s = plan.view.now_s
         for job in order if new else ():
-            if job.vc in passed or not state.limits.allows(job):
+            reserves = job.spec.job_id in self._site.reserving
+            if (job.vc in passed and not reserves) or not state.limits.allows(job):
                 continue
             if job in new and job.spec.job_id not in self._site.whole_of:
                 end_s = now_s + self.limit_s(job)
                 servers = self._site.servers(job, now_s, end_s, now_s)
                 if start(plan, state, job, servers):
                     continue
-            passed.add(job.vc)
+            if not reserves:
+                passed.add(job.vc)
 
     def _main(self, plan: Plan, state: State, order: Sequence[Job]) -> None:
         """Start jobs until the first of each partition that does not fit."""
@@ -115,7 +119,8 @@ class Slurm(Options):
         for job in order:
             if tested >= self.default_queue_depth or (plan.cluster.full and not self.preempt):
                 return
-            if job.vc in stopped or not state.limits.allows(job, counts=True):
+            reserves = job.spec.job_id in self._site.reserving
+            if (job.vc in stopped and not reserves) or not state.limits.allows(job, counts=True):
                 continue
             tested += 1
             if job.spec.job_id in self._site.whole_of:  # backfill alone starts heterogeneous jobs
@@ -123,10 +128,10 @@ class Slurm(Options):
                 blocked |= self._site.partition(job)
                 continue
             servers = self._site.servers(job, now_s, now_s + self.limit_s(job), now_s) & ~blocked
-            if not state.limits.allows(job):
+            if job in state.never_run or not state.limits.allows(job):
                 fits = place(plan.cluster, job.request, servers) is not None
             else:
                 fits = start(plan, state, job, servers)
-            if not fits:
+            if not fits and not reserves:  # jobs for a reservation block no partition
                 stopped.add(job.vc)
                 blocked |= self._site.partition(job)

@@ -2,8 +2,8 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable
-from itertools import zip_longest
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
 from math import inf
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from philly_analysis.simulator.cluster.request import Request
 
 
 def place(cluster: Cluster, request: Request, among: int) -> Allocation | None:
-    """Place a job on the first servers that have room, as ``select/cons_tres`` does.
+    """Place a job on the servers that fit best, as ``select/cons_tres`` does.
 
     Parameters
     ----------
@@ -64,19 +64,44 @@ class Rooms:
 
     def counts(self) -> dict[int, int] | None:
         """Return the request's number of GPUs by server; None: the request does not fit."""
-        usable = self.usable
         if not self._parts:
-            for machine, gpus in usable.items():
-                if gpus >= self._gpus:
-                    return {machine: self._gpus}
+            if servers := self._best_fit(self._gpus, 1, {}):
+                return {servers[0]: self._gpus}
             return self._over_servers()
         chosen: dict[int, int] = {}
-        for gpus, servers in self._parts:
-            fitting = [m for m, free in usable.items() if free >= gpus and m not in chosen]
-            if len(fitting) < servers:
+        for gpus, number in self._parts:
+            servers = self._best_fit(gpus, number, chosen)
+            if len(servers) < number:
                 return None
-            chosen |= dict.fromkeys(fitting[:servers], gpus)
+            chosen |= dict.fromkeys(servers, gpus)
         return chosen
+
+    def _best_fit(self, gpus: int, number: int, taken: Container[int]) -> list[int]:
+        """Return a number of servers with room for some GPUs each; fewer: there are no more.
+
+        As in Slurm (select/cons_tres, ``_eval_nodes``): of the runs of consecutive servers with
+        room, the run with the fewest free CPUs is used that has enough servers. The first servers
+        of the run are taken. The last server is the one with the fewest free CPUs.
+        """
+        free = {
+            m: self._free(m) for m, room in self.usable.items() if room >= gpus and m not in taken
+        }
+        runs = list(_runs(free))
+        chosen: list[int] = []
+        while runs and len(chosen) < number:
+            missing = number - len(chosen)
+            run = _tightest(runs, missing, free)
+            runs.remove(run)
+            chosen += [min(run, key=free.__getitem__)] if missing == 1 else run[:missing]
+        return chosen
+
+    def _free(self, machine: int) -> float:
+        """Return the free CPUs of a server that the request could use; without CPUs, the GPUs."""
+        room, request = self._rooms[machine], self._request
+        if not request.cpus or room.cpus == inf:
+            return room.gpus
+        by_memory = room.mem_gb * request.cpus / request.mem_gb if request.mem_gb else inf
+        return min(room.cpus, by_memory)
 
     def _over_servers(self) -> dict[int, int] | None:
         """Return GPUs of as few servers as possible, for a request of no number of servers."""
@@ -182,6 +207,26 @@ class Timetable:
         if chosen := rooms.counts():
             return max(last_s, self.now_s), _mask(chosen)
         return None
+
+
+def _runs(servers: Iterable[int]) -> Iterator[list[int]]:
+    """Yield the runs of consecutive numbers."""
+    for _, run in groupby(enumerate(servers), lambda numbered: numbered[1] - numbered[0]):
+        yield [server for _, server in run]
+
+
+def _tightest(runs: Sequence[list[int]], number: int, free: Mapping[int, float]) -> list[int]:
+    """Return the run with the fewest free CPUs that has a number of servers, else the largest."""
+    best, cpus, enough = runs[0], 0.0, False
+    for nth, run in enumerate(runs):
+        of_run, suffices = sum(free[server] for server in run), len(run) >= number
+        if (
+            nth == 0
+            or (suffices and (not enough or of_run < cpus))
+            or (not suffices and of_run > cpus)
+        ):
+            best, cpus, enough = run, of_run, suffices
+    return best
 
 
 def _mask(machines: Iterable[int]) -> int:

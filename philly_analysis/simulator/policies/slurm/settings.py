@@ -1,15 +1,28 @@
 """Read a cluster's scheduling from what Slurm prints: configuration, partitions, QOS, accounts."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.simulator.policies.limit import Limit
+from philly_analysis.simulator.policies.slurm.closed_nodes import Closed, closed_nodes
+from philly_analysis.simulator.policies.slurm.prints import (
+    Print,
+    read_prints,
+    records_of,
+    servers_in,
+)
+from philly_analysis.slurm_text import (
+    RUNNING_LIMITS,
+    duration_s,
+    limit_amounts,
+    record_texts,
+    table_rows,
+)
 
 Row = Mapping[str, str]
 
@@ -81,6 +94,9 @@ class Settings:
     ----------
     knobs
         Values of knobs of :class:`~philly_analysis.simulator.policies.slurm.Slurm`.
+    booted_at
+        Time at which the controller started: priorities are computed at multiples of
+        PriorityCalcPeriod after it. None: not printed.
     """
 
     knobs: Mapping[str, float] = field(default_factory=dict)
@@ -89,14 +105,15 @@ class Settings:
     limits: tuple[Limit, ...] = ()
     shares: tuple[Share, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    booted_at: datetime | None = None
 
 
 def read_settings(folder: str | Path) -> Settings:
     """Read all files of a folder that Slurm's commands printed; other files are skipped.
 
     The commands are ``scontrol show config``, ``scontrol show partition``, ``scontrol show
-    reservation``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and ``sacctmgr show event
-    -P``. Times are read as printed. The time in the name of a file, for example
+    reservation``, ``scontrol show node``, ``sacctmgr show assoc -P``, ``sacctmgr show qos -P`` and
+    ``sacctmgr show event -P``. Times are read as printed. The time in the name of a file, e.g.
     ``reservation-20260302T130000Z.txt``, is when the file was printed. A reservation that the
     previous file lacks is taken as made halfway between both times. Other reservations were made
     before the log.
@@ -111,49 +128,33 @@ def read_settings(folder: str | Path) -> Settings:
     qos: dict[str, Qos] = {}
     limits: dict[str, Limit] = {}
     shares: list[Share] = []
-    reservations: dict[tuple[str, datetime], Reservation] = {}
-    before_at: datetime | None = None
-    for path in sorted(Path(folder).glob("*")) if Path(folder).is_dir() else ():
-        if not path.is_file():
-            continue
-        printed_at = _printed_at(path.name)
-        text = path.read_text("utf-8", errors="replace")
-        header = text.partition("\n")[0].strip()
-        columns = set(header.split("|"))
-        if header.startswith("Configuration data"):
-            knobs |= _knobs(text)
-        elif header.startswith("PartitionName="):
-            partitions |= {r["PartitionName"]: _partition(r) for r in _records(text)}
-        elif "reservation" in path.name.lower() or header.startswith("ReservationName="):
-            known_at = _between(before_at, printed_at)
-            before_at = printed_at
-            for record in _records(text):
-                reservation = _reservation(record, known_at)
-                reservations.setdefault(
-                    (record["ReservationName"], reservation.start_at), reservation
-                )
-        elif {"Account", "User", "Share"} <= columns:
-            rows = list(_table(text))
+    booted_at: datetime | None = None
+    prints = read_prints(folder)
+    for output in prints:
+        if output.header.startswith("Configuration data"):
+            knobs |= _knobs(output.text)
+            booted = re.search(r"^BOOT_TIME\s*= (\d{4}-\S+)", output.text, re.MULTILINE)
+            booted_at = datetime.fromisoformat(booted[1]) if booted else booted_at
+        elif output.header.startswith("PartitionName="):
+            records = records_of(output.text, "PartitionName")
+            partitions |= {record["PartitionName"]: _partition(record) for record in records}
+        elif {"Account", "User", "Share"} <= output.columns:
+            rows = list(table_rows(output.text.splitlines()))
             shares += map(_share, rows)
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
-        elif {"Name", "Preempt", "Priority"} <= columns:
-            rows = list(_table(text))
+        elif {"Name", "Preempt", "Priority"} <= output.columns:
+            rows = list(table_rows(output.text.splitlines()))
             qos |= {row["Name"]: _qos(row) for row in rows}
             limits |= {limit.name: limit for row in rows for limit in _limits(row)}
-        elif {"NodeName", "TimeStart", "State"} <= columns:
-            for row in _table(text):
-                if row["NodeName"] and row["TimeEnd"][:1].isdigit():
-                    start_at = datetime.fromisoformat(row["TimeStart"])
-                    out = Reservation(
-                        start_at,
-                        datetime.fromisoformat(row["TimeEnd"]),
-                        expanded(row["NodeName"]),
-                        known_at=start_at,
-                        out=True,
-                    )
-                    reservations[row["NodeName"], out.start_at] = out
+    reservations = _reservations(prints) | _out_of_service(prints)
     settings = Settings(
-        knobs, partitions, qos, tuple(limits.values()), tuple(shares), tuple(reservations.values())
+        knobs,
+        partitions,
+        qos,
+        tuple(limits.values()),
+        tuple(shares),
+        tuple(reservations.values()),
+        booted_at,
     )
     if settings == Settings():
         raise SimulationError(
@@ -161,39 +162,6 @@ def read_settings(folder: str | Path) -> Settings:
             "sacctmgr show assoc, qos or event -P printed. Give a folder with such files."
         )
     return settings
-
-
-def expanded(nodes: str) -> frozenset[str]:
-    """Return the servers of a list in Slurm's notation, for example ``a[1-4,7],v1``."""
-    names: list[str] = []
-    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes):
-        pieces = re.split(r"\[([^\]]*)\]", part)
-        choices = [
-            [piece] if nth % 2 == 0 else [n for span in piece.split(",") for n in _span(span)]
-            for nth, piece in enumerate(pieces)
-        ]
-        names += map("".join, product(*choices))
-    return frozenset(names) - {"(null)", ""}
-
-
-def _span(text: str) -> list[str]:
-    first, dash, last = text.partition("-")
-    if not dash:
-        return [text]
-    return [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]
-
-
-def seconds(text: str) -> float | None:
-    """Return a time such as ``7-00:00:00`` or ``00:10:00`` in seconds; None: no limit."""
-    if not text[:1].isdigit():
-        return None
-    days, dash, clock = text.rpartition("-")
-    parts = [float(p) for p in clock.split(":")]
-    parts += [0.0] * (3 - len(parts)) if dash else []
-    total = 0.0
-    for part in parts:
-        total = 60 * total + part
-    return total + 86_400 * int(days or 0)
 
 
 _TIMES = ("PriorityMaxAge", "PriorityDecayHalfLife", "PriorityCalcPeriod")
@@ -214,8 +182,8 @@ def _knobs(text: str) -> dict[str, float]:
             options_by_name[name.strip().lower()] = value.strip()
     knobs: dict[str, float] = {}
     for name in _TIMES:
-        if (value_s := seconds(options_by_name.get(name.lower(), ""))) is not None:
-            knobs[name] = value_s
+        if (value_s := duration_s(options_by_name.get(name.lower(), ""))) is not None:
+            knobs[name] = float(value_s)
     for factor in _WEIGHTS:
         if (weight := options_by_name.get(f"priorityweight{factor}".lower(), "")).isdigit():
             knobs[f"PriorityWeight{factor}"] = float(weight)
@@ -230,32 +198,12 @@ def _knobs(text: str) -> dict[str, float]:
     return knobs
 
 
-def _records(text: str) -> Iterator[dict[str, str]]:
-    """Yield the records of ``scontrol show``, which begin with an unindented name."""
-    record: dict[str, str] = {}
-    for line in text.splitlines():
-        if line[:1].strip() and record:
-            yield record
-            record = {}
-        record |= dict(re.findall(r"(\w+)=(\S*)", line))
-    if record:
-        yield record
-
-
-def _table(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of ``sacctmgr -P``."""
-    header, *lines = text.splitlines()
-    for line in lines:
-        if line.count("|") == header.count("|"):
-            yield dict(zip(header.split("|"), line.split("|"), strict=True))
-
-
 def _partition(record: Row) -> Partition:
     return Partition(
-        expanded(record.get("Nodes", "")),
+        servers_in(record.get("Nodes", "")),
         float(record.get("PriorityJobFactor", 1)),
         int(record.get("PriorityTier", 1)),
-        seconds(record.get("MaxTime", "")),
+        duration_s(record.get("MaxTime", "")),
     )
 
 
@@ -263,10 +211,43 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split(",")) - {"", "(null)"}
 
 
-def _printed_at(name: str) -> datetime | None:
-    """Return the time in the name of a file; None: there is none."""
-    stamp = re.search(r"(\d{8}T\d{6})(\.\d+)?Z", name)
-    return datetime.strptime(stamp[1], "%Y%m%dT%H%M%S") if stamp else None
+def _reservations(prints: Sequence[Print]) -> dict[tuple[str, datetime], Reservation]:
+    """Return the reservations in all prints, by name and start; the first print counts."""
+    reservations: dict[tuple[str, datetime], Reservation] = {}
+    before_at: datetime | None = None
+    for output in prints:
+        begins = output.header.startswith("ReservationName=")
+        if begins or "reservation" in output.name.lower():
+            known_at = _between(before_at, output.printed_at)
+            before_at = output.printed_at
+            for record in records_of(output.text, "ReservationName"):
+                reservation = _reservation(record, known_at)
+                key = record["ReservationName"], reservation.start_at
+                reservations.setdefault(key, reservation)
+    return reservations
+
+
+def _out_of_service(prints: Sequence[Print]) -> dict[tuple[str, datetime], Reservation]:
+    """Return the servers that were down or drained, by server and start."""
+    node_prints: dict[datetime, list[str]] = {}
+    events: list[Closed] = []
+    for output in prints:
+        if {"NodeName", "TimeStart", "State"} <= output.columns:
+            events += (
+                Closed(node, *(datetime.fromisoformat(row[at]) for at in ("TimeStart", "TimeEnd")))
+                for row in table_rows(output.text.splitlines())
+                for node in servers_in(row["NodeName"])
+                if row["TimeEnd"][:1].isdigit()
+            )
+        elif output.header.startswith("NodeName=") and output.printed_at is not None:
+            lines = enumerate(output.text.splitlines(), 1)
+            node_prints[output.printed_at] = [text for _, text in record_texts(lines, "NodeName")]
+    return {
+        (node, start_at): Reservation(
+            start_at, end_at, frozenset({node}), known_at=start_at, out=True
+        )
+        for node, start_at, end_at in closed_nodes(node_prints, events)
+    }
 
 
 def _between(before_at: datetime | None, at: datetime | None) -> datetime | None:
@@ -280,7 +261,7 @@ def _reservation(record: Row, known_at: datetime | None) -> Reservation:
     return Reservation(
         datetime.fromisoformat(record["StartTime"]),
         datetime.fromisoformat(record["EndTime"]),
-        expanded(record.get("Nodes", "")),
+        servers_in(record.get("Nodes", "")),
         _names(record.get("Accounts", "")),
         _names(record.get("Users", "")),
         known_at,
@@ -297,28 +278,11 @@ def _share(row: Row) -> Share:
     return Share(row["Account"], parent, row["User"], float(text) if text.isdigit() else 1.0)
 
 
-_PER = {
-    "GrpTRES": None,
-    "GrpJobs": None,
-    "MaxJobs": None,
-    "MaxTRESPU": "user",
-    "MaxJobsPU": "user",
-    "MaxTRESPA": "account",
-    "MaxJobsPA": "account",
-}
-"""Limits on what runs at once (sacctmgr, "QOS and association limits"), by what they count."""
-_RESOURCES = {"gres/gpu": "gpus", "cpu": "cpus", "node": "servers"}
-
-
 def _limits(row: Row) -> Iterator[Limit]:
     """Yield the limits of a row of associations or QOS, of the row's own account only."""
     who = (row.get("Account") or None, row.get("User") or None, row.get("Name") or None)
-    for setting, per in _PER.items():
-        value = row.get(setting) or ""
-        parts = [f"jobs={value}"] if setting.endswith(("Jobs", "JobsPU", "JobsPA")) else []
-        for part in parts or value.split(","):
-            resource, _, amount = part.partition("=")
-            resource = _RESOURCES.get(resource, resource)
-            if amount.isdigit() and resource in ("jobs", *_RESOURCES.values()):
+    for setting, per in RUNNING_LIMITS.items():
+        for resource, model, amount in limit_amounts(setting, row.get(setting) or ""):
+            if model is None and resource != "mem_gb":
                 name = f"{setting} of {' '.join(filter(None, who))}: {resource}"
-                yield Limit(name, *who, None, per, resource, float(amount))
+                yield Limit(name, *who, None, per, resource, amount)

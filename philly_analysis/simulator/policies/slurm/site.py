@@ -11,6 +11,7 @@ import polars as pl
 from philly_analysis.results import count
 from philly_analysis.simulator.jobs.job import FOREVER, Job
 from philly_analysis.simulator.policies.limit import Limit, recorded_limits
+from philly_analysis.simulator.policies.slurm.never_ran import NeverRan, never_ran
 from philly_analysis.simulator.policies.slurm.priority import Owner
 from philly_analysis.simulator.policies.slurm.settings import Partition, Qos, Settings, Share
 from philly_analysis.trace import Trace
@@ -53,6 +54,10 @@ class Site:
         Identifier of the heterogeneous job, by component; components start together.
     owners
         Accounts and users of the jobs.
+    booted_s
+        Time at which the controller started; None: not known.
+    never_ran
+        Jobs that waited and never ran. They are planned like others, and never start.
     """
 
     limits: tuple[Limit, ...] = ()
@@ -67,6 +72,8 @@ class Site:
     reserving: frozenset[str] = frozenset()
     whole_of: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[Owner, ...] = ()
+    booted_s: float | None = None
+    never_ran: tuple[NeverRan, ...] = ()
 
     def notes(self) -> tuple[str, ...]:
         """Return sentences on what is recorded, and on what is not."""
@@ -81,6 +88,8 @@ class Site:
             f"and drained servers: {len(self.closures):,}. Jobs may use {servers}.",
             f"{held} start after the last recorded reason that is not simulated: a hold, a "
             "licence, a named server, a limit of an array or of one job.",
+            f"{count(len(self.never_ran), 'job')} never ran. They wait as recorded, and are "
+            "planned by their time limits, until they were cancelled or the log ended.",
         )
 
     def partition(self, job: Job) -> int:
@@ -164,6 +173,10 @@ def site_of(workload: Workload, machines: Sequence[Machine], settings: Settings)
         released_s=released_s,
         reserving=reserving,
         whole_of=_components(workload),
+        booted_s=(settings.booted_at - origin_at).total_seconds()
+        if settings.booted_at and origin_at
+        else None,
+        never_ran=never_ran(workload, released_s),
     )
 
 
@@ -215,8 +228,8 @@ _RELEASED = """
 select q.job_id, max(q.until_at)
 from queue_states as q
 inner join stated_reasons as r using (reason)
-inner join attempts as a on q.job_id = a.job_id and a.attempt = 1
-where q.since_at < a.started_at
+left join attempts as a on q.job_id = a.job_id and a.attempt = 1
+where (a.started_at is null or q.since_at < a.started_at)
   and (
     r.cause = 'held' or r.kind in ('array', 'licence', 'request') or q.reason = 'ReqNodeNotAvail'
   )

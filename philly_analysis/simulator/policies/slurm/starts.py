@@ -9,6 +9,8 @@ from philly_analysis.simulator.policies.view import Plan
 
 def start(plan: Plan, state: State, job: Job, servers: int) -> bool:
     """Start a job on some servers, if need be in place of preempted jobs."""
+    if job in state.never_run:
+        return False
     allocation = place(plan.cluster, job.request, servers)
     if allocation is None and state.preempts:
         allocation = _preempting(plan, state, job, servers)

@@ -1,0 +1,6 @@
+-- kept
+-- To which clusters do valid readings of Slurm's records belong?
+-- One row per cluster.
+select distinct cluster
+from readings
+where reject is null
