@@ -127,9 +127,7 @@ def simulate(
     capacity = sum(m.gpus for m in servers)
     rng = np.random.default_rng(seed)
     jobs = prepare_jobs(workload, policy, speed, with_use=bool(samples), seed=seed, rng=rng)
-    # estimating quotas reads the whole log, so only used quotas are estimated
-    need_quotas = policy.quotas or len(workload.virtual_clusters)
-    quotas, quota_note = quotas_of(workload, capacity) if need_quotas else ({}, "")
+    quotas, quota_note = _quotas(policy, workload, capacity)
     origin_at = workload.origin_at
     policy = policy.for_workload(workload, servers)
     engine = _Engine(policy, speed, changes, checkpoint_s, outages or (), origin_at)
@@ -227,6 +225,13 @@ def _require_replayable(policy: Policy, changes: Changes, outages: object) -> No
             f"{policy.name} replays attempts as they were recorded, so that {', '.join(names)} has "
             "no effect. Omit it, or give another policy."
         )
+
+
+def _quotas(policy: Policy, workload: Workload, capacity: int) -> tuple[Mapping[str, int], str]:
+    """Return quotas and their source; estimates, which read the whole log, only if used."""
+    if policy.quotas or len(workload.virtual_clusters):
+        return quotas_of(workload, capacity)
+    return {}, ""
 
 
 def _run_note(policy: Policy, speed: Speed, servers: Sequence[Machine]) -> str:
