@@ -40,7 +40,8 @@ NAMES = (
 
 def answers(frame: pd.DataFrame, *names: str) -> dict[str, Result]:
     """Return findings on a trace of the jobs."""
-    return dict(analyze(Trace(frame), names or NAMES))
+    results: Any = analyze(Trace(frame), names or NAMES)
+    return dict(results)
 
 
 def test_a_log_without_starts_has_one_sentence_for_waits() -> None:
