@@ -97,9 +97,7 @@ def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
             jobs = jobs.select(f"*, null as {column}")
     if not trace.has_values("failures"):
         return jobs.select("*, null::varchar as reason")
-    reasons = trace.sql(
-        "select job_id, mode(reason order by reason) as reason from failures group by job_id"
-    )
+    reasons = trace.failures.aggregate("job_id, mode(reason order by reason) as reason", "job_id")
     return jobs.join(reasons, "job_id", "left")
 
 

@@ -21,7 +21,7 @@ from philly_analysis.errors import (
     SimulationError,
     TraceError,
 )
-from philly_analysis.experiments import runs, sweep_tables, sweeps
+from philly_analysis.experiments import run_plans, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.run_plans import plan_runs
 from philly_analysis.experiments.runs import Run, RunOptions, outcome_of
@@ -426,7 +426,7 @@ def test_recorded_outages_have_the_rate_of_the_trace(
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
     with pytest.raises(MissingTableError, match="placements"):
         sweep([tmp_path / "t"], ["fifo"], tmp_path / "out", outages="recorded")
-    monkeypatch.setattr(runs, "recorded_outages", lambda _: Failures(machine_s=12345.0))
+    monkeypatch.setattr(run_plans, "recorded_outages", lambda _: Failures(machine_s=12345.0))
     met: list[Run] = []
 
     def outcome(run: Run) -> dict[str, Any]:
