@@ -1,4 +1,7 @@
-"""Variation of workloads between periods: its parameters and random effects."""
+"""Variation of workloads between periods: its parameters and random effects.
+
+Two fifths of the file document the parameters, which the random effects are drawn from.
+"""
 
 import tomllib
 from collections.abc import Iterator

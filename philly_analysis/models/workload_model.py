@@ -1,4 +1,7 @@
-"""A workload model: all parts fitted to one cluster, and sampled together."""
+"""A workload model: all parts fitted to one cluster, and sampled together.
+
+The file is long because the model is a public class: two fifths of it are docstrings.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -21,13 +21,8 @@ from philly_analysis.experiments.advice import baseline
 from philly_analysis.experiments.advice import scenario as advice_scenario
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.agreement import THRESHOLD, Agreement, agreement
-from philly_analysis.experiments.advice.baseline import (
-    CANDIDATES,
-    Baseline,
-    distance_of,
-    fit_baseline,
-    near_ties,
-)
+from philly_analysis.experiments.advice.baseline import CANDIDATES, Baseline, fit_baseline
+from philly_analysis.experiments.advice.distances import distance_of, near_ties
 from philly_analysis.experiments.advice.gains import (
     Gain,
     Monthly,
@@ -40,14 +35,14 @@ from philly_analysis.experiments.advice.judging import clear, harm, objection
 from philly_analysis.experiments.advice.lever import VALUES, Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
+from philly_analysis.experiments.advice.recorded import recorded_scenario
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
-    Known,
+    LogFacts,
     Scenario,
     jobs_in_period,
     outcome,
     period_of,
-    recorded_scenario,
 )
 from philly_analysis.experiments.advice.typed import settings
 from philly_analysis.experiments.advice.wording import parts, recommendation, without_card
@@ -61,7 +56,7 @@ from tests.support.repository import SAMPLE
 H = 3600.0
 LEVER = {lever.name: lever for lever in LEVERS}
 GIVEN = Assumptions()
-NOTHING = Known()
+NOTHING = LogFacts()
 Span = tuple[float, float, float]
 
 
@@ -75,8 +70,8 @@ def scenario(*jobs: JobSpec, policy: Policy | None = None, machines: str = "4x4"
     return Scenario((Pool("", fleet(machines), jobs),), policy or Fifo())
 
 
-def applied(name: str, now: Scenario, known: Known = NOTHING, **moved: float) -> Change:
-    change = LEVER[name].apply(now, known, replace(GIVEN, **moved))  # type: ignore[arg-type]
+def applied(name: str, now: Scenario, log_facts: LogFacts = NOTHING, **moved: float) -> Change:
+    change = LEVER[name].apply(now, log_facts, replace(GIVEN, **moved))  # type: ignore[arg-type]
     assert change is not None
     return change
 
@@ -311,12 +306,12 @@ def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:
         for day in range(40)
         for hour in range(24)
     ]
-    known = Known(
+    log_facts = LogFacts(
         idle={"d5 3": ((0.0, H, False),)},
         spread=frozenset({"d5 4"}),
         broken={"d5 5": frozenset({0})},
     )
-    drawn, then = drawn_month(scenario(*jobs), known, 2)
+    drawn, then = drawn_month(scenario(*jobs), log_facts, 2)
     begin_s, _ = period_of(jobs)
     of_day: dict[int, set[str]] = {}
     for spec in drawn.jobs:
@@ -329,7 +324,7 @@ def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:
     copies = sum("d5 4" in names for names in of_day.values())
     assert [len(then.idle), len(then.spread), len(then.broken)] == [copies] * 3
     assert then.spread <= {spec.job_id for spec in drawn.jobs}
-    assert drawn_month(scenario(*jobs), known, 3)[0].jobs != drawn.jobs
+    assert drawn_month(scenario(*jobs), log_facts, 3)[0].jobs != drawn.jobs
 
 
 def test_the_function_has_the_usual_assumptions_as_defaults() -> None:
@@ -715,9 +710,9 @@ def month(rng: np.random.Generator, load: float) -> list[JobSpec]:
     ]
 
 
-def wasteful(jobs: list[JobSpec]) -> Known:
+def wasteful(jobs: list[JobSpec]) -> LogFacts:
     """Return that half of the jobs compute for half of their time only."""
-    return Known(idle={s.job_id: ((0.5 * s.run_s, 0.5 * s.run_s, False),) for s in jobs[::2]})
+    return LogFacts(idle={s.job_id: ((0.5 * s.run_s, 0.5 * s.run_s, False),) for s in jobs[::2]})
 
 
 def notebook_waste_h(trace: Trace) -> float:
@@ -772,8 +767,8 @@ def test_the_right_lever_is_first(load: float) -> None:
     for policy, right in ((Fifo(), "backfill"), (Easy(), "end_idle"), (Philly(), "quotas")):
         jobs = month(np.random.default_rng(round(100 * load)), load)
         now = replace(scenario(*jobs, policy=policy), quotas={"v0": 6, "v1": 5, "v2": 5})
-        known = wasteful(jobs) if right == "end_idle" else Known()
-        priced = Pricing(now, known, GIVEN, outcome(now), InlineExecutor()).levers(LEVERS)
+        log_facts = wasteful(jobs) if right == "end_idle" else LogFacts()
+        priced = Pricing(now, log_facts, GIVEN, outcome(now), InlineExecutor()).levers(LEVERS)
         assert next(p.name for p in priced if p.name != "servers") == right, policy
 
 

@@ -8,12 +8,12 @@ import pytest
 from philly_analysis.errors import InputError
 from philly_analysis.experiments.advice.gains import gain_of
 from philly_analysis.experiments.advice.lever import Assumptions, Change
+from philly_analysis.experiments.advice.recorded import recorded_scenario
 from philly_analysis.experiments.advice.scenario import (
-    Known,
+    LogFacts,
     Scenario,
     outcome,
     period_of,
-    recorded_scenario,
 )
 from philly_analysis.simulator import Outage
 from philly_analysis.simulator.policies import Easy, Fifo, Philly
@@ -29,19 +29,19 @@ def run_times(change: Change) -> dict[str, list[float]]:
 
 def test_idle_jobs_end_after_the_first_period_that_is_longer() -> None:
     now = scenario(job("a", 10 * H), job("b", 5 * H, 5 * H), job("c", 10 * H), job("d", 9 * H))
-    known = Known(
+    log_facts = LogFacts(
         idle={
             "a": ((2 * H, 5 * H, False),),
             "b": ((H, 2 * H, True), (6 * H, 4.5 * H, True)),
             "c": ((H, 4 * H, False),),
         }
     )
-    change = applied("end_idle", now, known)
+    change = applied("end_idle", now, log_facts)
     whole = {"c": [10 * H], "d": [9 * H]}
     assert run_times(change) == {"a": [6 * H], "b": [5 * H, 5 * H], **whole}
     assert change.losers == {"b"}
-    assert run_times(applied("end_idle", now, known, idle_h=1))["b"] == [2 * H]
-    assert LEVER["end_idle"].apply(now, known, Assumptions(idle_h=6)) is None
+    assert run_times(applied("end_idle", now, log_facts, idle_h=1))["b"] == [2 * H]
+    assert LEVER["end_idle"].apply(now, log_facts, Assumptions(idle_h=6)) is None
 
 
 USER_ERROR = AttemptSpec(H, "failed", failure="Syntax error")
@@ -74,12 +74,12 @@ def test_retries_continue_from_the_last_checkpoint_but_not_after_user_errors() -
 
 def test_failed_runs_do_not_happen_on_repaired_servers() -> None:
     now = scenario(job("a", CRASH, 3 * H), job("b", CRASH, status="Failed"))
-    known = Known(broken={"a": frozenset({0}), "b": frozenset({0})})
-    known = replace(known, worst_servers=("m1", "m2"))
-    change = applied("repair", now, known, repair_days=2)
+    log_facts = LogFacts(broken={"a": frozenset({0}), "b": frozenset({0})})
+    log_facts = replace(log_facts, worst_servers=("m1", "m2"))
+    change = applied("repair", now, log_facts, repair_days=2)
     assert run_times(change) == {"a": [3 * H], "b": [2.5 * H]}
     assert change.scenario.outages == tuple(Outage(0.0, 2 * 24 * H, name) for name in ("m1", "m2"))
-    assert LEVER["repair"].apply(now, Known(), GIVEN) is None
+    assert LEVER["repair"].apply(now, LogFacts(), GIVEN) is None
 
 
 @pytest.mark.slow
@@ -99,9 +99,9 @@ def test_servers_to_repair_have_many_failures_that_are_not_user_errors(tmp_path:
         ],
     )
     with Trace(path) as trace:
-        _, known = recorded_scenario(trace)
-    assert known.worst_servers == ("m0",)
-    assert known.broken == {name: {0} for name in failed[:10]}
+        _, log_facts = recorded_scenario(trace)
+    assert log_facts.worst_servers == ("m0",)
+    assert log_facts.broken == {name: {0} for name in failed[:10]}
 
 
 def test_jobs_of_low_utilisation_get_half_their_gpus() -> None:
@@ -131,9 +131,9 @@ def test_lower_limits_are_offered_where_users_ask_for_much_more() -> None:
     limits = {s.job_id: s.time_limit_s for s in after.jobs}
     assert limits == {"j0": 1.1 * H, "j1": 1.5 * H, "j2": 1.5 * H, "none": None}
     assert (after.policy, after.estimates) == (now.policy, now.estimates)
-    assert LEVER["limits"].apply(asking(1.05, 1.3, 10), Known(), GIVEN) is None
-    assert LEVER["limits"].apply(replace(now, estimates=Estimates()), Known(), GIVEN) is None
-    assert LEVER["limits"].apply(replace(now, policy=Fifo()), Known(), GIVEN) is None
+    assert LEVER["limits"].apply(asking(1.05, 1.3, 10), LogFacts(), GIVEN) is None
+    assert LEVER["limits"].apply(replace(now, estimates=Estimates()), LogFacts(), GIVEN) is None
+    assert LEVER["limits"].apply(replace(now, policy=Fifo()), LogFacts(), GIVEN) is None
     # whole minutes, as Slurm's limits
     odd = replace(now, pools=scenario(job("a", 50.0, time_limit_s=H)).pools)
     [lowered] = applied("limits", odd).scenario.jobs
@@ -168,16 +168,16 @@ def test_drained_servers_run_no_jobs_until_the_repair() -> None:
     gang = job("gang", H, gpus=8, submit_s=5 * H)
     now = scenario(failed, gang, machines="2x4")
     names = [machine.machine_id for machine in now.pools[0].machines]
-    known = Known(broken={"failed": frozenset({0})}, worst_servers=(names[1],))
-    repaired = applied("repair", now, known, repair_days=1)
+    log_facts = LogFacts(broken={"failed": frozenset({0})}, worst_servers=(names[1],))
+    repaired = applied("repair", now, log_facts, repair_days=1)
     waits = dict(outcome(repaired.scenario).select("job_id", "wait_s").iter_rows())
     begin_s, _ = period_of(now.jobs)
     assert waits == {"failed": 0, "gang": begin_s + 24 * H - 5 * H}
     # without a replay the drained GPU hours are a cost
     days = [replace(failed, job_id=f"j{i}", submit_s=24 * H * i) for i in range(31)]
     month = scenario(*days, machines="2x4")
-    known = replace(known, broken={"j3": frozenset({0})})
-    change = applied("repair", month, known, repair_days=1)
+    log_facts = replace(log_facts, broken={"j3": frozenset({0})})
+    change = applied("repair", month, log_facts, repair_days=1)
     gain = gain_of(month, change, None, GIVEN)
     log_d = 29  # the first job was submitted before the period
     assert gain.gpu_h.mean == pytest.approx((2.5 - 4 * 24) * 30 / log_d)
@@ -188,23 +188,23 @@ def test_levers_of_the_policy_apply_where_they_change_it() -> None:
     two = scenario(plain, job("b", H, user="bob"))
     assert applied("backfill", two).scenario.policy == Easy()
     assert applied("consolidate", two).scenario.policy == Fifo(consolidate=True)
-    assert LEVER["backfill"].apply(replace(two, policy=Easy()), Known(), GIVEN) is None
+    assert LEVER["backfill"].apply(replace(two, policy=Easy()), LogFacts(), GIVEN) is None
     quotas = scenario(plain, job("b", 3 * H, vc="w"), policy=Philly())
     quotas = replace(quotas, quotas={"v": 4, "w": 4})
     assert applied("quotas", quotas).scenario.quotas == {"v": 4, "w": 12}
-    patient = applied("locality", quotas, Known(spread=frozenset({"a"}))).scenario
+    patient = applied("locality", quotas, LogFacts(spread=frozenset({"a"}))).scenario
     assert patient.policy == Philly(asks=6)
     assert [s.run_s for s in patient.jobs] == [pytest.approx(0.95 * H), 3 * H]
-    assert LEVER["locality"].apply(quotas, Known(), GIVEN) is None
+    assert LEVER["locality"].apply(quotas, LogFacts(), GIVEN) is None
     assert applied("servers", two, servers=3).scenario.gpus == 16 + 12
-    assert LEVER["other_servers"].apply(two, Known(), GIVEN) is None
+    assert LEVER["other_servers"].apply(two, LogFacts(), GIVEN) is None
     mixed = scenario(plain, machines="2x4,1x8")
     assert applied("other_servers", mixed, servers=2).scenario.gpus == 16 + 16
     assert applied("servers", mixed).scenario.gpus == 16 + 4
     moving = applied("migrate", quotas, checkpoint_h=2).scenario
     assert moving.policy == Philly(migrate_after_s=2 * H)
-    assert LEVER["migrate"].apply(moving, Known(), GIVEN) is None
-    assert LEVER["migrate"].apply(two, Known(), GIVEN) is None
+    assert LEVER["migrate"].apply(moving, LogFacts(), GIVEN) is None
+    assert LEVER["migrate"].apply(two, LogFacts(), GIVEN) is None
     asked = scenario(replace(plain, time_limit_s=9 * H), job("b", H))
     assert applied("backfill", asked).scenario.estimates == Estimates(requested=True)
     assert applied("backfill", two).scenario.estimates == Estimates()

@@ -10,7 +10,7 @@ import pytest
 from philly_analysis import Trace, advise
 from philly_analysis.errors import OutputError
 from philly_analysis.experiments.advice import LEVERS, Advice, Pricing, result_of, settings
-from philly_analysis.experiments.advice.scenario import Known, Scenario, outcome
+from philly_analysis.experiments.advice.scenario import LogFacts, Scenario, outcome
 from philly_analysis.experiments.advice.waiting import binding, dominating, waiting
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.report.advising import _write
@@ -42,7 +42,7 @@ def wasteful(spec: JobSpec) -> JobSpec:
     )
 
 
-def cluster(lever: str) -> tuple[Scenario, Known]:
+def cluster(lever: str) -> tuple[Scenario, LogFacts]:
     """Return a cluster to which a lever applies."""
     jobs = [wasteful(s) for s in convoys(np.random.default_rng(3), 60, load=0.3)]
     now = scenario(*jobs, policy=POLICIES.get(lever, Fifo()), machines="3x4,1x8")
@@ -57,22 +57,22 @@ def cluster(lever: str) -> tuple[Scenario, Known]:
         [pool] = now.pools
         machines = tuple(replace(m, cpus=4.0 * m.gpus, mem_gb=64.0) for m in pool.machines)
         now = replace(now, pools=(replace(pool, machines=machines),))
-    known = Known(
+    log_facts = LogFacts(
         idle={s.job_id: ((H, 5 * H, True),) for s in jobs[::3]},
         spread=frozenset(s.job_id for s in jobs[::2]),
         binding=frozenset({"account a: 4 GPUs"}),
         broken={s.job_id: frozenset({1}) for s in jobs[::4]},
         worst_servers=(now.pools[0].machines[0].machine_id,),
     )
-    return now, known
+    return now, log_facts
 
 
 @pytest.mark.slow
 def test_every_lever_gets_a_card_with_its_waits_assumptions_and_settings(tmp_path: Path) -> None:
     best, moved = [], []
     for lever in LEVERS:
-        now, known = cluster(lever.name)
-        pricing = Pricing(now, known, GIVEN, outcome(now), InlineExecutor())
+        now, log_facts = cluster(lever.name)
+        pricing = Pricing(now, log_facts, GIVEN, outcome(now), InlineExecutor())
         found = pricing.over_months(pricing.levers([lever]), 3)
         best += found
         moved += pricing.moved(found)

@@ -17,11 +17,11 @@ from philly_analysis.experiments.advice.levers import (
     Assumptions,
 )
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
+from philly_analysis.experiments.advice.recorded import recorded_scenario
 from philly_analysis.experiments.advice.scenario import (
-    Known,
+    LogFacts,
     Scenario,
     period_of,
-    recorded_scenario,
 )
 from philly_analysis.experiments.advice.waiting import binding, binding_names, dominating, waiting
 from philly_analysis.results import FEWEST_PAIRS, duration
@@ -32,13 +32,15 @@ _SHORTEST_S = 86_400.0
 """Shortest time between submissions that gains are extrapolated from."""
 
 
-def disputed_levers(baseline: Baseline, known: Known, assumed: Assumptions) -> dict[str, str]:
+def disputed_levers(
+    baseline: Baseline, log_facts: LogFacts, assumed: Assumptions
+) -> dict[str, str]:
     """Return the scheduling levers that a near tie lacks, with the name of the near tie."""
     return {
         lever.name: rival
         for rival, scenario in baseline.rivals.items()
         for lever in LEVERS
-        if lever.scheduling and lever.apply(scenario, known, assumed) is None
+        if lever.scheduling and lever.apply(scenario, log_facts, assumed) is None
     }
 
 
@@ -127,18 +129,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     if months < 0 or 0 < months < FEWEST_PAIRS:
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
     scenario, log_facts = recorded_scenario(trace)
-    if not scenario.pools:
-        raise InputError(
-            "The trace has no jobs with known run times on known machines, so that there is "
-            "nothing to advise on. Ingest a log with its machines."
-        )
-    begin_s, end_s = period_of(scenario.jobs)
-    period_d = (end_s - begin_s) / _SHORTEST_S
-    if end_s - begin_s < _SHORTEST_S:
-        raise InputError(
-            f"The jobs were submitted within {duration(end_s - begin_s)}. Gains a month need a log "
-            "of at least a day."
-        )
+    period_d = _days_of(scenario)
     workload = Workload.from_trace(trace)
     recorded = demand_of(workload).jobs.drop_nulls("wait_s")
     baseline = fit_baseline(
@@ -186,6 +177,28 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         limits=bound,
         value=assumed.value,
     )
+
+
+def _days_of(scenario: Scenario) -> float:
+    """Return the days between the first and the last submission.
+
+    Raises
+    ------
+    InputError
+        There are no machines with GPUs, or no jobs for them, or the days are fewer than one.
+    """
+    if not scenario.pools:
+        raise InputError(
+            "The trace has no jobs with known run times on known machines, so that there is "
+            "nothing to advise on. Ingest a log with its machines."
+        )
+    begin_s, end_s = period_of(scenario.jobs)
+    if end_s - begin_s < _SHORTEST_S:
+        raise InputError(
+            f"The jobs were submitted within {duration(end_s - begin_s)}. Gains a month need a log "
+            "of at least a day."
+        )
+    return (end_s - begin_s) / _SHORTEST_S
 
 
 def _start_up_s(trace: Trace) -> float | None:

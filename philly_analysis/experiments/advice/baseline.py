@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import polars as pl
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
 from philly_analysis.experiments.advice.agreement import CONDITION, Agreement, agreement
@@ -17,6 +14,15 @@ from philly_analysis.experiments.advice.candidates import (
     CANDIDATES,
     Candidate,
     fitting,
+)
+from philly_analysis.experiments.advice.distances import (
+    HALVES,
+    INTERVALS,
+    Distance,
+    Distances,
+    distances_of,
+    gpus_waited_for,
+    near_ties,
 )
 from philly_analysis.experiments.advice.scenario import (
     MOST_JOBS,
@@ -26,17 +32,9 @@ from philly_analysis.experiments.advice.scenario import (
     of_jobs,
     replay_all,
 )
-from philly_analysis.study import gang_class
 from philly_analysis.trace import Trace
-from philly_analysis.workload import JobSpec, mean_level
+from philly_analysis.workload import JobSpec
 
-_HALVES = 2
-"""Parts of the jobs, by submission, that a policy is compared with apart."""
-_FOLDS = 4
-"""Blocks of each half that the jackknife deletes in turn."""
-_INTERVALS = 96
-"""Intervals of time in which queue lengths are compared."""
-_QUANTILES = (0.5, 0.9)
 _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
@@ -45,30 +43,6 @@ _WARM_UP = 0.1
 """Share of a span's jobs that are not compared: the span begins with an empty queue."""
 _NAMED = 3
 """Near ties that are named in a sentence; the table has all."""
-
-
-class Distance(NamedTuple):
-    """How far a replay is from the recorded waits, from 0 (equal) to 1, in three parts.
-
-    Attributes
-    ----------
-    waits
-        Mean over gang sizes, weighted by jobs, of the relative differences of the median and the
-        90th percentile.
-    order
-        1 minus Spearman's rank correlation of the waits, job by job; at most 1.
-    queue
-        Bray and Curtis's dissimilarity of the GPUs waited for over time.
-    """
-
-    waits: float
-    order: float
-    queue: float
-
-    @property
-    def total(self) -> float:
-        """The mean of the three."""
-        return sum(self) / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,64 +118,6 @@ class Baseline:
         return " ".join(self.sentences)
 
 
-def distance_of(jobs: Jobs, recorded_s: Floats, replayed_s: Floats, floor_s: float) -> Distance:
-    """Return how far replayed waits are from recorded ones.
-
-    Parameters
-    ----------
-    recorded_s, replayed_s
-        Seconds that each job waited, shape (n,).
-    floor_s
-        Seconds of start-up: shorter waits count as equal to this wait.
-    """
-    recorded, replayed = (np.maximum(w, floor_s) for w in (recorded_s, replayed_s))
-    gangs = gang_class(np.array([spec.gpus for spec in jobs]))
-    apart, weights = [], []
-    for gang in np.unique(gangs):
-        members = gangs == gang
-        a, b = (np.quantile(w[members], _QUANTILES) for w in (recorded, replayed))
-        apart.append(float(np.mean(np.abs(a - b) / np.maximum(a, b))))
-        weights.append(members.sum())
-    constant = [float(np.ptp(w)) == 0 for w in (recorded, replayed)]
-    correlation = float(all(constant))
-    if not any(constant):
-        correlation = float(np.ravel(spearmanr(recorded, replayed)[0])[0])
-    levels = [_queue(jobs, w - floor_s) for w in (recorded, replayed)]
-    summed = float(np.sum(levels))
-    queue = float(np.abs(levels[0] - levels[1]).sum()) / summed if summed else 0.0
-    return Distance(float(np.average(apart, weights=weights)), min(1 - correlation, 1.0), queue)
-
-
-def _queue(jobs: Jobs, wait_s: Floats) -> Floats:
-    """Return the mean GPUs waited for, in intervals between the first and last submission."""
-    submit_s = np.array([spec.submit_s for spec in jobs])
-    gpus = np.array([spec.gpus for spec in jobs], float)
-    edges = np.linspace(submit_s.min(), max(submit_s.max(), submit_s.min() + 1), _INTERVALS + 1)
-    return mean_level(submit_s, submit_s + wait_s, gpus, edges)
-
-
-def near_ties(distances: Floats, deleted: Floats) -> list[int]:
-    """Return the candidates within one standard error of the nearest, in their order.
-
-    The jackknife over blocks gives the standard error of the difference from the nearest candidate
-    (Künsch, Annals of Statistics 17, 1989). Breiman et al. (Classification and Regression Trees,
-    1984, section 3.4.3) give the rule of one standard error.
-
-    Parameters
-    ----------
-    distances
-        Distance of each candidate on each part of the jobs, shape (candidates, parts).
-    deleted
-        Distance without one block of the part, shape (candidates, parts, blocks).
-    """
-    mean = distances.mean(axis=1)
-    best = int(mean.argmin())
-    behind = deleted - deleted[best]
-    _, parts, blocks = deleted.shape
-    variance = (blocks - 1) * behind.var(axis=2).sum(axis=1) / parts**2
-    return np.flatnonzero(mean - mean[best] <= np.sqrt(variance)).tolist()
-
-
 def fit_baseline(
     scenario: Scenario,
     recorded_s: dict[str, float],
@@ -252,34 +168,9 @@ def fit_baseline(
     recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
     waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
 
-    def on(place: int, kept: NDArray[np.intp]) -> Distance:
-        specs = [jobs[i] for i in kept]
-        return distance_of(specs, recorded[kept], waits[place][kept], floor_s)
-
-    halves = np.array_split(np.arange(len(jobs)), _HALVES)
-    parts = [[on(place, half) for half in halves] for place in range(len(candidates))]
-    distances = np.array([[distance.total for distance in row] for row in parts])
-    deleted = np.array(
-        [
-            [
-                [on(place, np.setdiff1d(h, block)).total for block in np.array_split(h, _FOLDS)]
-                for h in halves
-            ]
-            for place in range(len(candidates))
-        ]
-    )
-
-    ties = near_ties(distances, deleted)
+    distances = distances_of(jobs, recorded, waits, floor_s)
+    ties = near_ties(distances.totals, distances.deleted)
     best, *rivals = [i for i in ties if quotas and candidates[i].policy.quotas] or ties
-    tried = pd.DataFrame(
-        [
-            (c.name, *totals, totals.mean(), *np.mean(distances_by_half, axis=0), place in ties)
-            for place, (c, totals, distances_by_half) in enumerate(
-                zip(candidates, distances, parts, strict=True)
-            )
-        ],
-        columns=["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"],
-    )
     chosen, last = scenarios[best].latest(), jobs
     replayed, last_waits = replays[best], waits[best]
     if len(jobs) < len(every):
@@ -288,29 +179,46 @@ def fit_baseline(
         last = [spec for spec in every if spec.job_id in ids]
         last = last[round(_WARM_UP * len(last)) :]
         last_waits = of_jobs(replayed, "first_wait_s", last)
-    submit_s = np.array([spec.submit_s for spec in last])
     of_last = np.array([recorded_s[spec.job_id] for spec in last])
-    queue = pd.DataFrame(
-        {
-            "at_s": np.linspace(submit_s.min(), submit_s.max(), _INTERVALS),
-            "recorded": _queue(last, np.maximum(of_last - floor_s, 0)),
-            "replayed": _queue(last, np.maximum(last_waits - floor_s, 0)),
-        }
-    )
     return Baseline(
         name=candidates[best].name,
         scenario=chosen,
-        distance=Distance(*np.mean(parts[best], axis=0).tolist()),
+        distance=Distance(*np.mean(distances.by_half[best], axis=0).tolist()),
         halves=tuple(
             agreement(of_last[half], last_waits[half], floor_s)
-            for half in np.array_split(np.arange(len(last)), _HALVES)
+            for half in np.array_split(np.arange(len(last)), HALVES)
         ),
-        tried=tried.sort_values("distance", ignore_index=True),
+        tried=_tried(candidates, distances, ties),
         rivals={candidates[place].name: scenarios[place].latest() for place in rivals},
-        queue=queue,
+        queue=_queues(last, of_last - floor_s, last_waits - floor_s),
         replayed=replayed,
         compared=len(jobs),
         jobs=len(every),
+    )
+
+
+def _tried(
+    candidates: Sequence[Candidate], distances: Distances, ties: Sequence[int]
+) -> pd.DataFrame:
+    """Return a row per candidate with its distances, the nearest candidate first."""
+    totals = distances.totals
+    rows = [
+        (c.name, *totals[i], totals[i].mean(), *np.mean(distances.by_half[i], axis=0), i in ties)
+        for i, c in enumerate(candidates)
+    ]
+    columns = ["policy", "first_half", "second_half", "distance", *Distance._fields, "near_tie"]
+    return pd.DataFrame(rows, columns=columns).sort_values("distance", ignore_index=True)
+
+
+def _queues(jobs: Jobs, recorded_s: Floats, replayed_s: Floats) -> pd.DataFrame:
+    """Return the mean GPUs waited for over time, by recorded and by replayed waits."""
+    submit_s = np.array([spec.submit_s for spec in jobs])
+    return pd.DataFrame(
+        {
+            "at_s": np.linspace(submit_s.min(), submit_s.max(), INTERVALS),
+            "recorded": gpus_waited_for(jobs, np.maximum(recorded_s, 0)),
+            "replayed": gpus_waited_for(jobs, np.maximum(replayed_s, 0)),
+        }
     )
 
 
@@ -321,10 +229,10 @@ def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
     """
     if len(jobs) <= MOST_JOBS:
         return jobs, jobs
-    size = MOST_JOBS // _HALVES
+    size = MOST_JOBS // HALVES
     run: list[JobSpec] = []
     compared: list[JobSpec] = []
-    for half in np.array_split(np.arange(len(jobs)), _HALVES):
+    for half in np.array_split(np.arange(len(jobs)), HALVES):
         begin = half[0] + (len(half) - size) // 2
         span = jobs[begin : begin + size]
         run += span

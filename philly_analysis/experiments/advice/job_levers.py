@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from philly_analysis.experiments.advice.lever import Assumptions, Change
-from philly_analysis.experiments.advice.scenario import Known, Scenario, period_of
+from philly_analysis.experiments.advice.scenario import LogFacts, Scenario, period_of
 from philly_analysis.simulator import Outage, fails, is_user_error, until_user_error
 from philly_analysis.study import PASS
 from philly_analysis.workload import AttemptSpec, JobSpec
@@ -11,12 +11,12 @@ from philly_analysis.workload import AttemptSpec, JobSpec
 _H = 3600.0
 
 
-def end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+def end_idle(now: Scenario, log_facts: LogFacts, assumed: Assumptions) -> Change | None:
     """End jobs after their first idle period of so many hours."""
     most_s = assumed.idle_h * _H
     ends: dict[str, float] = {}
     losers = set()
-    for job_id, periods in known.idle.items():
+    for job_id, periods in log_facts.idle.items():
         for begun_s, lasted_s, resumed in periods:
             if lasted_s > most_s:
                 ends[job_id] = begun_s + most_s
@@ -29,7 +29,7 @@ def end_idle(now: Scenario, known: Known, assumed: Assumptions) -> Change | None
     return Change(ended, frozenset(losers))
 
 
-def no_retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+def no_retries(now: Scenario, _: LogFacts, __: Assumptions) -> Change | None:
     """Do not retry runs that failed by a user error; where a retry passed, users submit again."""
     passed: set[str] = set()
 
@@ -44,7 +44,7 @@ def no_retries(now: Scenario, _: Known, __: Assumptions) -> Change | None:
     return if_changed(now, now.with_jobs(once), passed)
 
 
-def checkpoints(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+def checkpoints(now: Scenario, _: LogFacts, assumed: Assumptions) -> Change | None:
     """Let retries continue from the failed run's last checkpoint, except after user errors."""
     every_s = assumed.checkpoint_h * _H
 
@@ -60,7 +60,7 @@ def checkpoints(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     return if_changed(now, now.with_jobs(resumed))
 
 
-def repair(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+def repair(now: Scenario, log_facts: LogFacts, assumed: Assumptions) -> Change | None:
     """Repair the servers on which significantly many runs fail: the failed runs do not happen.
 
     The servers are drained from the log's begin until the repair. Earlier jobs avoid them too, so
@@ -68,7 +68,7 @@ def repair(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
     """
 
     def whole(spec: JobSpec) -> JobSpec:
-        broken = known.broken.get(spec.job_id, frozenset())
+        broken = log_facts.broken.get(spec.job_id, frozenset())
         kept = tuple(a for i, a in enumerate(spec.attempts) if i not in broken)
         return replace(spec, attempts=kept) if kept else spec
 
@@ -78,11 +78,11 @@ def repair(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
     jobs = now.jobs
     begin_s, _ = period_of(jobs)
     back_s = begin_s + assumed.repair_days * 24 * _H
-    drained = tuple(Outage(jobs[0].submit_s, back_s, name) for name in known.worst_servers)
+    drained = tuple(Outage(jobs[0].submit_s, back_s, name) for name in log_facts.worst_servers)
     return _with(change, outages=drained)
 
 
-def share(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+def share(now: Scenario, _: LogFacts, assumed: Assumptions) -> Change | None:
     """Give jobs that use little of their GPUs half as many, or half of one; they run slower."""
     below, slower = assumed.share_below_pct / 100, 1 / (1 - assumed.interference_pct / 100)
     largest = max(machine.gpus for pool in now.pools for machine in pool.machines)

@@ -6,7 +6,7 @@ from math import inf
 from typing import NamedTuple
 
 from philly_analysis.errors import InputError
-from philly_analysis.experiments.advice.scenario import Known, Scenario
+from philly_analysis.experiments.advice.scenario import LogFacts, Scenario
 
 VALUES = {
     "total": "GPU hours freed plus GPU hours of waiting saved",
@@ -125,7 +125,7 @@ class Lever:
     """
 
     name: str
-    apply: Callable[[Scenario, Known, Assumptions], Change | None]
+    apply: Callable[[Scenario, LogFacts, Assumptions], Change | None]
     title: Callable[[Assumptions], str]
     assumes: str
     moves: str = ""

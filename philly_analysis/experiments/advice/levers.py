@@ -15,7 +15,7 @@ from philly_analysis.experiments.advice.job_levers import (
     share,
 )
 from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
-from philly_analysis.experiments.advice.scenario import Known, Scenario
+from philly_analysis.experiments.advice.scenario import LogFacts, Scenario
 from philly_analysis.experiments.job_sources import quotas_by_use
 from philly_analysis.results import count, duration
 from philly_analysis.simulator.policies import Conservative, Easy, Fifo, Philly
@@ -38,7 +38,7 @@ def _policy(scenario: Scenario, **knobs: object) -> Change:
     return Change(replace(scenario, policy=replace(scenario.policy, **knobs)))  # type: ignore[arg-type]
 
 
-def _backfill(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+def _backfill(now: Scenario, _: LogFacts, __: Assumptions) -> Change | None:
     """Let jobs pass that do not delay the first; queues that block, or starve large gangs."""
     if type(now.policy) is not Fifo:
         return None
@@ -46,30 +46,30 @@ def _backfill(now: Scenario, _: Known, __: Assumptions) -> Change | None:
     return Change(replace(now, policy=Easy(), estimates=Estimates(requested=requested)))
 
 
-def _quotas(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+def _quotas(now: Scenario, _: LogFacts, __: Assumptions) -> Change | None:
     """Divide quotas by the GPU time that virtual clusters use."""
     if not now.policy.quotas or len(now.quotas) < 2:
         return None
     return Change(replace(now, quotas=quotas_by_use(now.jobs, now.gpus)))
 
 
-def _locality(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+def _locality(now: Scenario, log_facts: LogFacts, assumed: Assumptions) -> Change | None:
     """Let gangs ask for few servers six times as often before they spread, and then run faster."""
-    if not isinstance(now.policy, Philly) or not known.spread:
+    if not isinstance(now.policy, Philly) or not log_facts.spread:
         return None
     speed = 1 - assumed.interference_pct / 100
-    faster = now.with_jobs(lambda s: scaled(s, speed) if s.job_id in known.spread else s)
+    faster = now.with_jobs(lambda s: scaled(s, speed) if s.job_id in log_facts.spread else s)
     return _policy(faster, asks=PATIENCE * now.policy.asks)
 
 
-def _consolidate(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+def _consolidate(now: Scenario, _: LogFacts, __: Assumptions) -> Change | None:
     """Place each gang on the servers with the least room that fit it."""
     if not isinstance(now.policy, Fifo) or now.policy.consolidate:
         return None
     return _policy(now, consolidate=True)
 
 
-def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+def _limits(now: Scenario, _: LogFacts, assumed: Assumptions) -> Change | None:
     """Lower time limits towards the run times where users ask for much more than they use."""
     if not now.estimates.requested or not isinstance(now.policy, Easy | Conservative):
         return None
@@ -87,18 +87,18 @@ def _limits(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
     return if_changed(now, now.with_jobs(lowered))
 
 
-def _migrate(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+def _migrate(now: Scenario, _: LogFacts, assumed: Assumptions) -> Change | None:
     """Move running jobs to make room for a gang that fits in number, but not on few servers."""
     if not isinstance(now.policy, Philly) or now.policy.migrate_after_s != inf:
         return None
     return _policy(now, migrate_after_s=assumed.checkpoint_h * _H)
 
 
-def _raise_limits(now: Scenario, known: Known, assumed: Assumptions) -> Change | None:
+def _raise_limits(now: Scenario, log_facts: LogFacts, assumed: Assumptions) -> Change | None:
     """Raise the limits that keep jobs waiting; the policy must have the limits."""
     raised = tuple(
         limit._replace(amount=assumed.raise_factor * limit.amount)
-        if limit.name in known.binding
+        if limit.name in log_facts.binding
         else limit
         for limit in now.limits
     )
@@ -107,7 +107,7 @@ def _raise_limits(now: Scenario, known: Known, assumed: Assumptions) -> Change |
     return Change(replace(now, limits=raised))
 
 
-def _cpus(now: Scenario, _: Known, __: Assumptions) -> Change | None:
+def _cpus(now: Scenario, _: LogFacts, __: Assumptions) -> Change | None:
     """Let jobs that ask for more CPUs per GPU than servers have ask for the servers' share."""
     shares = [
         machine.cpus / machine.gpus
@@ -127,11 +127,11 @@ def _cpus(now: Scenario, _: Known, __: Assumptions) -> Change | None:
     return if_changed(now, now.with_jobs(fewer))
 
 
-def _servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+def _servers(now: Scenario, _: LogFacts, assumed: Assumptions) -> Change | None:
     return Change(now.with_servers(assumed.servers))
 
 
-def _other_servers(now: Scenario, _: Known, assumed: Assumptions) -> Change | None:
+def _other_servers(now: Scenario, _: LogFacts, assumed: Assumptions) -> Change | None:
     """Add servers of the second type of the most loaded machines, if they have two."""
     if len(now.server_types()) < 2:
         return None
@@ -260,12 +260,12 @@ LEVERS = (
 
 
 def combined(
-    levers: Sequence[Lever], scenario: Scenario, known: Known, assumed: Assumptions
+    levers: Sequence[Lever], scenario: Scenario, log_facts: LogFacts, assumed: Assumptions
 ) -> Change | None:
     """Apply levers, one after another; None: none of them applies."""
     combination = None
     for lever in levers:
         before = combination or Change(scenario)
-        if (change := lever.apply(before.scenario, known, assumed)) is not None:
+        if (change := lever.apply(before.scenario, log_facts, assumed)) is not None:
             combination = Change(change.scenario, before.losers | change.losers)
     return combination

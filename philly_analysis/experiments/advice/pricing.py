@@ -14,7 +14,7 @@ from philly_analysis.experiments.advice.lever import Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS, combined
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
-    Known,
+    LogFacts,
     Scenario,
     attempt_all,
     jobs_in_period,
@@ -63,7 +63,7 @@ class Pricing:
     """
 
     scenario: Scenario
-    known: Known
+    log_facts: LogFacts
     assumed: Assumptions
     replayed: pl.DataFrame | None
     executor: Executor
@@ -99,7 +99,7 @@ class Pricing:
         scenarios: dict[str, Scenario] = {}
         drawn: list[tuple[str, list[tuple[str, Change]]]] = []
         for seed in range(months):
-            month, month_facts = drawn_month(self.scenario, self.known, seed)
+            month, month_facts = drawn_month(self.scenario, self.log_facts, seed)
             before = f"{self._text('')} in month {seed}"
             scenarios[before] = month
             changes = []
@@ -154,7 +154,7 @@ class Pricing:
         changes = list[tuple[tuple[Lever, ...], Assumptions, str, Change]]()
         for levers, assumed, moved in tasks:
             try:
-                change = combined(levers, self.scenario, self.known, assumed)
+                change = combined(levers, self.scenario, self.log_facts, assumed)
             except PhillyError as error:
                 self.failed[_title(levers, assumed)] = str(error)
                 continue

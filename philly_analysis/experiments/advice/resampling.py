@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from philly_analysis.experiments.advice.gains import MONTH_D
-from philly_analysis.experiments.advice.scenario import Known, Scenario, period_of
+from philly_analysis.experiments.advice.scenario import LogFacts, Scenario, period_of
 from philly_analysis.workload import JobSpec
 
 _DAY_S = 86_400.0
 
 
-def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, Known]:
+def drawn_month(scenario: Scenario, log_facts: LogFacts, seed: int) -> tuple[Scenario, LogFacts]:
     """Return a month whose days are drawn from the log's days, with replacement.
 
     Jobs of a day stay together, at their times of day; each copy has its own identifier
@@ -38,9 +38,11 @@ def drawn_month(scenario: Scenario, known: Known, seed: int) -> tuple[Scenario, 
 
     pools = tuple(replace(pool, jobs=copies(pool.jobs)) for pool in scenario.pools)
     month = replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))
-    return month, Known(
-        idle={name: known.idle[job] for name, job in log_id.items() if job in known.idle},
-        spread=frozenset(name for name, job in log_id.items() if job in known.spread),
-        broken={name: known.broken[job] for name, job in log_id.items() if job in known.broken},
-        worst_servers=known.worst_servers,
+    return month, LogFacts(
+        idle={name: log_facts.idle[job] for name, job in log_id.items() if job in log_facts.idle},
+        spread=frozenset(name for name, job in log_id.items() if job in log_facts.spread),
+        broken={
+            name: log_facts.broken[job] for name, job in log_id.items() if job in log_facts.broken
+        },
+        worst_servers=log_facts.worst_servers,
     )

@@ -1,4 +1,8 @@
-"""Run times given gang class, virtual cluster and status, with user and hour effects."""
+"""Run times given gang class, virtual cluster and status, with user and hour effects.
+
+The file is long because its class answers as a distribution, and each answer documents its
+conditions.
+"""
 
 from dataclasses import dataclass, replace
 from numbers import Real
