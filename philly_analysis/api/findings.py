@@ -340,7 +340,8 @@ def atlas(
         Download the named public traces first, or all public traces if none is named. The sizes
         are printed, interrupted downloads resume, and digests are verified. The folder is
         `datasets`, by default ``public-traces``. The names are philly, helios, acme, itp-2021,
-        pai, alibaba-openb-2023, alibaba-spot-2026, mit-supercloud, thetagpu-2023, blue-waters.
+        pai, alibaba-openb-2023, alibaba-spot-2026, mit-supercloud, thetagpu-2023, blue-waters,
+        pm100.
     executor
         Where public traces are ingested: an executor, a number of processes, or the address of a
         Dask scheduler. By default this process ingests them one by one.
