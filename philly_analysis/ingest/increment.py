@@ -16,6 +16,7 @@ from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import create_empty_view, parquet_scan, quoted
 from philly_analysis.ingest.tables import (
+    ALWAYS,
     STORED,
     add_notes,
     create_relation,
@@ -189,7 +190,6 @@ def _replace_table(
         order=quoted(table.key),
     )
     store.kept[name] = replacement.kept
-    builder.show_table(table, [*replacement.kept, *written_parts(file)])
     old, new = store.account(name), touched.accounts.get(name, Account(name, 0, 0))
     rejected = Counter(old.rejected)
     rejected.subtract(_removed_rejects(builder, table))
@@ -198,6 +198,15 @@ def _replace_table(
     kept = old.kept - replacement.removed + new.kept
     counts = {reason: rows for reason, rows in sorted(rejected.items()) if rows}
     read = old.read + raw.records[name] if name in raw.records else kept + rejected.total()
+    files = [*replacement.kept, *written_parts(file)]
+    empty = f"select {table.typed_columns(())} where false"
+    if files:
+        builder.show_table(table, files)
+    elif read or name in ALWAYS:
+        builder.write_table(table, empty)
+    else:  # as after an ingest of all files, the table is absent
+        con.execute(f"create or replace view {name} as {empty}")
+        return
     builder.add_account(table, read, kept, counts)
 
 
