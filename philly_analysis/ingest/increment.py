@@ -14,7 +14,7 @@ import duckdb
 from philly_analysis.ingest.parts import replace_rows, written_parts
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import create_empty_view, parquet_scan, quoted
+from philly_analysis.ingest.sql import create_empty_view, no_rows, parquet_scan, quoted
 from philly_analysis.ingest.tables import (
     ALWAYS,
     STORED,
@@ -199,13 +199,12 @@ def _replace_table(
     counts = {reason: rows for reason, rows in sorted(rejected.items()) if rows}
     read = old.read + raw.records[name] if name in raw.records else kept + rejected.total()
     files = [*replacement.kept, *written_parts(file)]
-    empty = f"select {table.typed_columns(())} where false"
     if files:
         builder.show_table(table, files)
     elif read or name in ALWAYS:
-        builder.write_table(table, empty)
+        builder.write_table(table, no_rows(table))
     else:  # as after an ingest of all files, the table is absent
-        con.execute(f"create or replace view {name} as {empty}")
+        con.execute(f"create or replace view {name} as {no_rows(table)}")
         return
     builder.add_account(table, read, kept, counts)
 

@@ -40,8 +40,12 @@ def parquet_rows(file: Path) -> int:
 
 def create_empty_view(con: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Create an empty view of a table that the raw files did not fill, for SELECTs that read it."""
-    empty = f"select {table.typed_columns(())} where false"
-    con.execute(f"create view if not exists {table.name} as {empty}")
+    con.execute(f"create view if not exists {table.name} as {no_rows(table)}")
+
+
+def no_rows(table: Table) -> str:
+    """Return the SELECT of a table's columns without rows."""
+    return f"select {table.typed_columns(())} where false"
 
 
 def arrow_table(rows: Iterable[Sequence[object]], schema: pa.Schema) -> pa.Table:

@@ -6,12 +6,10 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from philly_analysis import atlas
@@ -22,6 +20,7 @@ from philly_analysis.ingest.downloads import catalogue
 from philly_analysis.trace.trace import Trace
 from tests.support.command_line import invoke
 from tests.support.files import packed, zipped
+from tests.support.public_traces import marconi100_jobs
 from tests.support.slow import quick_first
 
 HELIOS = (
@@ -41,29 +40,6 @@ ACME = (
     "job_id,user,node_num,gpu_num,cpu_num,{}type,state,submit_time,start_time,end_time,{}duration,"
     "queue,gpu_time\n"
 )
-
-
-def marconi100() -> bytes:
-    """Return a job table of Marconi100 with one job."""
-    at = datetime(2020, 5, 4, 10)
-    row = {
-        "job_id": 7,
-        "user_id": 5,
-        "partition": "1",
-        "qos": "0",
-        "num_gpus_alloc": 8,
-        "num_cores_alloc": 256,
-        "num_nodes_alloc": 2,
-        "time_limit": 60,
-        "submit_time": at,
-        "eligible_time": at,
-        "start_time": at + timedelta(minutes=1),
-        "end_time": at + timedelta(minutes=5),
-        "job_state": "COMPLETED",
-    }
-    return pd.DataFrame([row]).to_parquet()
-
-
 PHILLY = [
     {
         "status": "Pass",
@@ -187,7 +163,7 @@ FILES: dict[str, dict[str, bytes | str]] = {
         "data_blue_waters.csv": LUMOS + "0,10120170,0.0,0.0,0,12,0,12.0,1672529197.0,5.0,2305.54,"
         "3600.0,0.64,Killed\n1,10120171,7.0,8.0,0,0,32.0,1.0,1672529197,6,60,3600.0,0.64,Pass\n"
     },
-    "pm100": {"job_table.parquet": marconi100()},
+    "pm100": {"job_table.parquet": marconi100_jobs().to_parquet()},
 }
 """Files of each dataset, as its publisher documents them."""
 
@@ -232,7 +208,10 @@ READ: dict[str, list[tuple[object, ...]]] = {
         ("10120170", None, 12, "Killed", 5.0, 2305.54, None),
         ("10120171", "7.0", 0, "Pass", 6.0, 60.0, None),
     ],
-    "pm100": [("7", "5", 8, "Pass", 60.0, 240.0, None)],
+    "pm100": [
+        ("1", "5", 8, "Pass", 60.0, 240.0, None),
+        ("2", "6", 4, "Failed", 120.0, 420.0, None),
+    ],
 }
 NOT_READ_ELSEWHERE = ("helios", "mit-supercloud", "blue-waters", "pm100")
 """Those that no other test reads."""

@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from tests.ingest.conftest import Ingest, write_files
-from tests.support.public_traces import LOGS, after_epoch, csv_rows, jobs_of
+from tests.support.public_traces import LOGS, after_epoch, csv_rows, jobs_of, marconi100_jobs
 from tests.support.slow import quick_first
 
 MINUTE = timedelta(minutes=1)
@@ -251,26 +250,8 @@ def test_a_described_trace_is_read_and_detected(
 
 
 def test_jobs_of_marconi100_are_read_as_parquet(tmp_path: Path, ingested: Ingest) -> None:
-    at = datetime(2020, 5, 4, 10)
-    frame = pd.DataFrame(
-        {
-            "job_id": [1, 2],
-            "user_id": [5, 6],
-            "partition": ["1", "1"],
-            "qos": ["0", "0"],
-            "num_gpus_alloc": [8, 4],
-            "num_cores_alloc": [256, 128],
-            "num_nodes_alloc": [2, 1],
-            "time_limit": [60, 4294967295],
-            "submit_time": [at, at],
-            "eligible_time": [at, at],
-            "start_time": [at + MINUTE, at + 2 * MINUTE],
-            "end_time": [at + 5 * MINUTE, at + 9 * MINUTE],
-            "job_state": ["COMPLETED", "OUT_OF_MEMORY"],
-        }
-    )
     (tmp_path / "raw").mkdir()
-    frame.to_parquet(tmp_path / "raw" / "job_table.parquet")
+    marconi100_jobs().to_parquet(tmp_path / "raw" / "job_table.parquet")
     got = ingested("auto", tmp_path / "raw")
     assert got.rows(
         "select job_id, jobs.gpus, servers, time_limit_s, status, epoch(ended_at - started_at) "

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pandas as pd
+
 Row = dict[str, str]
 
 
@@ -105,3 +107,25 @@ def jobs_of(traces: Path, log: str, part: str = "") -> list[PublicJob]:
     path, read = LOGS[log]
     read = since(read) if isinstance(read, str) else read
     return list(map(read, csv_rows(traces / path / part)))
+
+
+def marconi100_jobs() -> pd.DataFrame:
+    """Return two jobs in the columns that the publisher of PM100 describes."""
+    at, minute = datetime(2020, 5, 4, 10), timedelta(minutes=1)
+    return pd.DataFrame(
+        {
+            "job_id": [1, 2],
+            "user_id": [5, 6],
+            "partition": ["1", "1"],
+            "qos": ["0", "0"],
+            "num_gpus_alloc": [8, 4],
+            "num_cores_alloc": [256, 128],
+            "num_nodes_alloc": [2, 1],
+            "time_limit": [60, 4294967295],
+            "submit_time": [at, at],
+            "eligible_time": [at, at],
+            "start_time": [at + minute, at + 2 * minute],
+            "end_time": [at + 5 * minute, at + 9 * minute],
+            "job_state": ["COMPLETED", "OUT_OF_MEMORY"],
+        }
+    )
