@@ -105,6 +105,7 @@ def test_anything_set_is_taken_or_refused(name: str, data: st.DataObject) -> Non
     [
         ("philly", "backoff_s", 0, "may be 10 to 1e"),
         ("philly", "hold_s", -5, "may be 10 to 1e"),
+        ("slurm", "cred_expire", "inf", "may be 0 to 86400"),  # a requeued job would never start
         ("philly", "relax", "[2, 1]", "must increase from each"),
         ("philly", "preempt_above_frac", "90", "may be 0 to 1"),
         ("themis", "lease_s", 0, "may be 10 to 1e"),

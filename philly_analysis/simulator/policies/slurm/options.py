@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from philly_analysis.simulator.jobs.job import FOREVER, Job
-from philly_analysis.simulator.policies.knobs import LONG_S, WAIT, Bounds, knob
+from philly_analysis.simulator.policies.knobs import LONG_S, STALL, Bounds, knob
 from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.simulator.policies.policy import Policy
 from philly_analysis.simulator.policies.slurm.settings import Settings, read_settings
@@ -94,7 +94,7 @@ class Options(Policy):
         within=Bounds(0, 3600),
     )  # fmt: skip
     cred_expire: float = knob(
-        120.0, "seconds that a requeued job waits (slurm.conf, AuthInfo)", within=WAIT
+        120.0, "seconds that a requeued job waits (slurm.conf, AuthInfo)", within=STALL
     )
 
     _site: ClassVar[Site] = Site()

@@ -85,8 +85,9 @@ class State:
         for job in ended:
             started_s, held = self._running.pop(job)
             self._charge(job, started_s, view.now_s)
-            if self._policy.epilog and view.cluster.is_free(held):
-                completing[view.now_s + self._policy.epilog, job.index] = held
+            free_s = view.now_s + self._policy.epilog
+            if free_s > view.now_s and view.cluster.is_free(held):
+                completing[free_s, job.index] = held
         self.completing = completing
 
     def started(self, decision: Decision, now_s: float) -> None:
