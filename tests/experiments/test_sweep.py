@@ -271,18 +271,29 @@ def test_knobs_apply_to_policies_that_have_them() -> None:
 
 def test_invalid_sweeps_raise(tmp_path: Path) -> None:
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
-    wrong: list[tuple[list[Path | str], list[str], dict[str, Any], str]] = [
+    months = load_model("literature").sample(jobs=5, seeds=2)
+    wrong: list[tuple[list[Any], list[Any], dict[str, Any], str]] = [
         (["literature"], ["fifo"], {"knobs": {"queues": 1}}, "no knob named 'queues'"),
         (["literature"], ["fifo", "last"], {}, "no policy named"),
         ([tmp_path / "none"], ["fifo"], {}, "is not a trace"),
-        (["literature"], ["fifo"], {"seeds": ()}, "one workload, one policy and one seed"),
-        ([], ["fifo"], {}, "one workload, one policy and one seed"),
-        (["philly"], [], {}, "one workload, one policy and one seed"),
+        (["literature"], ["fifo"], {"seeds": ()}, "different integers"),
+        (["literature"], ["fifo"], {"seeds": (1, 1)}, "different integers"),
+        ([], ["fifo"], {}, "one workload and one policy"),
+        (["philly"], [], {}, "one workload and one policy"),
         ([tmp_path / "t"], ["fifo"], {"seeds": (1, 2)}, "is a recorded trace"),
+        ([tmp_path / "t"], ["fifo"], {"days": 2}, "have their own jobs"),
+        ([months], ["fifo"], {"jobs": 2}, "have their own jobs"),
+        (["literature"], [Aged], {}, r"Aged is a class: give a policy of this class, Aged\(\)"),
+        (["literature"], [1], {}, "a policy is a name or a Policy, not a int"),
     ]
     for sources, policies, options, why in wrong:
         with pytest.raises(PhillyError, match=why):
             plan_runs(sources, policies, **options)
+
+
+def test_one_load_and_a_number_of_seeds_are_a_list_of_them() -> None:
+    planned = plan_runs(["literature"], ["fifo"], loads=0.9, seeds=2)
+    assert [(run.load, run.seed) for run in planned] == [(0.9, 0), (0.9, 1)]
 
 
 def test_the_command_line_names_a_model_as_a_path() -> None:
