@@ -121,6 +121,8 @@ def simulate(
     ------
     ModelError
         The work is a model, which has no jobs: :func:`sample` draws some.
+    WorkloadError
+        The work is a list: :func:`sweep` runs several.
     UnknownNameError
         There is no such policy, knob or speed.
     SimulationError

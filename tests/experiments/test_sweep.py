@@ -20,6 +20,7 @@ from philly_analysis.errors import (
     PhillyError,
     SimulationError,
     TraceError,
+    WorkloadError,
 )
 from philly_analysis.experiments import run_plans, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
@@ -390,6 +391,12 @@ def test_ensembles_are_compared_month_by_month(tmp_path: Path) -> None:
 def test_a_model_has_no_jobs_to_simulate() -> None:
     with pytest.raises(ModelError, match=r"sample\(\"philly\", jobs=1000\)"):
         simulate("philly", "fifo")
+
+
+def test_a_list_of_months_is_swept() -> None:
+    months = list(load_model("literature").sample(5, gpus=64, seeds=2))
+    with pytest.raises(WorkloadError, match=r"not a list of 2: sweep\(work, policies\)"):
+        simulate(months, "fifo", cluster=64)  # type: ignore[call-overload]
 
 
 @pytest.mark.slow
