@@ -1,6 +1,7 @@
 """Plan the runs of a sweep: workloads, policies with their knobs, loads and seeds."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import groupby, product
@@ -78,8 +79,9 @@ def plan_runs(
     UnknownNameError
         A model, policy or knob is unknown.
     SimulationError
-        There is nothing to run, a knob does not accept a value, a recorded trace or an ensemble
-        is given seeds, or no work is a model and jobs or days are given.
+        There is nothing to run, two policies have one name, a knob does not accept a value, a
+        recorded trace or an ensemble is given seeds, or no work is a model and jobs or days are
+        given.
     WorkloadError
         The seeds are not different integers.
     """
@@ -123,6 +125,11 @@ def plan_runs(
             for seed in source.seeds or draws
             for policy, settings in arms
         ]
+    name, times = Counter(run.arm for run in runs[: len(arms)]).most_common(1)[0]
+    if times > 1:
+        raise SimulationError(
+            f"{times} policies are called {name}: give policies of different names or knobs."
+        )
     return runs
 
 

@@ -285,6 +285,7 @@ def test_invalid_sweeps_raise(tmp_path: Path) -> None:
         ([tmp_path / "t"], ["fifo"], {"days": 2}, "have their own jobs"),
         ([months], ["fifo"], {"jobs": 2}, "have their own jobs"),
         (["literature"], [Aged], {}, r"Aged is a class: give a policy of this class, Aged\(\)"),
+        (["literature"], ["fifo", Aged(), Aged()], {}, "2 policies are called aged"),
         (["literature"], [1], {}, "a policy is a name or a Policy, not a int"),
     ]
     for sources, policies, options, why in wrong:
@@ -355,6 +356,16 @@ def test_a_sweep_runs_policies_that_are_objects() -> None:
     assert times["fifo (backfill=True)"] == times["aged (sign=1.0)"] != times["aged"]
     [alone] = plan_runs([drawn], [Aged()], knobs={"sign": 1.0})
     assert alone.arm == "aged (sign=1.0)"
+
+
+def test_a_policy_of_a_file_has_the_name_that_its_class_declares(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dataclasses import dataclass\nfrom philly_analysis.simulator.policies import Fifo\n"
+        '@dataclass(frozen=True)\nclass Own(Fifo):\n    """Mine."""\n    name = "my own"\n'
+    )
+    [run] = plan_runs(["literature"], [f"{file}:Own"], knobs={"restart_s": 60})
+    assert run.arm == "my own (restart_s=60)"
 
 
 @pytest.mark.slow
