@@ -14,7 +14,7 @@ from philly_analysis import Ensemble, Trace, load_model, simulate
 from philly_analysis.errors import ModelError, WorkloadError
 from philly_analysis.models.library import shipped
 from philly_analysis.parallel import open_executor
-from philly_analysis.workload import Workload
+from philly_analysis.workload import Workload, seeds_of
 from philly_analysis.workload.outcomes import measures
 from tests.support.slow import quick_first
 
@@ -46,10 +46,18 @@ def test_a_draw_has_28_days_by_default() -> None:
     assert 25 < span_s(month) / 86_400 <= 28
 
 
-def test_missing_or_repeated_seeds_raise() -> None:
-    for seeds in ((), (1, 2, 1)):
-        with pytest.raises(WorkloadError, match="different seeds"):
-            MODEL.sample(jobs=10, seeds=seeds)
+def test_a_number_of_seeds_is_the_first_seeds() -> None:
+    assert MODEL.sample(jobs=10, seeds=3).seeds == (0, 1, 2)
+    assert seeds_of(np.int64(1)) == (0,) and seeds_of(np.array([4, 2])) == (4, 2)
+    assert seeds_of(n for n in (7,)) == (7,)
+
+
+@pytest.mark.parametrize("seeds", [(), (1, 2, 1), 0, -1, [-1], "3", 1.5, [1.5], [True, None]])
+def test_missing_repeated_or_other_seeds_raise(seeds: Any) -> None:
+    with pytest.raises(WorkloadError, match=r"different integers of 0 or more .* not"):
+        seeds_of(seeds)
+    with pytest.raises(WorkloadError, match="different integers"):
+        MODEL.sample(jobs=10, seeds=seeds)
 
 
 @pytest.mark.parametrize("name", quick_first(shipped()))
