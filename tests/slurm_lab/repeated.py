@@ -1,11 +1,11 @@
-"""Compare two recordings of one scenario: how well a real Slurm agrees with itself.
+"""Compare recordings of one scenario: how well a real Slurm agrees with itself.
 
-Run ``python -m tests.slurm_lab.repeated FOLDER FOLDER``.
+Run ``python -m tests.slurm_lab.repeated`` to write the table of the docs.
 """
 
 import json
 import re
-import sys
+import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +13,29 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
+from tests.slurm_lab.recording import LONG, SHIPPED, unpack
+from tests.slurm_lab.table import TABLE, write
+
+REPEATED = Path(__file__).with_name("repeated.tar.xz")
+"""Accounting and commands of further recordings, in a folder each."""
+
+PAIRS = (
+    ("long", LONG, "long", "as in the recording"),
+    ("long", LONG, "long-shifted", "shifted by up to half a second"),
+    ("short", SHIPPED, "short", "as in the recording"),
+    ("short", SHIPPED, "short-shifted", "shifted by up to half a second"),
+    ("short", SHIPPED, "short-shifted-again", "shifted by up to half a second"),
+)
+"""Scenario, recording, folder of the other recording, and when its commands ran."""
+
+HEADER = (
+    *("scenario", "commands of the other recording", "jobs", "mean wait, s", "other mean wait, s"),
+    "rank correlation",
+)
+
 
 class Agreement(NamedTuple):
-    """Waits of the jobs of two schedules: jobs, mean waits in seconds, rank correlation."""
+    """Waits of the jobs of two recordings: jobs, mean waits in seconds, rank correlation."""
 
     jobs: int
     mean_s: float
@@ -38,11 +58,26 @@ def waits(recording: Path) -> dict[str, float]:
     }
 
 
-def agreement(waits: dict[str, float], others: dict[str, float]) -> Agreement:
-    """Compare the waits of the jobs that two schedules started."""
-    jobs = sorted(waits.keys() & others.keys())
-    first, second = (np.array([each[job] for job in jobs]) for each in (waits, others))
-    return Agreement(len(jobs), first.mean(), second.mean(), spearmanr(first, second)[0])
+def agreement(first: dict[str, float], other: dict[str, float]) -> Agreement:
+    """Compare the waits of the jobs that started in two recordings."""
+    jobs = sorted(first.keys() & other.keys())
+    pairs = np.array([(first[job], other[job]) for job in jobs])
+    return Agreement(len(jobs), *pairs.mean(axis=0).tolist(), spearmanr(*pairs.T)[0])
+
+
+def compared() -> list[tuple[str, ...]]:
+    """Return the rows of the table."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(REPEATED, Path(folder))
+        for scenario, archive, other, commands in PAIRS:
+            recording = Path(folder, archive.name)
+            if not recording.exists():
+                unpack(archive, recording)
+            found = agreement(waits(recording), waits(Path(folder, other)))
+            means = f"{found.mean_s:.1f}", f"{found.other_mean_s:.1f}"
+            rows.append((scenario, commands, f"{found.jobs}", *means, f"{found.spearman:.2f}"))
+    return rows
 
 
 def _steps(file: Path) -> dict[str, int]:
@@ -56,4 +91,4 @@ def _seconds(text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(str(agreement(*(waits(Path(folder)) for folder in sys.argv[1:]))))
+    write(TABLE.with_name("slurm-lab-repeated.csv"), [HEADER, *compared()])
