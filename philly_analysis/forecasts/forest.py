@@ -100,11 +100,12 @@ class WaitForest:
         for place in enumerate(leaves.tolist()):
             self.leaves.setdefault(place, []).append(number)
 
-    def points(self, leaves: Ints, drain_s: Floats) -> Floats:
-        """Return a forecast for a state as equally probable waits.
+    def points(self, leaves: Ints, drain_s: Floats) -> tuple[Floats, Floats]:
+        """Return two forecasts for a state as equally probable waits.
 
-        The waits in the leaves count as they were, and scaled by the ratio of each drain time.
-        Scaling extrapolates to queues longer than any before.
+        The first forecast has the waits in the leaves. The second forecast also has these waits
+        scaled by the ratio of each drain time. Scaling extrapolates to queues longer than any
+        before.
         """
         members = [np.asarray(self.leaves[place]) for place in enumerate(leaves.tolist())]
         sizes = np.array([len(numbers) for numbers in members])
@@ -113,4 +114,7 @@ class WaitForest:
         scales = (drain_s + _OFFSET_S) / (np.asarray(self.drains)[numbers] + _OFFSET_S)
         weights = np.repeat(1 / sizes, sizes)
         scaled = (waits[:, None] * np.column_stack([np.ones(len(waits)), scales])).ravel()
-        return equal_points(scaled, np.repeat(weights, scaled.size // waits.size))
+        return (
+            equal_points(waits, weights),
+            equal_points(scaled, np.repeat(weights, scaled.size // waits.size)),
+        )
