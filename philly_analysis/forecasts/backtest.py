@@ -118,16 +118,19 @@ def backtest(
     until_s = float(queue.entered_s[bounds[0]])
     believed, outcomes = believe(until_s), Outcomes()
     tables, method = [], CONDITIONAL
+    waits, gangs = queue.waits, queue.gangs
     for part, first, end in zip(("choice", "test"), bounds, bounds[1:], strict=False):
         begin_s = float(queue.entered_s[first])
         replays = None if believed is None else Replays.after(believed, queue, begin_s)
         walk = Walk.begin(queue, states, first, outcomes, replays)
         jobs = np.unique(np.linspace(first, end - 1, min(JOBS, end - first)).astype(int))
         most = LEAST_JOBS if method == REPLAY else REPLAYED
-        replayed = set(_by_class(jobs, queue.gangs, most)) if replays else set()
+        replayed = set(_by_class(jobs, gangs, most)) if replays else set()
         rows: list[dict[str, object]] = []
         for forecasted in walk.forecasts(jobs.tolist(), end, replayed):
-            rows += _rows(queue, forecasted, method)
+            gang, wait = GANGS[int(gangs[forecasted.job])], float(waits[forecasted.job])
+            if np.isfinite(wait):
+                rows += _rows(forecasted, gang, wait, method)
         tables.append(pd.DataFrame(rows, columns=_COLUMNS[1:]).assign(part=part))
         if part == "choice":
             method = _best(tables[0])
@@ -144,13 +147,9 @@ def _by_class(jobs: Ints, gangs: Ints, most: int) -> list[int]:
     return chosen
 
 
-def _rows(queue: Queue, forecasted: Forecasted, method: str) -> list[dict[str, object]]:
-    """Return the losses and coverage of a job's forecasts; none if the job never started."""
-    job = forecasted.job
-    wait = float(queue.waits[job])
-    if not np.isfinite(wait):
-        return []
-    named = {"job": job, "gang": GANGS[int(queue.gangs[job])], "wait_s": wait}
+def _rows(forecasted: Forecasted, gang: str, wait: float, method: str) -> list[dict[str, object]]:
+    """Return the losses and coverage of a job's forecasts."""
+    named = {"job": forecasted.job, "gang": gang, "wait_s": wait}
     scores = {
         name: _scores(forecasted.points[name], forecasted.masses[name], wait)
         for name in METHODS

@@ -14,7 +14,7 @@ from philly_analysis.distributions import Floats, Ints
 from philly_analysis.forecasts.believed import Replays
 from philly_analysis.forecasts.calibration import Calibration
 from philly_analysis.forecasts.combination import Combination
-from philly_analysis.forecasts.forest import WaitForest, drain_times
+from philly_analysis.forecasts.forest import WaitForest
 from philly_analysis.forecasts.points import POINTS, sorted_points
 from philly_analysis.forecasts.queue import Queue
 
@@ -84,8 +84,8 @@ class Walk:
         Jobs of the log.
     forest
         Trees grown on the waits that were known at the start.
-    leaves, drains
-        Leaves and drain time of each job's state.
+    leaves
+        Leaves of each job's state.
     outcomes
         Weights and calibrations.
     replays
@@ -101,7 +101,6 @@ class Walk:
     queue: Queue
     forest: WaitForest
     leaves: Ints
-    drains: Floats
     outcomes: Outcomes
     replays: Replays | None = None
     waits_of: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -124,9 +123,8 @@ class Walk:
         order = np.argsort(queue.started_s[:first], kind="stable")
         trained = order[queue.started_s[order] < now_s]
         trained = trained[np.isfinite(queue.started_s[trained])]
-        forest = WaitForest.grow(states.iloc[np.sort(trained)], queue.waits[np.sort(trained)])
-        leaves = forest.leaves_of(states)
-        walk = cls(queue, forest, leaves, drain_times(states), outcomes, replays)
+        forest = WaitForest.grow(states, queue.waits, np.sort(trained))
+        walk = cls(queue, forest, forest.leaves_of(states), outcomes, replays)
         walk.gangs, walk.sizes = queue.gangs, queue.jobs["gpus"].to_numpy(float)
         for job in trained:
             walk._learn(job)
@@ -135,7 +133,7 @@ class Walk:
         return walk
 
     def _learn(self, job: int) -> None:
-        wait = float(self.queue.waits[job])
+        wait = float(self.forest.waits[job])
         insort(self.waits_of[int(self.gangs[job])], wait)
         self.last[float(self.sizes[job])] = wait
 
@@ -144,7 +142,7 @@ class Walk:
         while self.pending and self.pending[0][0] < now_s:
             _, job = heapq.heappop(self.pending)
             self._learn(job)
-            self.forest.add(self.leaves[job], float(self.queue.waits[job]), self.drains[job])
+            self.forest.add(self.leaves[job], job)
 
     def climatology(self, gang: int) -> Floats:
         """Return the known waits of a gang class as points."""
@@ -202,28 +200,29 @@ class Walk:
             Jobs that are also forecast by replay.
         """
         asked = set(jobs)
+        entered_s, started_s = self.queue.entered_s.tolist(), self.queue.started_s.tolist()
         for job in range(jobs[0], until):
-            now_s = float(self.queue.entered_s[job])
             if job in asked:
-                self.advance(now_s)
-                yield self._forecast(job, now_s, replay=job in replayed)
-            if np.isfinite(self.queue.started_s[job]):
-                heapq.heappush(self.pending, (float(self.queue.started_s[job]), job))
+                self.advance(entered_s[job])
+                yield self._forecast(job, entered_s[job], replay=job in replayed)
+            if np.isfinite(started_s[job]):
+                heapq.heappush(self.pending, (started_s[job], job))
 
     def _forecast(self, job: int, now_s: float, *, replay: bool) -> Forecasted:
         """Forecast a job, and record the forecasts, whose outcome counts from the start on."""
         gang = int(self.gangs[job])
         asked = Asked(self.queue.jobs.iloc[job].to_dict(), job, now_s, replay)
-        points = self.points(asked, gang, self.leaves[job], self.drains[job])
+        points = self.points(asked, gang, self.leaves[job], self.forest.drains[job])
         masses = {name: self.masses(name, gang, now_s) for name in METHODS if name in points}
         self._issue(job, gang, points)
         return Forecasted(job, points, masses)
 
     def _issue(self, job: int, gang: int, points: dict[str, Floats]) -> None:
         """Record the forecasts of a job, whose outcome counts from the start on."""
-        started_s, wait = float(self.queue.started_s[job]), float(self.queue.waits[job])
+        wait = float(self.forest.waits[job])
         if not np.isfinite(wait):
             return
+        started_s = float(self.queue.jobs["started_s"].iloc[job])
         for name, combination in self.outcomes.combinations.items():
             if name in points:
                 combination.issue(points, started_s, wait)
