@@ -364,6 +364,7 @@ def ended(kind: str, at: int) -> dict[str, Any]:
     return {"status": {"conditions": [kueue.condition(kind, True, "", T + at)]}}
 
 
+@pytest.mark.slow
 def test_owners_of_pods_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
     """A JobSet of two Jobs, a RayJob, Kubeflow's PyTorchJob, and two gangs of PodGroups."""
     template = {"spec": {"parallelism": 1, "template": {"spec": pod("x", "Running")["spec"]}}}
@@ -479,6 +480,58 @@ def test_readings_name_the_gpus_of_a_pod_by_its_namespace_and_name(
         ("a/job-train-1", "n1", 1),
         ("a/job-train-1", "n1", 3),
     ]
+
+
+def test_pods_of_kube_state_metrics_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
+    """A Job of two pods, of which one ran out of memory; a pod that vanished; a pending pod."""
+    pods: dict[str, dict[str, Any]] = {
+        "sweep-a": {"owner": "sweep", "scheduled": 60, "end": 400, "phase": "Succeeded"},
+        "sweep-b": {"owner": "sweep", "scheduled": 70, "end": 500, "phase": "Failed"},
+        "gone": {"scheduled": 80, "phase": "Running", "last": 700},
+        "new": {"phase": "Pending"},
+    }
+    series: list[dict[str, Any]] = []
+    for name, pod in pods.items():
+        last = pod.get("last", 900)
+
+        def add(
+            metric: str, value: float, name: str = name, last: int = last, **labels: str
+        ) -> None:
+            labels |= {"namespace": "a", "pod": name, "uid": f"u-{name}"}
+            values = [[T + 300, str(value)], [T + last, str(value)]]
+            series.append({"metric": {"__name__": metric, **labels}, "values": values})
+
+        add("kube_pod_created", T + 5)
+        add("kube_pod_status_phase", 1, phase=pod["phase"])
+        add("kube_pod_status_phase", 0, phase="Unknown")
+        for resource, amount in (("nvidia_com_gpu", 2), ("cpu", 8), ("memory", 1e9)):
+            labels = {"container": "c", "resource": resource, "node": "n1"}
+            add("kube_pod_container_resource_requests", amount, **labels)
+        if "owner" in pod:
+            owner = {"owner_kind": "Job", "owner_name": pod["owner"], "owner_is_controller": "true"}
+            add("kube_pod_owner", 1, **owner)
+        if "scheduled" in pod:
+            add("kube_pod_status_scheduled_time", T + pod["scheduled"])
+        if "end" in pod:
+            add("kube_pod_completion_time", T + pod["end"])
+    metrics = {"namespace": "a", "pod": "sweep-b", "uid": "u-sweep-b", "reason": "OOMKilled"}
+    metrics |= {"__name__": "kube_pod_container_status_terminated_reason"}
+    series += [
+        {"metric": metrics, "value": [T + 900, "1"]},
+        {"metric": {"__name__": "up"}, "value": [T + 900, "1"]},
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
+    (raw := tmp_path / "raw").mkdir()
+    (raw / "pods.json").write_text(json.dumps(answer))
+    trace = ingested("auto", raw)
+    assert trace.rows(ATTEMPTS) == [
+        ("a/gone", 1, 80, None, None, None, 2, "deleted_between_snapshots"),
+        ("a/new", 1, None, None, None, None, 2, None),
+        ("a/sweep", 1, 60, 500, "out_of_memory", "Failed", 2, None),
+    ]
+    placed = trace.rows("select job_id, machine_id, gpus from placements order by all")
+    assert placed[0] == ("a/gone", "n1", 2)
+    assert any("other kinds in the lists: 1." in note for note in trace.manifest.notes)
 
 
 def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:

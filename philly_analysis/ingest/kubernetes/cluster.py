@@ -27,7 +27,7 @@ _GROUP_NAMES = {
 }
 """Annotations and labels of a pod with the name of its PodGroup."""
 
-_SERVICES = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node")
+SERVICES = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node")
 """Owners whose pods are no gang: each pod is a job of its own."""
 
 
@@ -94,7 +94,7 @@ def parse_pod(item: dict[str, Any]) -> Pod:
     namespace = text(item, "metadata", "namespace")
     workload = text(field(item, "metadata", "annotations"), _WORKLOAD)
     owner = next(owners(item), {})
-    grouped = text(owner, "kind") not in _SERVICES
+    grouped = text(owner, "kind") not in SERVICES
     owner_name = text(owner, "name")
     ends = [
         end
