@@ -96,6 +96,8 @@ class Cluster:
         self.waiting: list[Work] = []
         self.running: dict[Work, Run] = {}
         self.truth: defaultdict[str, float] = defaultdict(float)
+        self.borrowed: defaultdict[str, float] = defaultdict(float)
+        self.starved: defaultdict[str, float] = defaultdict(float)
         self.free = {f"gpu-{s}": GPUS for s in range(SERVERS)}
         self._numbers = count()
         self.events = [(w.submitted, next(self._numbers), "submit", w, 0) for w in self.works]
@@ -208,6 +210,16 @@ class Cluster:
             return "held"
         return "quota" if work.gpus > self.available(work.queue) else "behind"
 
+    def count_borrowing(self, since: int, until: int) -> None:
+        """Count GPU seconds beyond quotas, and seconds that jobs wait within their own quota."""
+        for name, q in QUEUES.items():
+            used = self.used(name)
+            self.borrowed[name] += max(0, used - q.quota) * (until - since)
+        for work in self.waiting:
+            own = self.used(work.queue) + work.gpus <= QUEUES[work.queue].quota
+            if own and work.gpus > self.available(work.queue) and work.eligible <= since:
+                self.starved[work.queue] += until - since
+
     def state(self, now: int) -> None:
         """Let Kueue state its reasons: only the first job of a strict queue is considered."""
         for name, q in QUEUES.items():
@@ -222,6 +234,7 @@ class Cluster:
         before = START
         while self.events:
             now = self.events[0][0]
+            self.count_borrowing(before, now)
             for work in self.waiting:
                 self.truth[self.cause(work, before)] += now - max(before, work.submitted)
             while self.events and self.events[0][0] == now:

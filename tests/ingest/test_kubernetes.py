@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from philly_analysis import ingest, kubectl_command
-from philly_analysis.analyses import stated_causes
+from philly_analysis.analyses import borrowing, stated_causes
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.source_registry import detect_source
 from tests.ingest import kueue_snapshots as kueue
@@ -100,6 +100,7 @@ def test_snapshots_give_the_schedule_and_the_causes_back(
     if days == 14:
         check_causes(trace, cluster.shares())
         check_statements(trace, typed)
+        check_borrowing(trace, cluster, every_s)
 
 
 def check_jobs(trace: Ingested, cluster: Cluster) -> None:
@@ -159,6 +160,20 @@ def check_statements(trace: Ingested, typed: bool) -> None:
     if typed:
         assert number(result, "quota_agree_pct") > 90
         assert number(result, "agree_pct") > 90
+
+
+def check_borrowing(trace: Ingested, cluster: Cluster, every_s: int) -> None:
+    """Check who borrowed, and who waited for lent quota."""
+    result = borrowing.compute(trace.trace)
+    rows = result.table.set_index("vc")
+    assert sorted(rows.index) == ["product", "research"]
+    slack = 0.02 if every_s <= 300 else 0.06
+    for vc in rows.index:
+        truth = cluster.borrowed[vc] / 3600
+        assert rows["borrowed_gpu_h"][vc] == pytest.approx(truth, rel=slack, abs=1)
+        starved = cluster.starved[vc] / 3600
+        assert rows["starved_h"][vc] == pytest.approx(starved, rel=5 * slack, abs=2)
+    assert result.fact("borrower") == max(cluster.borrowed, key=cluster.borrowed.__getitem__)
 
 
 def meta(name: str, **more: Any) -> dict[str, Any]:
