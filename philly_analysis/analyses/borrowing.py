@@ -70,7 +70,7 @@ def plot(result: Result) -> Figure:
     for ax, column, title in zip(
         axes,
         ("borrowed_gpu_h", "starved_h"),
-        ("GPU hours beyond the quota", "hours waited for lent quota"),
+        ("GPU hours beyond the quota", "Hours waited for lent quota"),
         strict=True,
     ):
         rows = table.nlargest(10, column).iloc[::-1]

@@ -572,6 +572,21 @@ def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
 
 
 @pytest.mark.slow
+def test_clocks_that_differ_are_counted(tmp_path: Path, ingested: Ingest) -> None:
+    """The server's clock is behind: a pod ends before its start, and a job is admitted too early."""
+    behind = pod("behind", "Failed")
+    [container] = behind["status"]["containerStatuses"]
+    container["state"]["terminated"]["finishedAt"] = kueue.stamp(T + 50)
+    early = work("early", ("Admitted", "Admitted", T - 30.0), ("PodsReady", "Started", T - 40.0))
+    trace = ingested("kubernetes", write(tmp_path / "raw", t100=[behind, early]))
+    assert [row[:3] for row in trace.rows(ATTEMPTS)] == [("a/early", 1, -30)]
+    assert trace.rows("select job_id from jobs order by all") == [("a/behind",), ("a/early",)]
+    reasons = trace.account("attempts").rejected
+    assert reasons == {"ended_at fails: ended_at >= started_at": 1}
+    assert trace.note("1 attempts started before their job was created")
+
+
+@pytest.mark.slow
 def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> None:
     later = work("w", uid="other", creationTimestamp=kueue.stamp(T + 150))
     trace = ingested("kubernetes", write(tmp_path / "raw", t100=[work("w")], t200=[later]))
