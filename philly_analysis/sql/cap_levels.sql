@@ -18,11 +18,12 @@ quotas as (
   select
     c.wait_class,
     q.method,
-    q.vc,
-    q.gpus - requests.gpus as most
+    q.moment,
+    requests.gpus > q.room_before as over_before,
+    requests.gpus > q.room_after as over
   from wait_classes as c
   inner join requests using (request)
-  inner join vc_quotas as q
+  inner join quota_room as q
     on c.vc = q.vc
 )
 
@@ -50,21 +51,10 @@ inner join limit_use as u
 group by limits.wait_class, limits.limit_name, limits.weight
 union all
 select
-  quotas.wait_class,
-  quotas.method,
-  'quota' as cap,
-  u.moment,
-  u.gpus_after > quotas.most as over
-from quotas
-inner join vc_use as u
-  on
-    quotas.vc = u.vc
-    and (quotas.most < u.gpus_after) <> (quotas.most < u.gpus_before)
-union all
-select
   wait_class,
   method,
   'quota' as cap,
-  0 as moment,
-  most < 0 as over
+  moment,
+  over
 from quotas
+where over_before <> over or moment = 0

@@ -310,7 +310,7 @@ def other_months(table: pd.DataFrame) -> list[list[Panel]]:
 
 WORDS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 
-ABSENT = {"philly_like", "notebook_definitions", "locality_effect", "stated_causes"}
+ABSENT = {"philly_like", "notebook_definitions", "locality_effect", "stated_causes", "borrowing"}
 """Findings of the study's cluster alone, or of data that such a trace does not have."""
 
 EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {

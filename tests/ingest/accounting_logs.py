@@ -5,6 +5,7 @@ The schedule is plain first-in first-out on servers of eight GPUs; nothing of th
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from random import Random
 
 START = 1_770_000_000  # 2026-02-02 02:40:00 UTC
@@ -68,6 +69,31 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
         user, queue = random.choice(["ann", "bob"]), random.choice(["long", "short"])
         runs.append(Run(number, user, queue, at, start, start + seconds, held, code, limit))
     return runs
+
+
+def shares(runs: list[Run]) -> dict[str, float]:
+    """Return the percentages of the waiting time of GPU jobs by cause, from moment to moment."""
+    jobs = [run for run in runs if run.gpus]
+    moments = sorted({t for run in jobs for t in (run.submitted, run.started, run.ended)})
+    seconds = dict.fromkeys(("too_few", "fragmented", "behind"), 0)
+    for since, until in pairwise(moments):
+        free = {f"gpu{s:02}": GPUS for s in range(SERVERS)}
+        for run in jobs:
+            for host, gpus in run.held if run.started <= since < run.ended else ():
+                free[host] -= gpus
+        for run in jobs:
+            if run.submitted <= since < run.started:
+                seconds[_cause(run, free)] += until - since
+    total = sum(seconds.values())
+    return {cause: 100 * s / total for cause, s in seconds.items()}
+
+
+def _cause(run: Run, free: dict[str, int]) -> str:
+    """Return why a job cannot start on the servers that it needs; behind: it could."""
+    if sum(free.values()) < run.gpus:
+        return "too_few"
+    servers, each = len(run.held), run.held[0][1]
+    return "behind" if sum(n >= each for n in free.values()) >= servers else "fragmented"
 
 
 def pbs(runs: list[Run], zone_s: int = -7 * 3600) -> str:

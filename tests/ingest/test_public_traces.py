@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.ingest.conftest import Ingest, write_files
@@ -257,3 +258,46 @@ def test_jobs_of_marconi100_are_read_as_parquet(tmp_path: Path, ingested: Ingest
         "select job_id, jobs.gpus, servers, time_limit_s, status, epoch(ended_at - started_at) "
         "from jobs join attempts using (job_id) order by 1"
     ) == [("1", 8, 2, 3600, "Pass", 240), ("2", 4, 1, None, "Failed", 420)]
+
+
+def test_jobs_of_kestrel_are_read_as_parquet(tmp_path: Path, ingested: Ingest) -> None:
+    """Columns that the map does not read are there as well; the second row has an offset."""
+    (tmp_path / "raw").mkdir()
+    pl.DataFrame(
+        {
+            "id": ["7", "8"],
+            "account_hash": ["x", "x"],
+            "partition": ["gpu-h100", "gpu-h100"],
+            "qos": ["normal", "high"],
+            "gpus_requested": [8, 4],
+            "processors_req": [128, 64],
+            "nodes_req": [2, 1],
+            "memory_req": ["1", "1"],
+            "submit_time": ["2025-07-01 12:00:00", "2025-07-01 12:00:00-06:00"],
+            "start_time": ["2025-07-01 12:00:30", "2025-07-01 12:01:00-06:00"],
+            "end_time": ["2025-07-01 12:10:30", "2025-07-01 12:02:00-06:00"],
+            "state_simple": ["COMPLETED", "TIMEOUT"],
+        }
+    ).write_parquet(tmp_path / "raw" / "part-0.parquet")
+    got = ingested("auto", tmp_path / "raw")
+    assert got.rows(
+        "select job_id, jobs.gpus, servers, submitted_at, epoch(ended_at - started_at), end_reason "
+        "from jobs join attempts using (job_id) order by 1"
+    ) == [
+        ("7", 8, 2, datetime(2025, 7, 1, 19), 600, "completed"),
+        ("8", 4, 1, datetime(2025, 7, 1, 18), 60, "time_limit"),
+    ]
+
+
+def test_tasks_of_cloudbrain_are_read_without_a_header(tmp_path: Path, ingested: Ingest) -> None:
+    raw = {
+        "jobs_info.csv": "u_1_0,8,32,65536.0,1000,1030,1630,dgx,a-1,55.5,1000.0,20.0,4000.0\n"
+        "u_2_0,1,4,8192.0,1100,1105,1165,debug,b-2,0.0,0.0,20.0,100.0\n",
+        "nodes.csv": "a-1,8,32768.0\nb-2,4,16384.0\n",
+    }
+    got = ingested("auto", write_files(tmp_path / "raw", raw))
+    assert got.rows(
+        "select job_id, vc, jobs.gpus, cpus, mem_gb, epoch(started_at - submitted_at), "
+        "epoch(ended_at - started_at) from jobs join attempts using (job_id) order by 1"
+    ) == [("u_1_0", "dgx", 8, 32, 65.536, 30, 600), ("u_2_0", "debug", 1, 4, 8.192, 5, 60)]
+    assert got.rows("select machine_id, gpus from machines order by 1") == [("a-1", 8), ("b-2", 4)]

@@ -34,6 +34,7 @@ _SIZES = {
     "summaries": 12,
     "failures": 4,
     "virtual_clusters": 3,
+    "cohorts": 2,
     "speeds": 8,
     "holds": 8,
     "queue_states": 12,

@@ -205,6 +205,8 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         host_samples=pl.DataFrame(minutes),
         devices=pl.DataFrame({"machine_id": ["m1"], "gpu": [0], "util_metric": ["utilisation"]}),
         summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
+        virtual_clusters=pl.DataFrame({"vc": ["x"], "gpus": [4]}),
+        cohorts=pl.DataFrame({"vc": ["x"], "cohort": ["c"]}),
         speeds=pl.DataFrame(interval | {"speed": [1.0]}),
         holds=pl.DataFrame(interval | {"machine_id": ["m1"], "gpu": [0]}),
         queue_states=pl.DataFrame(
