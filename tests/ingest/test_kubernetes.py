@@ -573,7 +573,7 @@ def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
 
 @pytest.mark.slow
 def test_clocks_that_differ_are_counted(tmp_path: Path, ingested: Ingest) -> None:
-    """The server's clock is behind: a pod ends before its start, and a job is admitted too early."""
+    """A pod ends before its start by the clock of its server; a job is admitted too early."""
     behind = pod("behind", "Failed")
     [container] = behind["status"]["containerStatuses"]
     container["state"]["terminated"]["finishedAt"] = kueue.stamp(T + 50)
