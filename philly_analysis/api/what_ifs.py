@@ -121,6 +121,8 @@ def simulate(
     ------
     ModelError
         The work is a model, which has no jobs: :func:`sample` draws some.
+    WorkloadError
+        The work is a list: :func:`sweep` runs several.
     UnknownNameError
         There is no such policy, knob or speed.
     SimulationError
@@ -206,8 +208,8 @@ def sweep(
     *,
     cluster: int | str | Sequence[Machine] | None = None,
     knobs: Mapping[str, object] | None = None,
-    loads: Sequence[float] = (),
-    seeds: Iterable[int] | None = None,
+    loads: float | Sequence[float] = (),
+    seeds: int | Iterable[int] | None = None,
     jobs: int | None = None,
     days: float | None = None,
     warmup: float = 0.0,
@@ -236,10 +238,11 @@ def sweep(
         Values of knobs by name, for the policies that have the knob. ``policy.knob`` sets the knob
         of one policy. Each value of a list is simulated; a tuple is one value.
     loads
-        Offered loads: the rate of submissions changes, days stay days (:meth:`Workload.with_load`).
+        Offered loads, or one: the rate of submissions changes, days stay days
+        (:meth:`Workload.with_load`).
     seeds
-        Seeds of the workloads drawn from a model, by default 0. Intervals need at least 3 seeds. An
-        ensemble has its own seeds.
+        Seeds of the workloads drawn from a model, or their number (``3``: the seeds 0, 1 and 2); by
+        default 0. Intervals need at least 3 seeds. An ensemble has its own seeds.
     jobs
         Number of jobs drawn from a model, by default 2,000 unless `days` is given.
     days
@@ -272,8 +275,10 @@ def sweep(
     UnknownNameError
         There is no such model, policy or knob.
     SimulationError
-        There is nothing to run, the warm-up is not a share below 1, or a recorded trace or an
-        ensemble is given seeds.
+        There is nothing to run, the warm-up is not a share below 1, a recorded trace or an
+        ensemble is given seeds, or no work is a model and jobs or days are given.
+    WorkloadError
+        The seeds are not different integers, or a load is not above 0.
     InputError
         The executor cannot be opened.
 

@@ -1,6 +1,7 @@
 """Plan the runs of a sweep: workloads, policies with their knobs, loads and seeds."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import groupby, product
@@ -13,7 +14,7 @@ from philly_analysis.experiments.outage_rates import recorded_outages
 from philly_analysis.experiments.runs import Jobs, Run, RunOptions
 from philly_analysis.models import Work, model_of
 from philly_analysis.simulator import policy_named
-from philly_analysis.simulator.policies import Policy, list_policies
+from philly_analysis.simulator.policies import Policy, list_policies, require_policy
 from philly_analysis.trace import Frames, Manifest, Trace, fetch_trace
 from philly_analysis.workload import (
     Changes,
@@ -23,6 +24,7 @@ from philly_analysis.workload import (
     default_servers,
     demand_of,
     machines_of,
+    seeds_of,
     target_cluster,
 )
 
@@ -39,8 +41,8 @@ def plan_runs(
     *,
     cluster: int | str | Sequence[Machine] | None = None,
     knobs: Mapping[str, object] | None = None,
-    loads: Sequence[float] = (),
-    seeds: Iterable[int] | None = None,
+    loads: float | Sequence[float] = (),
+    seeds: int | Iterable[int] | None = None,
     jobs: int | None = None,
     days: float | None = None,
     warmup: float = 0.0,
@@ -58,8 +60,11 @@ def plan_runs(
     knobs
         Values by knob. ``knob`` applies to all policies with the knob, ``policy.knob`` to one
         policy. Each value of a list is simulated; a tuple is one value.
+    loads
+        Offered loads, or one.
     seeds
-        Seeds of the draws from models; by default 0. An ensemble has seeds already.
+        Seeds of the draws from models, or their number; by default 0. An ensemble has seeds
+        already.
     jobs, days
         Number of jobs drawn from a model, and length in days; without both 2,000 jobs.
     warmup
@@ -74,15 +79,19 @@ def plan_runs(
     UnknownNameError
         A model, policy or knob is unknown.
     SimulationError
-        There is nothing to run, a knob does not accept a value, or a recorded trace or an
-        ensemble is given seeds.
+        There is nothing to run, two policies have one name, a knob does not accept a value, a
+        recorded trace or an ensemble is given seeds, or no work is a model and jobs or days are
+        given.
+    WorkloadError
+        The seeds are not different integers.
     """
-    draws = (0,) if seeds is None else tuple(seeds)
     if not 0 <= warmup < 1:
         raise SimulationError(f"a warm-up is a share of 0 or more and below 1, not {warmup:g}.")
+    if not works or not policies:
+        raise SimulationError("a sweep needs at least one workload and one policy.")
+    draws = seeds_of(1 if seeds is None else seeds)
+    levels = (loads,) if isinstance(loads, int | float) else tuple(loads)
     size = {"jobs": DRAWN_JOBS if jobs is None and days is None else jobs, "days": days}
-    if not works or not policies or not draws:
-        raise SimulationError("a sweep needs at least one workload, one policy and one seed.")
     if isinstance(options.outages, str | Path) and (file := Path(options.outages)).is_file():
         # workers may have another working directory
         options = replace(options, outages=file.resolve())
@@ -90,7 +99,10 @@ def plan_runs(
     arms = _arms(policies, knobs or {})
     runs: list[Run] = []
     names: list[str] = []
-    for work in _by_month(works):
+    chosen = _by_month(works)
+    if (jobs or days) and not any(_is_model(work) for work in chosen):
+        raise SimulationError("jobs and days draw from a model; the workloads have their own jobs.")
+    for work in chosen:
         source, target = _jobs(work, draws, size, machines)
         if changes is not None:
             source = source.changed(changes)
@@ -109,10 +121,15 @@ def plan_runs(
             here = replace(here, outages=recorded_outages(_recorded(source)))
         runs += [
             Run(source, policy, settings, load, seed, here, warmup)
-            for load in loads or (None,)
+            for load in levels or (None,)
             for seed in source.seeds or draws
             for policy, settings in arms
         ]
+    name, times = Counter(run.arm for run in runs[: len(arms)]).most_common(1)[0]
+    if times > 1:
+        raise SimulationError(
+            f"{times} policies are called {name}: give policies of different names or knobs."
+        )
     return runs
 
 
@@ -127,6 +144,8 @@ def _arms(
     policies: Sequence[str | Policy], knobs: Mapping[str, object]
 ) -> list[tuple[str | Policy, tuple[tuple[str, Any], ...]]]:
     """Return each policy with each combination of the values of the policy's knobs."""
+    for policy in policies:
+        require_policy(policy)
     of_policy = {
         policy: set(list_policies(policy)["knob"])
         if isinstance(policy, str)
@@ -154,6 +173,11 @@ def _arms(
     for policy, settings in arms:
         policy_named(policy, dict(settings))
     return arms
+
+
+def _is_model(work: Work | list[Workload]) -> bool:
+    """Return whether jobs are drawn from a work."""
+    return not isinstance(work, list | Ensemble) and model_of(work) is not None
 
 
 def _by_month(

@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -152,12 +153,10 @@ class Run:
 
     @property
     def arm(self) -> str:
-        """The policy with the knobs that are set."""
+        """Name of the policy, with the knobs that are set."""
         knobs = dict(self.knobs)
-        if isinstance(self.policy, str):
-            name = self.policy
-        else:
-            name = self.policy.name
+        name = _name_of(self.policy)
+        if not isinstance(self.policy, str):
             of_object = {f.name: getattr(self.policy, f.name) for f in fields(self.policy)}
             defaults = {f.name: f.default for f in fields(self.policy)}
             knobs = {k: v for k, v in of_object.items() if v != defaults[k]} | knobs
@@ -212,6 +211,16 @@ def outcome_of(run: Run) -> dict[str, Any]:
             measured = measures(trace, ended, warmup=run.warmup)
     columns = ("job_id", "gpus", "jct_s")
     return {"measures": measured, "jobs": {name: ended[name].tolist() for name in columns}}
+
+
+@cache
+def _name_of(policy: str | Policy) -> str:
+    """Return the name of a policy; one of a file has the name that its class declares."""
+    return (
+        policy
+        if isinstance(policy, str) and ".py:" not in policy
+        else policy_named(policy, {}).name
+    )
 
 
 def _content(file: Path) -> str:

@@ -306,7 +306,10 @@ class Variation:
         # sessions are part of the shipped variation: their sampling variance is a lower bound
         of_classes = change * class_scale * self.class_deviation(daily_change)
         of_sessions = np.log1p(length / (demands + 0.5)) - (of_classes * self.run_time_factor) ** 2
-        sampling_sd = np.sqrt(np.maximum(length / (jobs + 0.5), of_sessions))
+        of_jobs = length / (jobs + 0.5)
+        if site:  # the logarithm of a number with this relative variance
+            of_jobs = np.log1p(length / (np.maximum(jobs, demands) + 0.5))
+        sampling_sd = np.sqrt(np.maximum(of_jobs, of_sessions))
         # the mean is kept, but the median of a class without jobs
         sampling_bias = sampling_sd**2 / 2 * jobs / (jobs + 0.5)
         shared = shared_change(days / PERIOD_D, self.hurst)

@@ -41,7 +41,10 @@ class WeeklyJobs:
     class_sessions
         Shape (gang classes, run times): effective number of sessions, weighted by their jobs.
     class_demands
-        Shape (gang classes, run times): effective number of sessions, weighted by their GPU time.
+        Shape (gang classes, run times): effective number of sessions by GPU time. A class has its
+        share of each session's GPU time, divided between the two nearest run times as effects on
+        classes are interpolated. Independent effects on classes with the inverses as variances
+        give the GPU time of all jobs the sampling variance of its sessions.
     """
 
     start_d: Floats
@@ -82,14 +85,23 @@ class WeeklyJobs:
         by_class = np.bincount(
             week[timed][seen] * classes + index[seen], minlength=start.size * classes
         )
-        in_class = index, session[timed]
+        gpu_s = gpus * run_s
+        of_session = np.bincount(session[timed], gpu_s)[session[timed]]
+        nearest = np.interp(np.log(np.maximum(run_s, 1.0)), LOG_RUN_S, np.arange(CLASSES[1]))
+        share = np.maximum(1 - np.abs(nearest[:, None] - np.arange(CLASSES[1])), 0)
+        of_gang = gang_class(gpus.astype(int)) == np.arange(CLASSES[0])[:, None]
+        demand, squares = (
+            of_gang @ (share * weight[:, None]) for weight in (gpu_s, gpu_s * of_session)
+        )
         return cls(
             start_d=start / DAY_S,
             daily=daily.astype(float).reshape(start.size, WEEK_D),
             by_class=by_class.astype(float).reshape(start.size, *CLASSES),
             sessions=float(_effective(np.zeros(at.size, int), session, np.ones(at.size), 1)[0]),
-            class_sessions=_effective(*in_class, np.ones(run_s.size), classes).reshape(CLASSES),
-            class_demands=_effective(*in_class, gpus * run_s, classes).reshape(CLASSES),
+            class_sessions=_effective(index, session[timed], np.ones(run_s.size), classes).reshape(
+                CLASSES
+            ),
+            class_demands=demand**2 / np.maximum(squares, 1e-300),
         )
 
 

@@ -56,7 +56,14 @@ def require_jobs_of(work: object) -> None:
     ------
     UnknownNameError
         There is neither a trace, a model's file, nor a shipped model of that name.
+    WorkloadError
+        The work is a list.
     """
+    if isinstance(work, list | tuple):
+        raise WorkloadError(
+            f"simulate runs one workload, or an ensemble, not a {type(work).__name__} of "
+            f"{len(work)}: sweep(work, policies) runs several."
+        )
     if (model := model_of(cast("Work", work))) is not None:
         raise ModelError(
             f"{model.name} is a model, which has no jobs. Draw some first: "

@@ -37,7 +37,7 @@ from philly_analysis.models.weekly_jobs import WeeklyJobs
 from philly_analysis.results import count
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import TraceLike
-from philly_analysis.workload import Ensemble, Workload
+from philly_analysis.workload import Ensemble, Workload, seeds_of
 
 MONDAY = datetime(2018, 1, 1)
 
@@ -159,7 +159,11 @@ class WorkloadModel(Parts):
     ) -> Workload: ...
     @overload
     def sample(
-        self, jobs: int | None = None, *, seeds: Iterable[int], **options: Unpack[SampleOptions]
+        self,
+        jobs: int | None = None,
+        *,
+        seeds: int | Iterable[int],
+        **options: Unpack[SampleOptions],
     ) -> Ensemble: ...
     def sample(
         self,
@@ -170,7 +174,7 @@ class WorkloadModel(Parts):
         gpus: int | None = None,
         offered: float | None = None,
         seed: int | np.random.Generator = 0,
-        seeds: Iterable[int] | None = None,
+        seeds: int | Iterable[int] | None = None,
         start: datetime | str = MONDAY,
         variation: str = "month",
     ) -> Workload | Ensemble:
@@ -200,7 +204,8 @@ class WorkloadModel(Parts):
         seed
             Seed, or a generator to draw a seed from. A seed always gives the same workload.
         seeds
-            Several seeds: return an :class:`Ensemble` with a period for each.
+            Several seeds, or their number (``3``: the seeds 0, 1 and 2): return an
+            :class:`Ensemble` with a period for each.
         start
             A Monday 00:00 UTC: ``"2024-01-01"``, or a datetime.
         variation
@@ -214,7 +219,7 @@ class WorkloadModel(Parts):
         UnknownNameError
             The variation is not known.
         WorkloadError
-            No seeds, or a seed twice.
+            The seeds are not different integers of 0 or more.
         """
         options: dict[str, Any] = {
             "jobs": jobs,
@@ -226,7 +231,7 @@ class WorkloadModel(Parts):
             "variation": variation,
         }
         if seeds is not None:
-            return Ensemble(self, tuple(seeds), tuple(options.items()))
+            return Ensemble(self, seeds_of(seeds), tuple(options.items()))
         return sample_workload(self, seed=seed, **options)
 
     def periods(self, seed: int = 0) -> Iterator[Self]:

@@ -21,7 +21,7 @@ from philly_analysis.simulator.jobs.job import FOREVER
 from philly_analysis.simulator.output.samples import UTILISATION, Utilisation, write_gpu_samples
 from philly_analysis.simulator.output.summary import summary_notes
 from philly_analysis.simulator.output.tables import tables, with_interval
-from philly_analysis.simulator.policies import Policy, policy_named
+from philly_analysis.simulator.policies import Policy, policy_named, require_policy
 from philly_analysis.simulator.preparation import prepare_jobs
 from philly_analysis.simulator.speed.models import speed_named
 from philly_analysis.simulator.speed.speed import Speed
@@ -206,16 +206,8 @@ class _Engine:
 
 def _policy(policy: str | Policy, knobs: Mapping[str, Any] | None) -> Policy:
     """Return the policy with knobs set."""
-    if isinstance(policy, str):
-        return policy_named(policy, knobs or {})
-    if not isinstance(policy, Policy):
-        raise SimulationError(
-            f"a policy is a name or a Policy, not a {type(policy).__name__}; "
-            "sweep(work, policies) runs several."
-        )
-    if knobs:
-        raise SimulationError("set knobs in the policy itself, unless it is given by name.")
-    return policy
+    require_policy(policy)
+    return policy_named(policy, knobs or {})
 
 
 def _require_replayable(policy: Policy, changes: Changes, outages: object) -> None:

@@ -12,7 +12,7 @@ from philly_analysis.workload.demand import (
     largest_job_note,
     require_jobs,
 )
-from philly_analysis.workload.ensemble import Ensemble
+from philly_analysis.workload.ensemble import Ensemble, seeds_of
 from philly_analysis.workload.estimates import Estimates, estimates_of
 from philly_analysis.workload.job import AttemptSpec, JobSpec, Stay
 from philly_analysis.workload.job_specs import even_parts

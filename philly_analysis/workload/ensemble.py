@@ -1,7 +1,8 @@
 """Ensembles: workloads of one model, one per seed, drawn on access."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import index
 from typing import Any, Protocol, overload
 
 from philly_analysis.errors import WorkloadError
@@ -20,6 +21,26 @@ class Model(Protocol):
     @property
     def sample(self) -> Callable[..., Any]:
         """Function that draws a workload; equal seeds give equal workloads."""
+
+
+def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds: the integers themselves, or the first ``n`` seeds 0, 1, … of a number.
+
+    Raises
+    ------
+    WorkloadError
+        There is no seed, one repeats, or one is not an integer of 0 or more.
+    """
+    try:
+        numbers = tuple(map(index, seeds if isinstance(seeds, Iterable) else range(seeds)))
+    except TypeError:
+        numbers = ()
+    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise WorkloadError(
+            f"seeds are a number of seeds (3: the seeds 0, 1 and 2) or different integers of 0 or "
+            f"more ([4, 7]), not {seeds!r:.80}."
+        )
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,10 @@ def measures(
     if trace.has("idle_gpus"):
         numbers |= gpu_time(trace, window)
     attempts = trace.answer("attempts").df()
-    reasons = attempts.loc[attempts["job_id"].isin(ended["job_id"]), "end_reason"]
+    of_ended = attempts["job_id"].isin(ended["job_id"])
+    reasons = attempts.loc[of_ended, "end_reason"]
+    if warmup:
+        attempts = attempts[of_ended]
     if reasons.notna().any():
         ends = {"preempted": "preemptions", "migrated": "migrations", "resized": "resizes"}
         numbers |= {name: float((reasons == reason).sum()) for reason, name in ends.items()}

@@ -187,9 +187,9 @@ def test_attempts_lost_within_five_minutes_on_a_server_are_one_failure() -> None
             m not in last or moments[i] - last[m] > pd.Timedelta(minutes=5) for m in machines[i]
         )
         last.update(dict.fromkeys(machines[i], moments[i]))
-    found = node_failures.incidents(lost, held)
-    assert len(found) == len(held)
-    assert dict(zip(found["job_id"], found["begins"], strict=True)) == begins
+    incidents = node_failures.incidents(lost, held)
+    assert len(incidents) == len(held)
+    assert dict(zip(incidents["job_id"], incidents["begins"], strict=True)) == begins
 
 
 def test_failures_of_servers_drawn_by_hand(lost_trace: Trace) -> None:

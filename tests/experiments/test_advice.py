@@ -310,6 +310,8 @@ def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:
         idle={"d5 3": ((0.0, H, False),)},
         spread=frozenset({"d5 4"}),
         broken={"d5 5": frozenset({0})},
+        worst_servers=("m1",),
+        binding=frozenset({"account a"}),
     )
     drawn, then = drawn_month(scenario(*jobs), log_facts, 2)
     begin_s, _ = period_of(jobs)
@@ -324,6 +326,7 @@ def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:
     copies = sum("d5 4" in names for names in of_day.values())
     assert [len(then.idle), len(then.spread), len(then.broken)] == [copies] * 3
     assert then.spread <= {spec.job_id for spec in drawn.jobs}
+    assert (then.worst_servers, then.binding) == (("m1",), {"account a"})
     assert drawn_month(scenario(*jobs), log_facts, 3)[0].jobs != drawn.jobs
 
 

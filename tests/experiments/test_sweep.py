@@ -20,6 +20,7 @@ from philly_analysis.errors import (
     PhillyError,
     SimulationError,
     TraceError,
+    WorkloadError,
 )
 from philly_analysis.experiments import run_plans, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
@@ -271,18 +272,30 @@ def test_knobs_apply_to_policies_that_have_them() -> None:
 
 def test_invalid_sweeps_raise(tmp_path: Path) -> None:
     load_model("literature").sample(jobs=5, seed=1).to_trace(tmp_path / "t", source="sample")
-    wrong: list[tuple[list[Path | str], list[str], dict[str, Any], str]] = [
+    months = load_model("literature").sample(jobs=5, seeds=2)
+    wrong: list[tuple[list[Any], list[Any], dict[str, Any], str]] = [
         (["literature"], ["fifo"], {"knobs": {"queues": 1}}, "no knob named 'queues'"),
         (["literature"], ["fifo", "last"], {}, "no policy named"),
         ([tmp_path / "none"], ["fifo"], {}, "is not a trace"),
-        (["literature"], ["fifo"], {"seeds": ()}, "one workload, one policy and one seed"),
-        ([], ["fifo"], {}, "one workload, one policy and one seed"),
-        (["philly"], [], {}, "one workload, one policy and one seed"),
+        (["literature"], ["fifo"], {"seeds": ()}, "different integers"),
+        (["literature"], ["fifo"], {"seeds": (1, 1)}, "different integers"),
+        ([], ["fifo"], {}, "one workload and one policy"),
+        (["philly"], [], {}, "one workload and one policy"),
         ([tmp_path / "t"], ["fifo"], {"seeds": (1, 2)}, "is a recorded trace"),
+        ([tmp_path / "t"], ["fifo"], {"days": 2}, "have their own jobs"),
+        ([months], ["fifo"], {"jobs": 2}, "have their own jobs"),
+        (["literature"], [Aged], {}, r"Aged is a class: give a policy of this class, Aged\(\)"),
+        (["literature"], ["fifo", Aged(), Aged()], {}, "2 policies are called aged"),
+        (["literature"], [1], {}, "a policy is a name or a Policy, not a int"),
     ]
     for sources, policies, options, why in wrong:
         with pytest.raises(PhillyError, match=why):
             plan_runs(sources, policies, **options)
+
+
+def test_one_load_and_a_number_of_seeds_are_a_list_of_them() -> None:
+    planned = plan_runs(["literature"], ["fifo"], loads=0.9, seeds=2)
+    assert [(run.load, run.seed) for run in planned] == [(0.9, 0), (0.9, 1)]
 
 
 def test_the_command_line_names_a_model_as_a_path() -> None:
@@ -345,6 +358,16 @@ def test_a_sweep_runs_policies_that_are_objects() -> None:
     assert alone.arm == "aged (sign=1.0)"
 
 
+def test_a_policy_of_a_file_has_the_name_that_its_class_declares(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dataclasses import dataclass\nfrom philly_analysis.simulator.policies import Fifo\n"
+        '@dataclass(frozen=True)\nclass Own(Fifo):\n    """Mine."""\n    name = "my own"\n'
+    )
+    [run] = plan_runs(["literature"], [f"{file}:Own"], knobs={"restart_s": 60})
+    assert run.arm == "my own (restart_s=60)"
+
+
 @pytest.mark.slow
 def test_months_of_an_ensemble_stay_apart() -> None:
     months = load_model("literature").sample(20, gpus=64, seeds=(5, 2))
@@ -365,9 +388,9 @@ def test_ensembles_are_compared_month_by_month(tmp_path: Path) -> None:
     months = load_model("literature").sample(15, gpus=64, seeds=(5, 2, 3))
     found = {p: simulate(months, p, tmp_path / p, cluster=64) for p in ("fifo", "las")}
     result = compare(found)
-    own = {p: r.months.set_index("seed")["mean_jct_s"] for p, r in found.items()}
+    means = {p: r.months.set_index("seed")["mean_jct_s"] for p, r in found.items()}
     [row] = result.table.query("policy == 'las' and measure == 'mean_jct_s'").to_dict("records")
-    assert row["difference"] == pytest.approx((own["las"] - own["fifo"]).mean(), abs=1e-6)
+    assert row["difference"] == pytest.approx((means["las"] - means["fifo"]).mean(), abs=1e-6)
     assert row["seeds"] == 3 and {"fifo", "las"} == set(result.table["policy"])
     longer = load_model("literature").sample(30, gpus=64, seeds=(5, 2, 3))
     drawn = compare(months, longer).table.set_index(["policy", "measure"])
@@ -379,6 +402,12 @@ def test_ensembles_are_compared_month_by_month(tmp_path: Path) -> None:
 def test_a_model_has_no_jobs_to_simulate() -> None:
     with pytest.raises(ModelError, match=r"sample\(\"philly\", jobs=1000\)"):
         simulate("philly", "fifo")
+
+
+def test_a_list_of_months_is_swept() -> None:
+    months = list(load_model("literature").sample(5, gpus=64, seeds=2))
+    with pytest.raises(WorkloadError, match=r"not a list of 2: sweep\(work, policies\)"):
+        simulate(months, "fifo", cluster=64)  # type: ignore[call-overload]
 
 
 @pytest.mark.slow
@@ -393,8 +422,8 @@ def test_options_reach_each_run(tmp_path: Path) -> None:
         .with_estimates("noisy:0.5")
     )
     [planned] = plan_runs([changed], ["srtf"], cluster=64, options=options)
-    given = {f.name: getattr(planned.options, f.name) for f in fields(options)}
-    with simulate(changed[0], "srtf", tmp_path / "all", **given) as trace:
+    options_given = {f.name: getattr(planned.options, f.name) for f in fields(options)}
+    with simulate(changed[0], "srtf", tmp_path / "all", **options_given) as trace:
         notes = " ".join(trace.manifest.notes)
         measured = outcome_of(planned)["measures"]
         assert measured == pytest.approx(measures(trace), nan_ok=True)

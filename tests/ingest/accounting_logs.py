@@ -42,7 +42,7 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
     for number, at in enumerate(submitted, 101):
         gpus = random.choice([0, 1, 1, 1, 2, 4, 8, 16])
         servers = max(1, gpus // GPUS)
-        each = gpus // servers
+        gpus_per_server = gpus // servers
         best: tuple[int, list[str]] | None = None
         for moment in sorted(
             {max(at, before), *(t for t in free_at.values() if t > max(at, before))}
@@ -50,7 +50,7 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
             room = [
                 f"gpu{s:02}"
                 for s in range(SERVERS)
-                if sum(free_at[f"gpu{s:02}", g] <= moment for g in range(GPUS)) >= each
+                if sum(free_at[f"gpu{s:02}", g] <= moment for g in range(GPUS)) >= gpus_per_server
             ]
             if len(room) >= servers:
                 best = moment, room[:servers]
@@ -62,10 +62,10 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
         seconds = min(limit, random.randrange(60, 40_000))
         code = 143 if seconds == limit else random.choice([0, 0, 0, 1])
         for name in names:
-            idle = [g for g in range(GPUS) if free_at[name, g] <= start][:each]
+            idle = [g for g in range(GPUS) if free_at[name, g] <= start][:gpus_per_server]
             for g in idle:
                 free_at[name, g] = start + seconds
-        held = tuple((name, each) for name in names)
+        held = tuple((name, gpus_per_server) for name in names)
         user, queue = random.choice(["ann", "bob"]), random.choice(["long", "short"])
         runs.append(Run(number, user, queue, at, start, start + seconds, held, code, limit))
     return runs
@@ -134,8 +134,12 @@ def lsf(runs: list[Run]) -> str:
     lines = []
     for run in sorted(runs, key=lambda run: run.ended):
         hosts = " ".join(f'"4*{host}"' for host, _ in run.held)
-        each = run.held[0][1]
-        need = f"select[type == local] rusage[ngpus_physical={each}.00]" if each else ""
+        gpus_per_server = run.held[0][1]
+        need = (
+            f"select[type == local] rusage[ngpus_physical={gpus_per_server}.00]"
+            if gpus_per_server
+            else ""
+        )
         state, why, wait = {0: (64, 0, 0), 143: (32, 5, 15)}.get(
             run.exit_code, (32, 0, run.exit_code << 8)
         )

@@ -82,8 +82,8 @@ def assert_equal_tables(one: Path, other: Path, names: Sequence[str] = ()) -> No
 
 def account(manifest: Manifest, table: str) -> Account:
     """Return the row account of a table."""
-    [found] = [a for a in manifest.accounts if a.table == table]
-    return found
+    [row_account] = [a for a in manifest.accounts if a.table == table]
+    return row_account
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ def test_extracts_equal_a_plain_python_reading(
     got = ingested("table", traces / raw / part, map=name)
     [jobs, *_, attempts] = got.manifest.accounts
     assert jobs.read == jobs.kept == attempts.kept == len(expected)
-    found = got.rows(
+    rows = got.rows(
         "select submitted_at, jobs.gpus, coalesce(run_s, epoch(ended_at - started_at)), "
         "epoch(started_at - submitted_at), status from jobs join attempts using (job_id)"
     )
@@ -49,7 +49,7 @@ def test_extracts_equal_a_plain_python_reading(
     def rounded(*job: Any) -> tuple[Any, ...]:
         return tuple(round(v, 3) if isinstance(v, float) else v for v in job)
 
-    assert Counter(rounded(*job) for job in found) == Counter(
+    assert Counter(rounded(*job) for job in rows) == Counter(
         rounded(j.submitted_at, j.gpus, j.run_s, j.wait_s, j.status) for j in expected
     )
 

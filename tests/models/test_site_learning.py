@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from philly_analysis.models.between_period import ESTIMATED
+from philly_analysis.models.components.sessions import job_sessions
 from philly_analysis.models.long_memory import change_variance, correlation, shared_change
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.sampling import draw_jobs
@@ -17,7 +18,7 @@ from philly_analysis.models.site_learning import (
     learn,
 )
 from philly_analysis.models.site_variation import LEVELS, SiteVariation
-from philly_analysis.models.weekly_jobs import DAY_S, WEEK_S, WeeklyJobs
+from philly_analysis.models.weekly_jobs import DAY_S, LOG_RUN_S, WEEK_S, WeeklyJobs
 from philly_analysis.models.workload_model import WorkloadModel
 from tests.models.jobs import DATA, Floats, frame
 
@@ -80,6 +81,21 @@ def test_the_jobs_of_whole_weeks_by_hand() -> None:
     shifted = WeeklyJobs.of(jobs, [(0, 2 * WEEK_S + DAY_S)])
     assert shifted.start_d.tolist() == [1, 8] and shifted.daily.sum() == 5
     assert WeeklyJobs.of(jobs, [(0, 6 * DAY_S)]).daily.shape == (0, 7)
+
+
+def test_independent_effects_on_classes_vary_gpu_time_as_its_sessions_do() -> None:
+    rng = np.random.default_rng(3)
+    at = np.sort(rng.uniform(0, 2 * WEEK_S, 300))
+    gpus, run_s = rng.choice([1, 4, 16], 300), rng.lognormal(8, 2.5, 300)
+    jobs = frame(at, run_s, gpus=gpus, user=rng.choice(["a", "b", "c"], 300))
+    demands = WeeklyJobs.of(jobs, [(0, 2 * WEEK_S)]).class_demands
+    gpu_s, total = gpus * run_s, 0.0
+    for gang, size in ((0, 1), (1, 4), (3, 16)):
+        for k, variance in enumerate(1 / demands[gang]):
+            effect = np.interp(np.log(run_s), LOG_RUN_S, np.eye(len(LOG_RUN_S))[k])
+            total += variance * float((gpu_s * effect)[gpus == size].sum()) ** 2
+    by_session = pd.Series(gpu_s).groupby(job_sessions(jobs)).sum()
+    assert total == pytest.approx(float((by_session**2).sum()))
 
 
 def test_the_restricted_likelihood_is_that_of_differences() -> None:

@@ -14,7 +14,7 @@ from philly_analysis import Ensemble, Trace, load_model, simulate
 from philly_analysis.errors import ModelError, WorkloadError
 from philly_analysis.models.library import shipped
 from philly_analysis.parallel import open_executor
-from philly_analysis.workload import Workload
+from philly_analysis.workload import Workload, seeds_of
 from philly_analysis.workload.outcomes import measures
 from tests.support.slow import quick_first
 
@@ -46,10 +46,18 @@ def test_a_draw_has_28_days_by_default() -> None:
     assert 25 < span_s(month) / 86_400 <= 28
 
 
-def test_missing_or_repeated_seeds_raise() -> None:
-    for seeds in ((), (1, 2, 1)):
-        with pytest.raises(WorkloadError, match="different seeds"):
-            MODEL.sample(jobs=10, seeds=seeds)
+def test_a_number_of_seeds_is_the_first_seeds() -> None:
+    assert MODEL.sample(jobs=10, seeds=3).seeds == (0, 1, 2)
+    assert seeds_of(np.int64(1)) == (0,) and seeds_of(np.array([4, 2])) == (4, 2)
+    assert seeds_of(n for n in (7,)) == (7,)
+
+
+@pytest.mark.parametrize("seeds", [(), (1, 2, 1), 0, -1, [-1], "3", 1.5, [1.5], [True, None]])
+def test_missing_repeated_or_other_seeds_raise(seeds: Any) -> None:
+    with pytest.raises(WorkloadError, match=r"different integers of 0 or more .* not"):
+        seeds_of(seeds)
+    with pytest.raises(WorkloadError, match="different integers"):
+        MODEL.sample(jobs=10, seeds=seeds)
 
 
 @pytest.mark.parametrize("name", quick_first(shipped()))
@@ -89,7 +97,7 @@ def test_conflicting_or_undefined_loads_raise() -> None:
 @pytest.mark.slow
 def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
     months = load_model("literature").sample(jobs=60, gpus=16, offered=1.1, seeds=(5, 2, 8))
-    found = simulate(months, "fifo", tmp_path / "all", cluster=16)
+    simulated = simulate(months, "fifo", tmp_path / "all", cluster=16)
     mean_s = []
     for seed in months.seeds:
         with Trace(tmp_path / "all" / f"seed-{seed}") as trace:
@@ -100,14 +108,14 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
             pl.read_parquet(f / f"{table}.parquet") for f in (alone.path, tmp_path / "all/seed-2")
         )
         assert one.equals(other)
-    [row] = found.table[found.table["measure"] == "mean_wait_s"].to_dict("records")
+    [row] = simulated.table[simulated.table["measure"] == "mean_wait_s"].to_dict("records")
     half = t.ppf(0.975, 2) * np.std(mean_s, ddof=1) / np.sqrt(3)
     mean = np.mean(mean_s)
     expected = [mean * np.exp(d / mean) for d in (0, -half, half)]  # positive, whatever the width
     assert [row[c] for c in ("mean", "low", "high")] == pytest.approx(expected)
     assert [row["p5"], row["p95"]] == pytest.approx(np.quantile(mean_s, [0.05, 0.95]))
-    assert found.fact("mean_wait_s") == pytest.approx(np.mean(mean_s))
-    assert "3 months" in found.sentences[1]
+    assert simulated.fact("mean_wait_s") == pytest.approx(np.mean(mean_s))
+    assert "3 months" in simulated.sentences[1]
 
 
 @pytest.mark.slow

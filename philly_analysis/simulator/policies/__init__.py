@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from philly_analysis.errors import UnknownNameError
+from philly_analysis.errors import SimulationError, UnknownNameError
 from philly_analysis.simulator.policies.amoeba import Amoeba
 from philly_analysis.simulator.policies.antman import AntMan
 from philly_analysis.simulator.policies.conservative import Conservative
@@ -104,6 +104,19 @@ def policy_named(policy: str | Policy, knobs: Mapping[str, Any]) -> Policy:
         return replace(policy, **parse(policy, knobs, policy.name))
     kind = _class_of(policy)
     return kind(**parse(kind, knobs, policy))
+
+
+def require_policy(policy: object) -> None:
+    """Raise a SimulationError unless an object is a policy or its name."""
+    if isinstance(policy, str | Policy):
+        return
+    if isinstance(policy, type) and issubclass(policy, Policy):
+        name = policy.__name__
+        raise SimulationError(f"{name} is a class: give a policy of this class, {name}().")
+    raise SimulationError(
+        f"a policy is a name or a Policy, not a {type(policy).__name__}; "
+        "sweep(work, policies) runs several."
+    )
 
 
 def _class_of(name: str) -> type[Policy]:
