@@ -571,9 +571,49 @@ def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     assert "Objects of other kinds in the lists: 6. They were not read." in trace.manifest.notes
 
 
+def on_host(item: dict[str, Any], host: str) -> dict[str, Any]:
+    """Assign all pods of an admitted Workload to one server."""
+    [assignment] = item["status"]["admission"]["podSetAssignments"]
+    domain = {"values": [host], "count": assignment["count"]}
+    assignment["topologyAssignment"] = {"levels": ["kubernetes.io/hostname"], "domains": [domain]}
+    return item
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reason", ["TopologyPlacementFailed", "Pending"])
+def test_a_gang_that_needs_one_server_waits_for_fragmented_gpus(
+    reason: str, tmp_path: Path, ingested: Ingest
+) -> None:
+    """Two servers of four GPUs are half full until second 300, so that a gang of four waits."""
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": meta(name, namespace=None)}
+        | {"status": {"capacity": {"nvidia.com/gpu": "4"}}}
+        for name in ("n1", "n2")
+    ]
+    end = ("Finished", "Succeeded", T + 300.0)
+    admitted = ("Admitted", "Admitted", T + 0.0)
+    halves = [on_host(work(f"half{n}", admitted), f"n{n}") for n in (1, 2)]
+    done = [on_host(work(f"half{n}", admitted, end), f"n{n}") for n in (1, 2)]
+    waits = work("gang", ("Q", reason, T), gpus=4)
+    started = on_host(work("gang", ("Admitted", "Admitted", T + 300.0), gpus=4), "n1")
+    for item in (waits, started):
+        [pods] = item["spec"]["podSets"]
+        pods["topologyRequest"] = {"required": "kubernetes.io/hostname"}
+    raw = write(
+        tmp_path / "raw",
+        t10=[*nodes, *halves, waits],
+        t200=[*halves, waits],
+        t400=[*done, started],
+    )
+    trace = ingested("kubernetes", raw)
+    assert trace.rows("select servers from jobs where job_id = 'a/gang'") == [(1,)]
+    causes = trace.rows("select job_id, cause, sum(wait_s) from wait_causes group by all")
+    assert causes == [("a/gang", "fragmented", 300)]
+
+
 @pytest.mark.slow
 def test_clocks_that_differ_are_counted(tmp_path: Path, ingested: Ingest) -> None:
-    """The server's clock is behind: a pod ends before its start, and a job is admitted too early."""
+    """A pod ends before its start by the clock of its server; a job is admitted too early."""
     behind = pod("behind", "Failed")
     [container] = behind["status"]["containerStatuses"]
     container["state"]["terminated"]["finishedAt"] = kueue.stamp(T + 50)

@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from tests.ingest import kueue_snapshots as kueue
 from tests.ingest.kueue_cluster import simulated

@@ -289,15 +289,22 @@ def test_jobs_of_kestrel_are_read_as_parquet(tmp_path: Path, ingested: Ingest) -
     ]
 
 
-def test_tasks_of_cloudbrain_are_read_without_a_header(tmp_path: Path, ingested: Ingest) -> None:
+def test_tasks_of_cloudbrain_are_gangs(tmp_path: Path, ingested: Ingest) -> None:
+    """The file has no header; a job of two tasks is one gang, and a faulty task is part of none."""
     raw = {
         "jobs_info.csv": "u_1_0,8,32,65536.0,1000,1030,1630,dgx,a-1,55.5,1000.0,20.0,4000.0\n"
-        "u_2_0,1,4,8192.0,1100,1105,1165,debug,b-2,0.0,0.0,20.0,100.0\n",
+        "u_1_1,8,32,65536.0,1000,1031,1630,dgx,a-2,55.5,1000.0,20.0,4000.0\n"
+        "u_1_2,8,32,many,1000,1031,1630,dgx,a-2,55.5,1000.0,20.0,4000.0\n"
+        "v_2_0,1,4,8192.0,1100,1105,1165,debug,b-2,0.0,0.0,20.0,100.0\n",
         "nodes.csv": "a-1,8,32768.0\nb-2,4,16384.0\n",
     }
     got = ingested("auto", write_files(tmp_path / "raw", raw))
     assert got.rows(
-        "select job_id, vc, jobs.gpus, cpus, mem_gb, epoch(started_at - submitted_at), "
+        "select job_id, user, vc, jobs.gpus, cpus, mem_gb, epoch(started_at - submitted_at), "
         "epoch(ended_at - started_at) from jobs join attempts using (job_id) order by 1"
-    ) == [("u_1_0", "dgx", 8, 32, 65.536, 30, 600), ("u_2_0", "debug", 1, 4, 8.192, 5, 60)]
+    ) == [("1", "u", "dgx", 16, 64, 131.072, 31, 599), ("2", "v", "debug", 1, 4, 8.192, 5, 60)]
     assert got.rows("select machine_id, gpus from machines order by 1") == [("a-1", 8), ("b-2", 4)]
+    assert got.account("jobs").rejected == {
+        "a part of a job: its GPUs count for the whole": 1,
+        "mem_gb is not a number": 1,
+    }

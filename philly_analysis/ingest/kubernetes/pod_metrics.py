@@ -96,8 +96,9 @@ def read_pod_metrics(path: Path) -> PodMetrics:
     others, fault = 0, None
     try:
         for number, series in enumerate(json_items(path, "result"), 1):
-            labels = series.get("metric") if isinstance(series, dict) else None
-            sample = _sample(series) if isinstance(labels, dict) else None
+            metric = series.get("metric") if isinstance(series, dict) else None
+            labels = metric if isinstance(metric, dict) else {}
+            sample = _sample(series) if labels else None
             uid, name = text(labels, "uid"), text(labels, "pod")
             if text(labels, "__name__") not in _METRICS or not (sample and uid and name):
                 others += 1

@@ -58,7 +58,7 @@ ranges as (
     case
       when p.reserved_s is not null then p.reserved_s
       when p.continues then (p.before_s + p.first_s) / 2
-      else coalesce(p.pending_s, p.created_s)
+      else coalesce(p.pending_s, greatest((p.before_s + p.first_s) / 2, p.created_s))
     end as since_s,
     case
       when p.continued then (p.after_s + p.last_s) / 2

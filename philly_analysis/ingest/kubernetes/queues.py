@@ -54,7 +54,7 @@ def parse_cluster_queue(item: dict[str, Any]) -> Queue:
     if uid is None or name is None:
         return Queue(fault="the object has no uid or no name")
     cohort = text(item, "spec", "cohortName") or text(item, "spec", "cohort")
-    return Queue(uid=uid, name=name, cluster_queue=name, cohort=cohort, **_quotas(item))
+    return Queue(uid=uid, name=name, cluster_queue=name, cohort=cohort, **_quotas(item)._asdict())
 
 
 def parse_volcano_queue(item: dict[str, Any]) -> Queue:
@@ -72,7 +72,7 @@ def parse_cohort(item: dict[str, Any]) -> Queue:
     if uid is None or name is None:
         return Queue(fault="the object has no uid or no name")
     parent = text(item, "spec", "parentName") or text(item, "spec", "parent")
-    return Queue(uid=uid, name=name, cohort=parent, **_quotas(item))
+    return Queue(uid=uid, name=name, cohort=parent, **_quotas(item)._asdict())
 
 
 def parse_local_queue(item: dict[str, Any]) -> Queue:
@@ -83,27 +83,35 @@ def parse_local_queue(item: dict[str, Any]) -> Queue:
     return Queue(uid=uid, name=name, cluster_queue=text(item, "spec", "clusterQueue"))
 
 
-def _quotas(item: dict[str, Any]) -> dict[str, int | None]:
-    """Return the quota and the limits of GPUs, summed over flavors."""
-    flavors = [
-        (nominal, *(quantity(field(resource, f"{name}Limit")) for name in ("borrowing", "lending")))
+class _Quotas(NamedTuple):
+    """Quota and limits of GPUs, summed over flavors, as in `Queue`."""
+
+    gpus: int | None = None
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+def _quotas(item: dict[str, Any]) -> _Quotas:
+    resources = [
+        resource
         for group in objects(item, "spec", "resourceGroups")
         for flavor in objects(group, "flavors")
         for resource in objects(flavor, "resources")
         if GPU_RESOURCE.fullmatch(text(resource, "name") or "")
-        and (nominal := quantity(field(resource, "nominalQuota"))) is not None
+        and quantity(field(resource, "nominalQuota")) is not None
     ]
-    if not flavors:
-        return {}
-    borrowed = [borrowing for _, borrowing, _ in flavors]
-    limited = any(lending is not None for *_, lending in flavors)
-    return {
-        "gpus": _whole(sum(nominal for nominal, *_ in flavors)),
-        "borrowing_limit": _whole(sum(filter(None, borrowed))) if None not in borrowed else None,
-        "lending_limit": _whole(sum(n if lent is None else lent for n, _, lent in flavors))
-        if limited
-        else None,
-    }
+    if not resources:
+        return _Quotas()
+    nominal = [quantity(field(resource, "nominalQuota")) or 0.0 for resource in resources]
+    borrowed = [quantity(field(resource, "borrowingLimit")) for resource in resources]
+    lent = [quantity(field(resource, "lendingLimit")) for resource in resources]
+    lendable = [own if limit is None else limit for own, limit in zip(nominal, lent, strict=True)]
+    limits = [limit for limit in borrowed if limit is not None]
+    return _Quotas(
+        _whole(sum(nominal)),
+        _whole(sum(limits)) if len(limits) == len(borrowed) else None,
+        None if lent == [None] * len(lent) else _whole(sum(lendable)),
+    )
 
 
 def _whole(number: float) -> int:
