@@ -8,9 +8,9 @@ import re
 import tempfile
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
 from scipy.stats import spearmanr
 
 from tests.slurm_lab.recording import LONG, SHIPPED, unpack
@@ -61,13 +61,13 @@ def waits(recording: Path) -> dict[str, float]:
 def agreement(first: dict[str, float], other: dict[str, float]) -> Agreement:
     """Compare the waits of the jobs that started in two recordings."""
     jobs = sorted(first.keys() & other.keys())
-    pairs = np.array([(first[job], other[job]) for job in jobs])
-    return Agreement(len(jobs), *pairs.mean(axis=0).tolist(), spearmanr(*pairs.T)[0])
+    one, another = ([seconds[job] for job in jobs] for seconds in (first, other))
+    return Agreement(len(jobs), fmean(one), fmean(another), float(spearmanr(one, another)[0]))
 
 
 def compared() -> list[tuple[str, ...]]:
     """Return the rows of the table."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     with tempfile.TemporaryDirectory() as folder:
         unpack(REPEATED, Path(folder))
         for scenario, archive, other, commands in PAIRS:

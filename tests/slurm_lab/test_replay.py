@@ -70,4 +70,6 @@ def test_the_table_of_repeated_scenarios_is_current() -> None:
 def test_the_agreement_of_waits_counts_jobs_of_both_recordings() -> None:
     first = {"0": 1.0, "1": 2.0, "2": 3.0, "3": 9.0}
     other = {"0": 10.0, "1": 30.0, "2": 20.0, "4": 9.0}
-    assert repeated.agreement(first, other) == (3, 2.0, 20.0, pytest.approx(0.5))
+    agreement = repeated.agreement(first, other)
+    assert (agreement.jobs, agreement.mean_s, agreement.other_mean_s) == (3, 2.0, 20.0)
+    assert agreement.spearman == pytest.approx(0.5)

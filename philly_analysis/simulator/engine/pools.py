@@ -78,6 +78,7 @@ def assign_to_pools(
     requests = dict(relations["job_pools"].select("job_id", "pool").iter_rows())
     assigned: dict[str, list[JobSpec]] = {name: [] for name in pools}
     load_s = dict.fromkeys(pools, 0.0)
+    gpus = {name: pool.gpus for name, pool in pools.items()}
     empty = {name: Cluster(pool.machines) for name, pool in pools.items()}
 
     @cache
@@ -91,14 +92,14 @@ def assign_to_pools(
         fitting = [
             p
             for p in eligible
-            if (p.gpus >= spec.gpus or len(pools) == 1) and has_servers(p.name, request)
+            if (gpus[p.name] >= spec.gpus or len(pools) == 1) and has_servers(p.name, request)
         ]
         if not fitting:
             excluded.append(spec)
             continue
-        best = min(fitting, key=lambda p: (load_s[p.name] + spec.gpu_s / p.gpus, p.name))
+        best = min(fitting, key=lambda p: (load_s[p.name] + spec.gpu_s / gpus[p.name], p.name))
         assigned[best.name].append(spec)
-        load_s[best.name] += spec.gpu_s / best.gpus
+        load_s[best.name] += spec.gpu_s / gpus[best.name]
     used = [
         replace(pool, jobs=tuple(assigned[name])) for name, pool in pools.items() if assigned[name]
     ]
