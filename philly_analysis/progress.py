@@ -99,9 +99,9 @@ def _display(progress: Progress) -> Any:
 
 
 def silence(con: duckdb.DuckDBPyConnection) -> None:
-    """Disable the engine's own progress bar on a terminal.
+    """Disable the engine's own progress bar, which worker processes print to any output.
 
     In Jupyter without ipywidgets the engine has none, and does not accept the setting.
     """
-    if _TERMINAL.is_terminal:
+    if not _TERMINAL.is_jupyter:
         con.execute("set enable_progress_bar = false")

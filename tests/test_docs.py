@@ -104,8 +104,8 @@ def test_the_tree_of_the_documentation_is_that_of_the_package() -> None:
     tree = page.split("philly_analysis/\n")[1].split("```")[0]
     described = {line.split()[0].removesuffix("/") for line in tree.splitlines()}
     folder = Path(philly_analysis.__file__).parent
-    found = {path.name for path in folder.iterdir() if path.suffix in ("", ".py")}
-    assert described == found - {"__main__.py", "__pycache__"}
+    names = {path.name for path in folder.iterdir() if path.suffix in ("", ".py")}
+    assert described == names - {"__main__.py", "__pycache__"}
 
 
 @pytest.mark.slow

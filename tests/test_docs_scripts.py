@@ -123,9 +123,9 @@ def test_rates_have_their_exact_intervals() -> None:
 
 def test_intervals_by_user_contain_the_truth_and_those_by_job_do_not() -> None:
     by_job, by_user = (ax.get_title(loc="left") for ax in statistics_pictures.clusters().axes)
-    found = [int(title.split(": ")[1].split(" of ")[0]) for title in (by_job, by_user)]
-    assert found[0] < 30
-    assert 54 <= found[1] <= 60
+    counts = [int(title.split(": ")[1].split(" of ")[0]) for title in (by_job, by_user)]
+    assert counts[0] < 30
+    assert 54 <= counts[1] <= 60
 
 
 def test_kaplan_meier_is_close_to_the_truth_and_dropping_jobs_is_not() -> None:

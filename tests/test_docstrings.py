@@ -29,15 +29,15 @@ def names_of(node: ast.ClassDef | ast.FunctionDef) -> set[str]:
     """Return the arguments of a function, or the fields, methods and attributes of a class."""
     if isinstance(node, ast.FunctionDef):
         return {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    found = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
+    names = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
     for part in ast.walk(node):
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            found.add(part.target.id)
+            names.add(part.target.id)
         elif isinstance(part, ast.Attribute):
-            found.add(part.attr)
+            names.add(part.attr)
         elif isinstance(part, ast.FunctionDef) and part.name == "__init__":
-            found |= names_of(part)
-    return found
+            names |= names_of(part)
+    return names
 
 
 def test_sections_are_known_and_their_entries_exist() -> None:

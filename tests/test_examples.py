@@ -27,9 +27,9 @@ JobIDRaw|Cluster|Partition|User|State|ExitCode|Submit|Start|End|AllocTRES|NodeLi
 
 def _examples() -> Iterator[doctest.DocTest]:
     names = pkgutil.walk_packages(philly_analysis.__path__, "philly_analysis.")
-    found = [philly_analysis, *(import_module(n.name) for n in names if "__main__" not in n.name)]
+    modules = [philly_analysis, *(import_module(n.name) for n in names if "__main__" not in n.name)]
     public = {name: getattr(philly_analysis, name) for name in philly_analysis.__all__}
-    for module in found:
+    for module in modules:
         if ">>> " in Path(str(module.__file__)).read_text("utf-8"):
             tests = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs=public)
             yield from (test for test in tests if test.examples)

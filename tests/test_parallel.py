@@ -191,8 +191,8 @@ def test_a_trace_is_the_same_though_a_worker_is_killed(
     assert there.digests == here.digests
     assert (there.accounts, there.rows, there.inputs) == (here.accounts, here.rows, here.inputs)
     assert sum(sum(account.rejected.values()) for account in here.accounts) > 50
-    found = [contents(tmp_path / name, "**/*.parquet") for name in ("here", "there")]
-    assert found[0] == found[1]
+    tables = [contents(tmp_path / name, "**/*.parquet") for name in ("here", "there")]
+    assert tables[0] == tables[1]
 
 
 @pytest.mark.slow
@@ -267,14 +267,14 @@ def test_a_report_is_the_same_wherever_its_samples_are_counted(
 def test_tables_of_a_real_trace_are_the_same_on_a_cluster(
     traces: Path, cluster: Any, tmp_path: Path
 ) -> None:
-    raw, found = traces / "philly-multigpu-jobs", []
+    raw, accounts = traces / "philly-multigpu-jobs", []
     for name, where in (("here", []), ("there", ["--cluster", cluster.scheduler_address])):
         trace, out = tmp_path / name / "multi", tmp_path / name / "reports"
         run("ingest", "philly-multigpu", raw, trace, *where)
         run("report", trace, "--out", out, *where)
         printed = {"json": run("analyze", trace, "--json").encode()}
-        found.append(contents(trace, "*.parquet") | contents(out, "multi/tables/*") | printed)
-    here, there = found
+        accounts.append(contents(trace, "*.parquet") | contents(out, "multi/tables/*") | printed)
+    here, there = accounts
     assert len(here) > 30
     assert here == there
 

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+import duckdb
 import pytest
 from rich.console import Console
 from rich.progress import Progress
@@ -35,3 +36,11 @@ def test_a_long_step_is_shown_below_the_cell(
     assert len(outputs) == (sleep_s > 0)
     for output in outputs:
         assert output[0] == "fitting" and str(output[-1]) == ""
+
+
+def test_the_engine_draws_no_bar_of_its_own() -> None:
+    with duckdb.connect() as con:
+        con.execute("set enable_progress_bar = true")
+        progress.silence(con)
+        [(drawn,)] = con.sql("select current_setting('enable_progress_bar')").fetchall()
+    assert not drawn

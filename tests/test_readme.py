@@ -54,8 +54,8 @@ def lines(program: str) -> list[str]:
 def words(line: str) -> Iterator[str]:
     """Yield a command's words, with file patterns expanded as a shell does."""
     for word in shlex.split(line)[1:]:
-        found = sorted(map(str, Path().glob(word))) if "*" in word else []
-        yield from found or [word]
+        matches = sorted(map(str, Path().glob(word))) if "*" in word else []
+        yield from matches or [word]
 
 
 @pytest.mark.parametrize("line", lines("philly"))

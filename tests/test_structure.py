@@ -69,7 +69,7 @@ def test_a_module_opens_with_a_summary_of_one_line() -> None:
 
 
 def test_each_policy_of_the_folder_is_listed() -> None:
-    found = {
+    cycles = {
         value
         for module in pkgutil.walk_packages(policies.__path__, f"{policies.__name__}.")
         for value in vars(importlib.import_module(module.name)).values()
@@ -78,7 +78,7 @@ def test_each_policy_of_the_folder_is_listed() -> None:
         and value.__module__ == module.name
         and "name" in vars(value)
     }
-    assert found == set(POLICIES.values())
+    assert cycles == set(POLICIES.values())
 
 
 @pytest.mark.parametrize("package", ["analyses", "atlas", "ingest", "models", "report"])

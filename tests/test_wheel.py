@@ -17,14 +17,14 @@ from tests.support.repository import ROOT
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return folders with the installed wheel and source distribution."""
     built = tmp_path_factory.mktemp("built")
-    found = {}
+    names = {}
     for kind, pattern in {"wheel": "*.whl", "sdist": "*.tar.gz"}.items():
         output_of(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", built, cwd=ROOT)
         [file] = built.glob(pattern)
-        found[kind] = built / kind
+        names[kind] = built / kind
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-        output_of(*pip, "--no-build-isolation", "--target", found[kind], file, cwd=built)
-    return found
+        output_of(*pip, "--no-build-isolation", "--target", names[kind], file, cwd=built)
+    return names
 
 
 @pytest.fixture(scope="module")

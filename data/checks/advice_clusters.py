@@ -3,25 +3,26 @@
     python -m data.checks.advice_clusters docs/measured/advice-clusters.csv [SEED ...]
 
 The simulator is ``tests/truth/schedulers.py``, in plain Python. Each log is a month of 16 servers
-with 8 GPUs, as ``sacct`` and ``scontrol`` print them. One lever is known to be right, or none. The
-gain is realised in another month of the same cluster, simulated with and without the lever. Rows
-are written as they come, and a log with a row is skipped; a log takes a minute on a loaded machine.
+with 8 GPUs, as ``sacct``, ``scontrol`` and Prometheus print them. One lever is known to be right,
+or none. The gain of the first lever is realised in another month of the same cluster, simulated
+with and without the lever. Rows are written as they come, and a log with a row is skipped.
 """
 
 import csv
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from data.checks.advice_months import DAY_S, HOUR_S, Cluster, Month, ran
 from philly_analysis import Trace, ingest
 from philly_analysis.experiments.advice import Advice, Assumptions, advise
 from philly_analysis.parallel import InlineExecutor
-from tests.truth.scenarios import GPUS, SERVERS, Job, Scenario
-from tests.truth.schedulers import Scheduler
+from tests.truth.scenarios import GPUS, SERVERS, Scenario
 
 LOADS, SEEDS, JOBS = (0.8, 0.7, 0.6), (1, 2, 3), 700
 STRETCH = 23
@@ -32,7 +33,20 @@ SAMPLE = 0.3
 """Share of the jobs in a partial log."""
 OTHER_MONTH = 1_000
 """Seeds between a month and the month in which a gain is realised."""
-RIGHT = {"FIFO": "backfill", "EASY": "", "capped": "raise_limits", "no waits": "", "part": ""}
+IDLE = 0.12
+"""Share of jobs that keep their GPUs after the work."""
+BAD, FAILURES = (3, 11), 20
+"""Servers that fail, and failures of each in a month."""
+ASSUMED = Assumptions()
+RIGHT = {
+    "FIFO": "backfill",
+    "EASY": "",
+    "capped": "raise_limits",
+    "idle jobs": "end_idle",
+    "bad servers": "repair or checkpoints",
+    "no waits": "",
+    "part": "",
+}
 HEAD = (
     *("scheduler", "jobs", "load", "seed", "right", "first", "card", "withheld", "predicted_h"),
     *("low_h", "high_h", "realised_h", "inside", "harm"),
@@ -40,62 +54,88 @@ HEAD = (
 MOST_RISE = 1.25
 
 
-class Month(Scheduler):
-    """A month of a cluster, with what each job waited."""
+class Log(NamedTuple):
+    """What identifies a row of the table."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        super().__init__(scenario)
-        self.waits: dict[int, tuple[int, int]] = {}
-        self.days = 0.0
-
-    def end(self, job: Job, now_s: int, state: str) -> None:
-        """Record the wait, and log the job."""
-        self.waits[job.number] = job.gpus, job.ready_s - job.submitted_s
-        self.days = max(self.days, job.submitted_s / 86_400)
-        super().end(job, now_s, state)
+    scheduler: str
+    jobs: str
+    load: float
+    seed: int
 
 
-def scenario(kind: str, load: float, seed: int, *, spreadable: bool) -> Scenario:
-    """Return the cluster of a kind."""
-    rate = QUIET if kind == "no waits" else load
-    cap = round(1.15 * 0.4 * load * SERVERS * GPUS)  # account a0 has 40 % of the jobs
-    return Scenario(
-        policy="easy" if kind == "EASY" else "strict" if kind != "capped" else "easy",
-        load=rate,
+def logs(seeds: list[int]) -> Iterator[Log]:
+    """Yield the logs of some seeds; nobody waits, and a part of the log, at one load only."""
+    for seed in seeds:
+        for load in LOADS:
+            for kind in RIGHT:
+                for jobs in ("one server", "spreadable"):
+                    once = kind in ("no waits", "part")
+                    if not once or (load == LOADS[0] and jobs == "one server"):
+                        yield Log(kind, jobs, QUIET if kind == "no waits" else load, seed)
+
+
+def cluster_of(log: Log) -> Cluster:
+    """Return the cluster of a log."""
+    cap = round(1.15 * 0.4 * log.load * SERVERS * GPUS)  # account a0 has 40 % of the jobs
+    scenario = Scenario(
+        policy="strict" if log.scheduler in ("FIFO", "no waits", "part") else "easy",
+        load=log.load,
         jobs=JOBS,
-        caps=(("a0", cap),) if kind == "capped" else (),
-        spreadable=float(spreadable),
-        seed=seed,
+        caps=(("a0", cap),) if log.scheduler == "capped" else (),
+        spreadable=float(log.jobs == "spreadable"),
+        seed=log.seed,
         stretch=STRETCH,
+    )
+    return Cluster(
+        scenario,
+        idle=IDLE if log.scheduler == "idle jobs" else 0.0,
+        bad=BAD if log.scheduler == "bad servers" else (),
+        failures=FAILURES,
     )
 
 
-def changed(now: Scenario, lever: str) -> Scenario | None:
+def changed(now: Cluster, lever: str, worst_servers: tuple[str, ...]) -> Cluster | None:
     """Return the cluster after a lever; None: the simulator does not have the lever."""
     if lever == "backfill":
-        return replace(now, policy="easy")
+        return replace(now, scenario=replace(now.scenario, policy="easy"))
     if lever == "raise_limits":
-        factor = Assumptions().raise_factor
-        return replace(now, caps=tuple((name, round(factor * cap)) for name, cap in now.caps))
+        caps = tuple((name, round(ASSUMED.raise_factor * cap)) for name, cap in now.scenario.caps)
+        return replace(now, scenario=replace(now.scenario, caps=caps))
+    if lever == "end_idle":
+        return replace(now, idle_most_h=ASSUMED.idle_h)
+    if lever == "checkpoints":
+        return replace(now, checkpoint_h=ASSUMED.checkpoint_h)
+    if lever == "repair":
+        drained = tuple(int(name.removeprefix("n")) for name in worst_servers)
+        return replace(now, drained=drained, drained_d=ASSUMED.repair_days)
     return None
 
 
-def realised(now: Scenario, lever: str) -> tuple[float, bool] | None:
-    """Return GPU hours of waiting saved a month, and whether a gang size waits a quarter longer."""
-    if (then := changed(now, lever)) is None:
-        return None
-    before, after = Month(now), Month(then)
-    before.run()
-    after.run()
-    saved_s = sum(g * (w - after.waits[n][1]) for n, (g, w) in before.waits.items())
+def realised(now: Cluster, then: Cluster, *, replayed: bool) -> tuple[float, bool]:
+    """Return GPU hours gained a month, and whether a gang size waits a quarter longer.
+
+    Parameters
+    ----------
+    replayed
+        Whether the advice has waits. Otherwise the gain is GPU hours freed, and the GPU hours of
+        drained servers are a cost.
+    """
+    before, after = ran(now), ran(then)
+    gained_s = 0.0
+    for number, was in before.costs.items():
+        is_now = after.costs[number]
+        gained_s += was.gpus * (was.held_s - is_now.held_s)
+        gained_s += was.gpus * (was.wait_s - is_now.wait_s) if replayed else 0
+    if not replayed:
+        gained_s -= len(then.drained) * GPUS * then.drained_d * DAY_S
     harm = False
     for size in (1, 2, 4, 8):
-        was, is_now = (
-            [w for g, w in month.waits.values() if g == size] for month in (before, after)
+        was_s, now_s = (
+            np.mean([cost.wait_s for cost in month.costs.values() if cost.gpus == size])
+            for month in (before, after)
         )
-        mean_was, mean_now = sum(was) / len(was), sum(is_now) / len(is_now)
-        harm |= mean_now > MOST_RISE * mean_was and mean_now - mean_was > 120
-    return saved_s / 3600 * 30 / before.days, harm
+        harm |= bool(now_s > MOST_RISE * was_s and now_s - was_s > 120)
+    return gained_s / HOUR_S * 30 * DAY_S / before.last_s, harm
 
 
 def advised(month: Month, share: float, folder: Path, seed: int) -> Advice:
@@ -103,57 +143,56 @@ def advised(month: Month, share: float, folder: Path, seed: int) -> Advice:
     chosen = np.random.default_rng(seed).random(len(month.lines)) < share
     month.lines = [line for line, keep in zip(month.lines, chosen, strict=True) if keep]
     month.write(folder / "log")
-    ingest("slurm", folder / "log", folder / "trace")
+    readings = None
+    if month.series:
+        readings = folder / "readings"
+        month.write_readings(readings)
+    ingest("slurm", folder / "log", folder / "trace", telemetry=readings)
     with Trace(folder / "trace") as trace:
-        return advise(trace, InlineExecutor(), Assumptions(), 3)
+        return advise(trace, InlineExecutor(), ASSUMED, 3)
 
 
-def row(kind: str, load: float, seed: int, *, spreadable: bool) -> dict[str, object]:
+def row(log: Log) -> dict[str, object]:
     """Return what is advised on a log, and what comes of it."""
-    now = scenario(kind, load, seed, spreadable=spreadable)
-    month = Month(now)
-    month.run()
+    now = cluster_of(log)
     with tempfile.TemporaryDirectory() as folder:
-        advice = advised(month, SAMPLE if kind == "part" else 1.0, Path(folder), seed)
-    first = advice.best[0] if advice.best else None
+        share = SAMPLE if log.scheduler == "part" else 1.0
+        advice = advised(ran(now), share, Path(folder), log.seed)
     row: dict[str, object] = {
-        "scheduler": kind,
-        "jobs": "spreadable" if spreadable else "one server",
-        "load": now.load,
-        "seed": seed,
-        "right": RIGHT[kind],
+        **log._asdict(),
+        "right": RIGHT[log.scheduler],
         "first": advice.levers[0].name if advice.levers else "",
-        "card": first.name if first else "",
+        "card": advice.best[0].name if advice.best else "",
         "withheld": bool(advice.withheld),
     }
-    if first is not None:
-        value = first.gain.value_h
-        row |= {"predicted_h": round(value.mean), "low_h": round(value.low)}
-        row["high_h"] = round(value.high)
-        outcome = realised(replace(now, seed=seed + OTHER_MONTH), first.name)
-        if outcome is not None:
-            row["realised_h"], row["harm"] = round(outcome[0]), outcome[1]
-            row["inside"] = value.low <= outcome[0] <= value.high
+    lever = next(iter((*advice.best, *advice.levers)), None)
+    if lever is None:
+        return row
+    value = lever.gain.value_h
+    row |= {"predicted_h": round(value.mean), "low_h": round(value.low)}
+    row["high_h"] = round(value.high)
+    other = replace(now, scenario=replace(now.scenario, seed=log.seed + OTHER_MONTH))
+    then = changed(other, lever.name, tuple(advice.worst_servers))
+    if then is not None:
+        gain_h, row["harm"] = realised(other, then, replayed=not advice.withheld)
+        row["realised_h"] = round(gain_h)
+        row["inside"] = value.low <= gain_h <= value.high
     return row
 
 
 def main() -> None:
     """Append the rows that the file lacks."""
     path = Path(sys.argv[1])
-    seeds = [int(text) for text in sys.argv[2:]] or SEEDS
+    seeds = [int(text) for text in sys.argv[2:]] or list(SEEDS)
     rows = list(csv.DictReader(path.open())) if path.exists() else []
-    have = {(r["scheduler"], r["jobs"], r["load"], r["seed"]) for r in rows}
+    have = {tuple(each[name] for name in Log._fields) for each in rows}
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, HEAD, lineterminator="\n")
         if not rows:
             writer.writeheader()
-        for seed, load, kind, spreadable in product(seeds, LOADS, RIGHT, (False, True)):
-            if kind in ("no waits", "part") and (load != LOADS[0] or spreadable):
-                continue
-            key = (kind, "spreadable" if spreadable else "one server")
-            rate = QUIET if kind == "no waits" else load
-            if (*key, str(rate), str(seed)) not in have:
-                writer.writerow(row(kind, load, seed, spreadable=spreadable))
+        for log in logs(seeds):
+            if tuple(map(str, log)) not in have:
+                writer.writerow(row(log))
                 file.flush()
 
 

@@ -3,7 +3,7 @@
     python -m data.checks.forecasts [NAME ...] > docs/measured/forecasts.csv
 
 The last fifth of each log is forecast. The recorded traces are samples of jobs, except ThetaGPU's.
-The simulated clusters are those of ``tests/truth/schedulers.py``. It takes ten minutes.
+The simulated clusters are those of ``tests/truth/schedulers.py``. It takes half an hour.
 """
 
 import gzip
@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from philly_analysis import Trace, ingest
 from philly_analysis.forecasts import (
     CHOSEN,
     LEAST_JOBS,
+    Believed,
     backtest,
     read_queue,
     submission_states,
@@ -88,19 +90,30 @@ def rows(name: str) -> Iterator[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         trace = opened.enter_context(LOGS[name](Path(folder) / "trace"))
         queue = read_queue(trace)
-    everyone = queue.jobs.assign(ahead=np.arange(len(queue.jobs)))
-    table = backtest(queue, submission_states(queue, everyone)).table()
+        everyone = queue.jobs.assign(ahead=np.arange(len(queue.jobs)))
+        states = submission_states(queue, everyone)
+        tested = backtest(queue, states, partial(Believed.fit, trace))
+    table = tested.table()
+    ratios = table.set_index(["gang", "method"])["ratio"]
     for row in table[(table["method"] == CHOSEN) & (table["jobs"] >= LEAST_JOBS)].to_dict(
         "records"
     ):
         numbers = {str(c): f"{row[c]:.1f}" for c in row if str(c).endswith("_pct")}
         whole = not isinstance(row["gang"], str)
+        losses = {
+            method: f"{ratios[row['gang'], method]:.2f}"
+            for method in ("conditional", "replay")
+            if (row["gang"], method) in ratios.index
+        }
         yield {
             "trace": name,
             "gang": "all" if whole else row["gang"],
             "jobs": row["jobs"],
             **numbers,
+            "method": tested.method,
             "loss": f"{row['ratio']:.2f}",
+            "loss_conditional": losses.get("conditional"),
+            "loss_replay": losses.get("replay"),
         }
 
 

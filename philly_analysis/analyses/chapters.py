@@ -2,6 +2,7 @@
 
 from philly_analysis.analyses import (
     arrivals,
+    borrowing,
     cause_accuracy,
     clock_offset,
     concentration,
@@ -64,6 +65,7 @@ CHAPTERS: dict[str, tuple[Analysis, ...]] = {
         queueing_delay.ANALYSIS,
         delay_causes.ANALYSIS,
         stated_causes.ANALYSIS,
+        borrowing.ANALYSIS,
         wait_states.ANALYSIS,
         out_of_order.ANALYSIS,
         queueing_delay_by_group.ANALYSIS,

@@ -1,3 +1,4 @@
+-- materialized
 -- For how many days was each server in use?
 -- One row per server with GPUs allocated to an attempt with trusted times.
 --   machine_id  identifier of the server

@@ -15,6 +15,7 @@ from philly_analysis.trace import Analysis, Trace
 
 _AGREEING = {
     "limit": ("limit",),
+    "quota": ("quota",),
     "priority": ("behind", "too_few", "fragmented", "stranded", "quota"),
     "resources": ("too_few", "fragmented", "stranded"),
     "start_up": ("room",),
@@ -23,6 +24,7 @@ _AGREEING = {
 
 _STATED = {
     "limit": "a limit",
+    "quota": "the quota",
     "priority": "priority",
     "resources": "resources",
     "start_up": "not considered yet",

@@ -2,7 +2,7 @@
 -- One row per method, stated reason and computed cause, of eligible time; the computation uses
 -- limits, quotas and placements, and no stated reason of a time.
 --   method      how the quota is known, as in wait_causes
---   stated      what the stated reason means: held, limit, start_up, priority or resources
+--   stated      what the stated reason means: held, limit, quota, start_up, priority or resources
 --   computed    limit, quota, too_few, fragmented, stranded or behind, as in wait_causes; room: the
 --               job had room, and nothing waited before the job
 --   wait_h      hours that attempts waited
@@ -12,7 +12,7 @@ with parts as (
     p.method,
     case
       when r.cause <> 'pending' then r.cause
-      when p.reason = 'Priority' then 'priority'
+      when r.kind = 'order' then 'priority'
       else 'resources'
     end as stated,
     q.gpus,

@@ -1,7 +1,13 @@
 """Simulate systems that followed the study, its guidelines, and sweeps of what-ifs."""
 
 from philly_analysis.experiments import advice, conclusions, sweeps
-from philly_analysis.experiments.advice import Advice, Assumptions, Priced
+from philly_analysis.experiments.advice import (
+    Advice,
+    Assumptions,
+    Priced,
+    Scenario,
+    believed_scenario,
+)
 from philly_analysis.experiments.amoeba import AMOEBA
 from philly_analysis.experiments.antman import ANTMAN
 from philly_analysis.experiments.effects import contrast_tables, contrasts

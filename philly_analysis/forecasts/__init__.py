@@ -1,6 +1,7 @@
 """Forecast waits of jobs from what is known at their submission, with tested intervals."""
 
 from philly_analysis.forecasts.backtest import CHOSEN, LEAST_JOBS, Backtest, backtest
+from philly_analysis.forecasts.believed import Believed
 from philly_analysis.forecasts.completion import (
     completion_sentence,
     completion_times,

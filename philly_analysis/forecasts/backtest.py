@@ -1,25 +1,25 @@
-"""Test forecasts on the last fifth of the log, and choose the method by known outcomes."""
+"""Test forecasts on the last fifth of the log, and choose the method on the fifth before."""
 
-import heapq
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from philly_analysis.distributions import Floats
-from philly_analysis.forecasts.calibration import Calibration
+from philly_analysis.distributions import Floats, Ints
+from philly_analysis.forecasts.believed import Believed, Replays
 from philly_analysis.forecasts.distribution import HALF, MOST
-from philly_analysis.forecasts.points import POINTS, quantiles
+from philly_analysis.forecasts.points import LEVELS, POINTS, pinball, quantiles
 from philly_analysis.forecasts.queue import Queue
 from philly_analysis.forecasts.walk import (
     CLIMATOLOGY,
     CONDITIONAL,
     METHODS,
-    RECALIBRATED,
+    REPLAY,
     Forecasted,
+    Outcomes,
     Walk,
-    new_calibrations,
 )
 from philly_analysis.study import GANGS
 
@@ -27,18 +27,16 @@ PARTS = (0.6, 0.8, 1.0)
 """Ends of the parts: the first waits train, a fifth chooses the method, the last fifth tests."""
 JOBS = 3_000
 """Most jobs that are forecast in a part, evenly spaced (chosen: half a minute)."""
-LEVELS = np.arange(0.05, 0.951, 0.05)
-"""Levels of the quantiles whose pinball losses are averaged."""
+REPLAYED = 40
+"""Most jobs of a gang class that are replayed in the part that chooses (chosen: a minute)."""
 LEAST_JOBS = 100
-"""Fewest tested jobs of a gang class for which coverage is judged (convention)."""
+"""Fewest tested jobs of a gang class for which coverage is judged (convention). As many jobs of a
+class are replayed in the test, if the replay was chosen."""
 CHOSEN = "chosen"
-"""Name of the forecasts by the method that led at each submission."""
-_HANDICAPS = {CONDITIONAL: 1.0, RECALIBRATED: 1.1, CLIMATOLOGY: 1.2}
-"""Factors on the losses by which methods are chosen: mean losses are noisy, and a climatology that
-is not recalibrated does not cover (chosen)."""
+"""Name of the forecasts by the method that the fifth before the test chose."""
 _SECONDS = "pinball_s"
 _COVERED = ("covered_50", "inside_50", "covered_90", "inside_90")
-_COLUMNS = ["part", "gang", "method", "wait_s", _SECONDS, *_COVERED]
+_COLUMNS = ["part", "job", "gang", "method", "wait_s", _SECONDS, *_COVERED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +46,22 @@ class Backtest:
     Attributes
     ----------
     outcomes
-        One row per forecast job and method: part (choice, test), gang, method, wait_s, pinball_s,
-        covered_50, covered_90 (share of the outcome inside: a wait that ties with an end of the
-        interval counts as the share of the tie inside), inside_50, inside_90 (whether the wait is
-        at or between the ends).
+        One row per forecast job and method: part (choice, test), job, gang, method, wait_s,
+        pinball_s, covered_50, covered_90 (share of the outcome inside: a wait that ties with an
+        end of the interval counts as the share of the tie inside), inside_50, inside_90 (whether
+        the wait is at or between the ends).
     method
-        Method that leads at the end of the log: the least pinball loss on known outcomes.
-    calibrations
-        Recent forecasts at the end of the log.
+        Method with the least pinball loss in the fifth before the test.
+    learned
+        Weights and calibrations at the end of the log.
+    believed
+        Policy that reproduces the waits of the first three fifths; None: there is none.
     """
 
     outcomes: pd.DataFrame
     method: str
-    calibrations: dict[str, Calibration]
+    learned: Outcomes
+    believed: Believed | None = None
 
     def table(self) -> pd.DataFrame:
         """Return losses and coverage in the test part.
@@ -69,15 +70,17 @@ class Backtest:
         -------
         pandas.DataFrame
             One row per gang class and method (null gang: all jobs): gang, method, jobs, pinball_s,
-            ratio (to the climatology's loss), covered_50_pct, covered_90_pct, inside_50_pct,
-            inside_90_pct. The method `chosen` is the method that led at each submission.
+            ratio (to the climatology's loss on the same jobs), covered_50_pct, covered_90_pct,
+            inside_50_pct, inside_90_pct. The method `chosen` is the method that the fifth before
+            the test chose.
         """
         tested = self.outcomes[self.outcomes["part"] == "test"]
+        climatology = tested[tested["method"] == CLIMATOLOGY].set_index("job")[_SECONDS]
+        tested = tested.assign(climatology=tested["job"].map(climatology))
         by_gang = tested.groupby(["gang", "method"], sort=False)
         both = [tested.assign(gang=None).groupby(["gang", "method"], dropna=False), by_gang]
         table = pd.concat([_summary(groups) for groups in both], ignore_index=True)
-        losses = table[table["method"] == CLIMATOLOGY].set_index("gang")[_SECONDS]
-        table.insert(4, "ratio", table[_SECONDS] / table["gang"].map(losses))
+        table.insert(4, "ratio", table[_SECONDS] / table.pop("climatology"))
         return table
 
 
@@ -87,72 +90,88 @@ def _summary(groups: Any) -> pd.DataFrame:
         for kind in ("covered", "inside")
         for level in (50, 90)
     }
-    summary = groups.agg(jobs=("wait_s", "size"), pinball_s=(_SECONDS, "mean"), **covered)
+    summary = groups.agg(
+        jobs=("wait_s", "size"),
+        pinball_s=(_SECONDS, "mean"),
+        climatology=("climatology", "mean"),
+        **covered,
+    )
     return pd.DataFrame(summary.reset_index())
 
 
-@dataclass(slots=True)
-class _Leader:
-    """The method with the least loss on the outcomes that are known at a moment.
+def backtest(
+    queue: Queue,
+    states: pd.DataFrame,
+    believe: Callable[[float], Believed | None] = lambda _: None,
+) -> Backtest:
+    """Forecast the last two fifths of a log, each with trees grown on what was known before.
 
-    Attributes
+    Parameters
     ----------
-    losses
-        Summed losses of known outcomes with the handicap, by method.
-    outcomes
-        Heap of starts, with the number of the job and its losses by method.
+    states
+        State of the cluster at the submission of each job.
+    believe
+        Returns the policy that reproduces the waits of jobs submitted before a moment (s since
+        1970), or None.
     """
-
-    losses: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_HANDICAPS, 0.0))
-    outcomes: list[tuple[float, int, dict[str, float]]] = field(default_factory=list)
-
-    def at(self, now_s: float) -> str:
-        """Return the leading method at a moment; the conditional one before any outcome."""
-        while self.outcomes and self.outcomes[0][0] < now_s:
-            for method, loss in heapq.heappop(self.outcomes)[2].items():
-                self.losses[method] += _HANDICAPS[method] * loss
-        return min(self.losses, key=self.losses.__getitem__)
-
-    def add(self, started_s: float, job: int, losses: dict[str, float]) -> None:
-        """Add the losses of a job, which become known when it starts."""
-        heapq.heappush(self.outcomes, (started_s, job, losses))
-
-
-def backtest(queue: Queue, states: pd.DataFrame) -> Backtest:
-    """Forecast the last two fifths of a log, each with trees grown on what was known before."""
-    calibrations, leader = new_calibrations(), _Leader()
     bounds = [int(share * len(queue.jobs)) for share in PARTS]
-    rows: list[dict[str, object]] = []
-    waits, entered, gangs = queue.waits, queue.entered_s, queue.gangs
-    for part, first, until in zip(("choice", "test"), bounds, bounds[1:], strict=False):
-        walk = Walk.begin(queue, states, first, calibrations)
-        jobs = np.unique(np.linspace(first, until - 1, min(JOBS, until - first)).astype(int))
-        for forecasted in walk.forecasts(jobs.tolist(), until):
-            job = forecasted.job
-            if not np.isfinite(waits[job]):
-                continue
-            scores = _by_method(forecasted, float(waits[job]))
-            scores[CHOSEN] = scores[leader.at(float(entered[job]))]
-            losses = {method: scores[method][_SECONDS] for method in leader.losses}
-            leader.add(float(queue.started_s[job]), job, losses)
-            named = {"part": part, "gang": GANGS[int(gangs[job])], "wait_s": float(waits[job])}
-            rows += [{**named, "method": method, **of} for method, of in scores.items()]
-    outcomes = pd.DataFrame(rows, columns=_COLUMNS)
-    return Backtest(outcomes, leader.at(np.inf), calibrations)
+    until_s = float(queue.entered_s[bounds[0]])
+    believed, outcomes = believe(until_s), Outcomes()
+    tables, method = [], CONDITIONAL
+    waits, gangs = queue.waits, queue.gangs
+    for part, first, end in zip(("choice", "test"), bounds, bounds[1:], strict=False):
+        begin_s = float(queue.entered_s[first])
+        replays = None if believed is None else Replays.after(believed, queue, begin_s)
+        walk = Walk.begin(queue, states, first, outcomes, replays)
+        jobs = np.unique(np.linspace(first, end - 1, min(JOBS, end - first)).astype(int))
+        most = LEAST_JOBS if method == REPLAY else REPLAYED
+        replayed = set(_by_class(jobs, gangs, most)) if replays else set()
+        rows: list[dict[str, object]] = []
+        for forecasted in walk.forecasts(jobs.tolist(), end, replayed):
+            gang, wait = GANGS[int(gangs[forecasted.job])], float(waits[forecasted.job])
+            if np.isfinite(wait):
+                rows += _rows(forecasted, gang, wait, method)
+        tables.append(pd.DataFrame(rows, columns=_COLUMNS[1:]).assign(part=part))
+        if part == "choice":
+            method = _best(tables[0])
+    return Backtest(pd.concat(tables, ignore_index=True)[_COLUMNS], method, outcomes, believed)
 
 
-def _by_method(forecasted: Forecasted, wait: float) -> dict[str, dict[str, float]]:
-    """Return the loss and coverage of the forecasts of a job, by method."""
-    return {
-        method: _scores(forecasted.points[method], forecasted.masses[method], wait)
-        for method in METHODS
+def _by_class(jobs: Ints, gangs: Ints, most: int) -> list[int]:
+    """Return evenly spaced jobs of each gang class."""
+    chosen: list[int] = []
+    for gang in range(len(GANGS)):
+        of_class = jobs[gangs[jobs] == gang]
+        places = np.linspace(0, len(of_class) - 1, min(most, len(of_class))).astype(int)
+        chosen += of_class[places].tolist()
+    return chosen
+
+
+def _rows(forecasted: Forecasted, gang: str, wait: float, method: str) -> list[dict[str, object]]:
+    """Return the losses and coverage of a job's forecasts."""
+    named = {"job": forecasted.job, "gang": gang, "wait_s": wait}
+    scores = {
+        name: _scores(forecasted.points[name], forecasted.masses[name], wait)
+        for name in METHODS
+        if name in forecasted.points
     }
+    if method in scores:
+        scores[CHOSEN] = scores[method]
+    return [{**named, "method": name, **of_method} for name, of_method in scores.items()]
+
+
+def _best(choice: pd.DataFrame) -> str:
+    """Return the replay if the replay has less loss than the conditional forecast of its jobs."""
+    losses = choice.pivot_table(index="job", columns="method", values=_SECONDS)
+    if REPLAY not in losses:
+        return CONDITIONAL
+    both = losses[[CONDITIONAL, REPLAY]].dropna().sum()
+    return REPLAY if both[REPLAY] < both[CONDITIONAL] else CONDITIONAL
 
 
 def _scores(points: Floats, masses: Floats, wait: float) -> dict[str, float]:
     """Return the pinball loss of a forecast and the coverage of its intervals."""
-    error = wait - quantiles(points, masses, LEVELS)
-    scores = {_SECONDS: float(np.maximum(LEVELS * error, (LEVELS - 1) * error).mean())}
+    scores = {_SECONDS: float(pinball(quantiles(points, masses, LEVELS), wait))}
     sums = np.concatenate(([0.0], np.cumsum(masses) / masses.sum()))
     low, high = (float(sums[np.searchsorted(points, wait, side)]) for side in ("left", "right"))
     first = float(sums[np.searchsorted(points, points[0], "right")])

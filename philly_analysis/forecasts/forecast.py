@@ -8,14 +8,12 @@ import pandas as pd
 
 from philly_analysis.forecasts.backtest import CHOSEN, LEAST_JOBS, Backtest
 from philly_analysis.forecasts.distribution import WaitDistribution
-from philly_analysis.forecasts.walk import CLIMATOLOGY, CONDITIONAL, LAST, RECALIBRATED
+from philly_analysis.forecasts.walk import CONDITIONAL, REPLAY
 from philly_analysis.results import Result, count, gang_label, percent, whole_percent
 
 METHOD_TEXTS = {
     CONDITIONAL: "waits of past jobs that were submitted in similar states of the queue",
-    RECALIBRATED: "past waits of the gang class, adjusted to recent waits",
-    CLIMATOLOGY: "past waits of the gang class",
-    LAST: "the last wait of the same gang size",
+    REPLAY: "simulations of the queue",
 }
 """What each method takes as the forecast."""
 
@@ -81,7 +79,21 @@ def backtest_sentences(tested: Backtest) -> tuple[str, ...]:
         for row in by_gang.to_dict("records")
     ]
     return (
-        f"The forecast uses {METHOD_TEXTS[tested.method]}, which had the least loss so far.",
+        f"The forecast uses {METHOD_TEXTS[tested.method]}. {_replay_text(tested)}",
         f"The backtest has {count(int(overall['jobs']), 'job')} of the last fifth. {compared}",
         f"Coverage of the 90 % and 50 % intervals there: {'; '.join(covered)}." if covered else "",
+    )
+
+
+def _replay_text(tested: Backtest) -> str:
+    """Say which policy the queue is simulated under, and whether simulations had less loss."""
+    if tested.believed is None:
+        return (
+            "The queue was not simulated: the log lacks jobs, machines or run times, or no policy "
+            "reproduces the waits of its first three fifths."
+        )
+    compared = "less" if tested.method == REPLAY else "more"
+    return (
+        f"In the fifth before the last, simulations of the queue ({tested.believed.name}) had "
+        f"{compared} loss than waits in similar states."
     )

@@ -1,6 +1,6 @@
 """Forecast jobs at a moment of a log, by the method that its backtest chooses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,11 +9,12 @@ import pandas as pd
 
 from philly_analysis.errors import InputError
 from philly_analysis.forecasts.backtest import Backtest, backtest
+from philly_analysis.forecasts.believed import Believed, Replays
 from philly_analysis.forecasts.distribution import WaitDistribution
 from philly_analysis.forecasts.forest import drain_times
 from philly_analysis.forecasts.queue import NAMES, NUMBERS, Queue, check_waits
 from philly_analysis.forecasts.state import submission_states
-from philly_analysis.forecasts.walk import Walk
+from philly_analysis.forecasts.walk import CONDITIONAL, REPLAY, Asked, Walk
 from philly_analysis.study import gang_class
 
 
@@ -77,7 +78,13 @@ class Forecaster:
     walk: Walk
 
     @classmethod
-    def fit(cls, queue: Queue, name: str, at_s: float | None = None) -> "Forecaster":
+    def fit(
+        cls,
+        queue: Queue,
+        name: str,
+        at_s: float | None = None,
+        believe: Callable[[float], Believed | None] = lambda _: None,
+    ) -> "Forecaster":
         """Test forecasts on a log up to a moment, and grow the forest on all known waits.
 
         Parameters
@@ -86,6 +93,8 @@ class Forecaster:
             Name of the log, for errors.
         at_s
             Moment of the forecast; None: end of the log.
+        believe
+            Returns the policy that reproduces the waits: see :func:`backtest`.
 
         Raises
         ------
@@ -103,8 +112,13 @@ class Forecaster:
         check_waits(queue, name)
         everyone = queue.jobs.assign(ahead=np.arange(len(queue.jobs)))
         states = submission_states(queue, everyone)
-        tested = backtest(queue, states)
-        walk = Walk.begin(queue, states, len(queue.jobs), tested.calibrations)
+        tested = backtest(queue, states, believe)
+        replays = (
+            Replays.after(tested.believed, queue, at_s)
+            if tested.believed is not None and tested.method == REPLAY
+            else None
+        )
+        walk = Walk.begin(queue, states, len(queue.jobs), tested.learned, replays)
         return cls(queue, at_s, tested, walk)
 
     def ask(self, requests: Sequence[Request]) -> list[WaitDistribution]:
@@ -139,19 +153,20 @@ class Forecaster:
         return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
     def _forecast(self, asked: pd.DataFrame) -> list[WaitDistribution]:
+        """Return the distributions of the whole waits of jobs that are in the queue now."""
         if asked.empty:
             return []
         states = submission_states(self.queue, asked)
-        leaves = self.walk.forest.leaves_of(states)
+        leaves, drains = self.walk.forest.leaves_of(states), drain_times(states)
         distributions = []
-        for i, (gpus, drain_s) in enumerate(
-            zip(asked["gpus"].astype(float), drain_times(states), strict=True)
-        ):
+        for i, request in enumerate(asked.to_dict("records")):
+            gpus = float(request["gpus"])
             gang = int(gang_class(gpus))
-            method = self.backtest.method
-            points = self.walk.points(gang, gpus, leaves[i], drain_s)[method]
-            masses = self.walk.masses(gang, self.at_s)[method]
-            distributions.append(WaitDistribution.of_points(points, masses))
+            of_job = Asked(request, len(self.queue.jobs), self.at_s, replay=True)
+            points = self.walk.points(of_job, gang, leaves[i], drains[i])
+            method = REPLAY if REPLAY in points else CONDITIONAL
+            masses = self.walk.masses(method, gang, self.at_s)
+            distributions.append(WaitDistribution.of_points(points[method], masses))
         return distributions
 
 

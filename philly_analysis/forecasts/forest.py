@@ -54,35 +54,41 @@ class WaitForest:
         The forest of scikit-learn, grown on the logarithms of waits.
     columns
         Properties of the state that the trees split by.
-    waits
-        Known waits, in the order in which they were added.
-    drains
-        Drain times of the states of the waits.
-    leaves
-        Numbers of the waits in each leaf, by tree and leaf.
+    waits, drains
+        Waits of all jobs, and drain times of their states; only jobs in leaves are known.
+    members
+        Numbers of the jobs in each leaf, by tree and leaf.
     """
 
     model: "ExtraTreesRegressor"
     columns: tuple[str, ...]
-    waits: list[float] = field(default_factory=list)
-    drains: list[Floats] = field(default_factory=list)
-    leaves: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    waits: Floats
+    drains: Floats
+    members: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
     @classmethod
-    def grow(cls, states: pd.DataFrame, waits: Floats) -> "WaitForest":
-        """Grow the trees on the latest known waits, and fill the leaves."""
+    def grow(cls, states: pd.DataFrame, waits: Floats, known: Ints) -> "WaitForest":
+        """Grow the trees on the latest known waits, and fill the leaves.
+
+        Parameters
+        ----------
+        states, waits
+            States and waits of all jobs.
+        known
+            Numbers of the jobs whose waits are known.
+        """
         from sklearn.ensemble import ExtraTreesRegressor
 
-        states, waits = states[-MOST:], waits[-MOST:]
-        columns = tuple(states.columns[states.max() > states.min()])
+        known = known[-MOST:]
+        grown = states.iloc[known]
+        columns = tuple(states.columns[grown.max() > grown.min()])
         model: Any = ExtraTreesRegressor(
             TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=_SEED
         )
-        forest = cls(model, columns)
-        model.fit(forest._matrix(states), np.log1p(waits))
-        leaves = forest.leaves_of(states)
-        for at_leaves, wait, drain_s in zip(leaves, waits, drain_times(states), strict=True):
-            forest.add(at_leaves, float(wait), drain_s)
+        forest = cls(model, columns, waits, drain_times(states))
+        model.fit(forest._matrix(grown), np.log1p(waits[known]))
+        for number, leaves in zip(known.tolist(), forest.leaves_of(grown), strict=True):
+            forest.add(leaves, number)
         return forest
 
     def _matrix(self, states: pd.DataFrame) -> Floats:
@@ -92,25 +98,26 @@ class WaitForest:
         """Return the leaf that each state falls into, shape (states, trees)."""
         return np.asarray(self.model.apply(self._matrix(states)))
 
-    def add(self, leaves: Ints, wait: float, drain_s: Floats) -> None:
-        """Add a wait that became known to the leaves of its state."""
-        number = len(self.waits)
-        self.waits.append(wait)
-        self.drains.append(drain_s)
+    def add(self, leaves: Ints, number: int) -> None:
+        """Add a job whose wait became known to the leaves of its state."""
         for place in enumerate(leaves.tolist()):
-            self.leaves.setdefault(place, []).append(number)
+            self.members.setdefault(place, []).append(number)
 
-    def points(self, leaves: Ints, drain_s: Floats) -> Floats:
-        """Return a forecast for a state as equally probable waits.
+    def points(self, leaves: Ints, drain_s: Floats) -> tuple[Floats, Floats]:
+        """Return two forecasts for a state as equally probable waits.
 
-        The waits in the leaves count as they were, and scaled by the ratio of each drain time.
-        Scaling extrapolates to queues longer than any before.
+        The first forecast has the waits in the leaves. The second forecast also has these waits
+        scaled by the ratio of each drain time. Scaling extrapolates to queues longer than any
+        before.
         """
-        members = [np.asarray(self.leaves[place]) for place in enumerate(leaves.tolist())]
+        members = [np.asarray(self.members[place]) for place in enumerate(leaves.tolist())]
         sizes = np.array([len(numbers) for numbers in members])
         numbers = np.concatenate(members)
-        waits = np.asarray(self.waits)[numbers]
-        scales = (drain_s + _OFFSET_S) / (np.asarray(self.drains)[numbers] + _OFFSET_S)
+        waits = self.waits[numbers]
+        scales = (drain_s + _OFFSET_S) / (self.drains[numbers] + _OFFSET_S)
         weights = np.repeat(1 / sizes, sizes)
         scaled = (waits[:, None] * np.column_stack([np.ones(len(waits)), scales])).ravel()
-        return equal_points(scaled, np.repeat(weights, scaled.size // waits.size))
+        return (
+            equal_points(waits, weights),
+            equal_points(scaled, np.repeat(weights, scaled.size // waits.size)),
+        )

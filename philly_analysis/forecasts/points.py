@@ -11,6 +11,8 @@ POINTS = 200
 """Waits of a forecast: each stands for half a percent (chosen: 5 % are ten waits)."""
 _MIDDLES = (np.arange(POINTS) + 0.5) / POINTS
 EDGES = np.arange(POINTS + 1) / POINTS
+LEVELS = np.arange(0.05, 0.951, 0.05)
+"""Levels of the quantiles whose pinball losses are averaged."""
 
 
 def equal_points(waits: Floats, weights: Floats) -> Floats:
@@ -24,12 +26,6 @@ def equal_points(waits: Floats, weights: Floats) -> Floats:
 def sorted_points(waits: Sequence[float]) -> Floats:
     """Return equally probable waits from a sample in ascending order."""
     return np.array([waits[place] for place in (_MIDDLES * len(waits)).astype(int)])
-
-
-def mix(points: Floats, others: Floats, share: float) -> Floats:
-    """Return the mixture of two forecasts; the other forecast has this share."""
-    weights = np.repeat([1 - share, share], POINTS)
-    return equal_points(np.concatenate([points, others]), weights)
 
 
 def ranks(points: Floats, wait: float) -> tuple[float, float]:
@@ -49,3 +45,14 @@ def quantiles(points: Floats, masses: Floats, levels: ArrayLike) -> Floats:
     sums = np.cumsum(masses)
     places = np.searchsorted(sums, np.asarray(levels, float) * sums[-1] * (1 - 1e-12))
     return np.asarray(points[np.minimum(places, POINTS - 1)])
+
+
+def uniform_quantiles(points: Floats, levels: ArrayLike) -> Floats:
+    """Return quantiles of a forecast whose points are equally probable."""
+    return quantiles(points, np.full(POINTS, 1 / POINTS), levels)
+
+
+def pinball(forecasts: Floats, wait: float) -> Floats:
+    """Return the mean pinball loss of the quantiles at :data:`LEVELS`, along the last axis."""
+    error = wait - forecasts
+    return np.asarray(np.maximum(LEVELS * error, (LEVELS - 1) * error).mean(axis=-1))

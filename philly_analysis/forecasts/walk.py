@@ -3,28 +3,55 @@
 import heapq
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from philly_analysis.distributions import Floats, Ints
+from philly_analysis.forecasts.believed import Replays
 from philly_analysis.forecasts.calibration import Calibration
-from philly_analysis.forecasts.forest import WaitForest, drain_times
-from philly_analysis.forecasts.points import mix, sorted_points
+from philly_analysis.forecasts.combination import Combination
+from philly_analysis.forecasts.forest import WaitForest
+from philly_analysis.forecasts.points import POINTS, sorted_points
 from philly_analysis.forecasts.queue import Queue
 
-CONDITIONAL, CLIMATOLOGY, LAST = "conditional", "climatology", "last wait"
-RECALIBRATED = "climatology, recalibrated"
-METHODS = (CONDITIONAL, RECALIBRATED, CLIMATOLOGY, LAST)
+CONDITIONAL, REPLAY = "conditional", "replay"
+CLIMATOLOGY, LAST = "climatology", "last wait"
+METHODS = (CONDITIONAL, REPLAY, CLIMATOLOGY, LAST)
 """Methods, by which a job is forecast."""
-
-SHRINKAGE = 0.05
-"""Share of the climatology in a conditional forecast, for waits longer than similar states had."""
+_ALIKE, _SCALED, _SIMULATED = "alike", "scaled", "simulated"
+COMBINED = {
+    CONDITIONAL: (CLIMATOLOGY, _ALIKE, _SCALED),
+    REPLAY: (CLIMATOLOGY, _ALIKE, _SCALED, _SIMULATED),
+}
+"""Forecasts that a method combines: waits of the gang class, waits in similar states, the waits in
+similar states scaled by drain times, and simulated waits."""
 _FEW = 10
 """Fewest known waits of a gang class for a climatology of its own; all classes count below."""
+
+
+class Asked(NamedTuple):
+    """A job to forecast.
+
+    Attributes
+    ----------
+    request
+        Requests and names of the job, and entered_s.
+    ahead
+        Number of the queue's jobs that had entered by the moment.
+    at_s
+        Moment of the forecast, in seconds since 1970.
+    replay
+        Whether the job is simulated.
+    """
+
+    request: Mapping[Hashable, Any]
+    ahead: int
+    at_s: float
+    replay: bool
 
 
 class Forecasted(NamedTuple):
@@ -36,8 +63,20 @@ class Forecasted(NamedTuple):
 
 
 @dataclass(slots=True)
+class Outcomes:
+    """What outcomes of forecasts taught: weights and levels of quantiles, by method."""
+
+    combinations: dict[str, Combination] = field(
+        default_factory=lambda: {name: Combination(names) for name, names in COMBINED.items()}
+    )
+    calibrations: dict[str, Calibration] = field(
+        default_factory=lambda: {name: Calibration() for name in COMBINED}
+    )
+
+
+@dataclass(slots=True)
 class Walk:
-    """What is known at a moment of the log: grown trees, known waits, recent forecasts.
+    """What is known at a moment of the log: grown trees, known waits, outcomes of forecasts.
 
     Attributes
     ----------
@@ -45,14 +84,16 @@ class Walk:
         Jobs of the log.
     forest
         Trees grown on the waits that were known at the start.
-    leaves, drains
-        Leaves and drain time of each job's state.
+    leaves
+        Leaves of each job's state.
+    outcomes
+        Weights and calibrations.
+    replays
+        Simulations of the queue; None: no policy is believed.
     waits_of
         Known waits by gang class, ascending.
     last
         Last known wait by gang size.
-    calibrations
-        Recent forecasts by method.
     pending
         Heap of jobs that have not started yet, by start.
     """
@@ -60,8 +101,8 @@ class Walk:
     queue: Queue
     forest: WaitForest
     leaves: Ints
-    drains: Floats
-    calibrations: dict[str, Calibration]
+    outcomes: Outcomes
+    replays: Replays | None = None
     waits_of: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     last: dict[float, float] = field(default_factory=dict)
     pending: list[tuple[float, int]] = field(default_factory=list)
@@ -74,16 +115,16 @@ class Walk:
         queue: Queue,
         states: pd.DataFrame,
         first: int,
-        calibrations: dict[str, Calibration],
+        outcomes: Outcomes,
+        replays: Replays | None = None,
     ) -> "Walk":
         """Grow the forest on the waits known when the job number `first` enters the queue."""
         now_s = queue.entered_s[first] if first < len(queue.jobs) else np.inf
         order = np.argsort(queue.started_s[:first], kind="stable")
         trained = order[queue.started_s[order] < now_s]
         trained = trained[np.isfinite(queue.started_s[trained])]
-        forest = WaitForest.grow(states.iloc[np.sort(trained)], queue.waits[np.sort(trained)])
-        leaves = forest.leaves_of(states)
-        walk = cls(queue, forest, leaves, drain_times(states), calibrations)
+        forest = WaitForest.grow(states, queue.waits, np.sort(trained))
+        walk = cls(queue, forest, forest.leaves_of(states), outcomes, replays)
         walk.gangs, walk.sizes = queue.gangs, queue.jobs["gpus"].to_numpy(float)
         for job in trained:
             walk._learn(job)
@@ -92,7 +133,7 @@ class Walk:
         return walk
 
     def _learn(self, job: int) -> None:
-        wait = float(self.queue.waits[job])
+        wait = float(self.forest.waits[job])
         insort(self.waits_of[int(self.gangs[job])], wait)
         self.last[float(self.sizes[job])] = wait
 
@@ -101,7 +142,7 @@ class Walk:
         while self.pending and self.pending[0][0] < now_s:
             _, job = heapq.heappop(self.pending)
             self._learn(job)
-            self.forest.add(self.leaves[job], float(self.queue.waits[job]), self.drains[job])
+            self.forest.add(self.leaves[job], job)
 
     def climatology(self, gang: int) -> Floats:
         """Return the known waits of a gang class as points."""
@@ -110,29 +151,43 @@ class Walk:
             waits = sorted(wait for of_class in self.waits_of.values() for wait in of_class)
         return sorted_points(waits)
 
-    def points(self, gang: int, gpus: float, leaves: Ints, drain_s: Floats) -> dict[str, Floats]:
-        """Return the forecasts of a job by each method, before recalibration."""
+    def points(self, asked: Asked, gang: int, leaves: Ints, drain_s: Floats) -> dict[str, Floats]:
+        """Return the forecasts of a job by each method, before recalibration.
+
+        The forecasts that the methods combine are included. The replay is absent where no policy is
+        believed.
+        """
         climatology = self.climatology(gang)
-        conditional = mix(self.forest.points(leaves, drain_s), climatology, SHRINKAGE)
-        last = self.last.get(gpus, float(np.median(climatology)))
-        return {
-            CONDITIONAL: conditional,
-            RECALIBRATED: climatology,
-            CLIMATOLOGY: climatology,
-            LAST: np.full(len(climatology), last),
-        }
+        alike, scaled = self.forest.points(leaves, drain_s)
+        last = self.last.get(float(asked.request["gpus"]), float(np.median(climatology)))
+        points = {CLIMATOLOGY: climatology, _ALIKE: alike, _SCALED: scaled}
+        simulated = self._simulated(asked)
+        if simulated is not None:
+            points[_SIMULATED] = simulated
+        for name, combination in self.outcomes.combinations.items():
+            if points.keys() >= set(COMBINED[name]):
+                points[name] = combination.points(points, asked.at_s)
+        return points | {LAST: np.full(len(climatology), last)}
 
-    def masses(self, gang: int, now_s: float) -> dict[str, Floats]:
-        """Return the probabilities of the points of each method at a moment."""
-        uniform = np.full(len(self.climatology(gang)), 1.0)
-        return {
-            name: self.calibrations[name].masses(gang, now_s)
-            if name in self.calibrations
-            else uniform / uniform.sum()
-            for name in METHODS
-        }
+    def _simulated(self, asked: Asked) -> Floats | None:
+        """Return simulated waits of a job as points; None: the job is not simulated."""
+        if self.replays is None or not asked.replay:
+            return None
+        remaining = self.replays.waits(asked.request, asked.ahead, asked.at_s, asked.ahead)
+        if remaining is None:
+            return None
+        waited_s = asked.at_s - float(asked.request["entered_s"])
+        return sorted_points(np.sort(waited_s + remaining).tolist())
 
-    def forecasts(self, jobs: Sequence[int], until: int) -> Iterator[Forecasted]:
+    def masses(self, method: str, gang: int, now_s: float) -> Floats:
+        """Return the probabilities of the points of a method at a moment."""
+        if method in self.outcomes.calibrations:
+            return self.outcomes.calibrations[method].masses(gang, now_s)
+        return np.full(POINTS, 1 / POINTS)
+
+    def forecasts(
+        self, jobs: Sequence[int], until: int, replayed: Collection[int] = ()
+    ) -> Iterator[Forecasted]:
         """Yield the forecasts of jobs, in order; jobs between them only become known.
 
         Parameters
@@ -141,28 +196,36 @@ class Walk:
             Numbers of the jobs to forecast, ascending.
         until
             Number of the first job after the part.
+        replayed
+            Jobs that are also forecast by replay.
         """
         asked = set(jobs)
-        leaving_s = self.queue.jobs["left_s"].to_numpy(float)
-        waits = self.queue.waits
+        entered_s, started_s = self.queue.entered_s.tolist(), self.queue.started_s.tolist()
         for job in range(jobs[0], until):
-            now_s = float(self.queue.entered_s[job])
             if job in asked:
-                self.advance(now_s)
-                gang = int(self.gangs[job])
-                points = self.points(
-                    gang, float(self.sizes[job]), self.leaves[job], self.drains[job]
-                )
-                yield Forecasted(job, points, self.masses(gang, now_s))
-                left_s, wait = float(leaving_s[job]), float(waits[job])
-                if np.isinf(wait) and np.isfinite(left_s):
-                    continue  # the job gave up: a full wait would have been longer
-                for name, calibration in self.calibrations.items():
-                    calibration.issue(gang, points[name], now_s, left_s, wait)
-            if np.isfinite(self.queue.started_s[job]):
-                heapq.heappush(self.pending, (float(self.queue.started_s[job]), job))
+                self.advance(entered_s[job])
+                yield self._forecast(job, entered_s[job], replay=job in replayed)
+            if np.isfinite(started_s[job]):
+                heapq.heappush(self.pending, (started_s[job], job))
 
+    def _forecast(self, job: int, now_s: float, *, replay: bool) -> Forecasted:
+        """Forecast a job, and record the forecasts, whose outcome counts from the start on."""
+        gang = int(self.gangs[job])
+        asked = Asked(self.queue.jobs.iloc[job].to_dict(), job, now_s, replay)
+        points = self.points(asked, gang, self.leaves[job], self.forest.drains[job])
+        masses = {name: self.masses(name, gang, now_s) for name in METHODS if name in points}
+        self._issue(job, gang, points)
+        return Forecasted(job, points, masses)
 
-def new_calibrations() -> dict[str, Calibration]:
-    """Return empty records of recent forecasts for the methods that are recalibrated."""
-    return {CONDITIONAL: Calibration(), RECALIBRATED: Calibration()}
+    def _issue(self, job: int, gang: int, points: dict[str, Floats]) -> None:
+        """Record the forecasts of a job, whose outcome counts from the start on."""
+        wait = float(self.forest.waits[job])
+        if not np.isfinite(wait):
+            return
+        started_s = float(self.queue.jobs["started_s"].iloc[job])
+        for name, combination in self.outcomes.combinations.items():
+            if name in points:
+                combination.issue(points, started_s, wait)
+        for name, calibration in self.outcomes.calibrations.items():
+            if name in points:
+                calibration.issue(gang, points[name], started_s, wait)

@@ -10,6 +10,7 @@ from philly_analysis.errors import InputError, UnknownNameError
 from philly_analysis.ingest.accounting import GRID_ENGINE, LSF, PARSERS, PBS
 from philly_analysis.ingest.accounting.record import Parse
 from philly_analysis.ingest.kubernetes import KUBERNETES
+from philly_analysis.ingest.kubernetes.pod_metrics import is_pod_metrics
 from philly_analysis.ingest.kubernetes.snapshots import is_list
 from philly_analysis.ingest.pai import PAI
 from philly_analysis.ingest.philly import PHILLY
@@ -146,7 +147,7 @@ _RECOGNISERS: dict[str, Callable[[Path, list[str]], bool]] = {
     PHILLY_MULTIGPU.name: lambda file, _: file.name == MULTIGPU_JOBS,
     PAI.name: lambda file, _: file.name.startswith("pai_job_table.csv"),
     SLURM.name: _is_sacct,
-    KUBERNETES.name: is_list,
+    KUBERNETES.name: lambda file, lines: is_list(file, lines) or is_pod_metrics(file, lines),
     **{name: partial(_is_log, parse) for name, parse in PARSERS.items()},
 }
 """Tests whether a file, by its name and its first lines, is of a source."""

@@ -9,7 +9,14 @@ from philly_analysis.results import Result
 MOST_CARDS = 3
 """Number of cards on the first screen."""
 QUESTIONS = {
-    "why_waits": ("delay_causes", "wait_states", "stated_causes", "queueing_delay", "out_of_order"),
+    "why_waits": (
+        "delay_causes",
+        "wait_states",
+        "stated_causes",
+        "borrowing",
+        "queueing_delay",
+        "out_of_order",
+    ),
     "how_used": ("gpu_util", "gpu_util_summaries", "occupancy", "usage"),
     "why_failures": ("failure_reasons", "failure_statuses", "failure_costs", "job_status"),
     "run_time": ("run_time_by_group", "job_status", "time_asked"),

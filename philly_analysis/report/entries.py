@@ -67,9 +67,15 @@ def entries(trace: Trace) -> list[Entry]:
     answer = jobs.query("jobs_on_servers", _ENTRIES)
     assert answer is not None  # noqa: S101 - the text is one SELECT
     rows = answer.df()
+    shown = _shown(rows, causes)[rows["job"].notna()]
     return [
-        Entry(kind, name, _numbers(jobs.iloc[0], causes), _shown(jobs[jobs["job"].notna()], causes))
-        for (kind, name), jobs in rows.groupby(["kind", "name"], sort=False)
+        Entry(
+            kind,
+            name,
+            _numbers(of_name.iloc[0], causes),
+            shown.loc[of_name.index.intersection(shown.index)],
+        )
+        for (kind, name), of_name in rows.groupby(["kind", "name"], sort=False)
     ]
 
 

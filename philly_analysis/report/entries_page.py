@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -82,18 +83,21 @@ def _jobs(listed: Sequence[Entry]) -> tuple[pd.DataFrame, dict[str, list[int]], 
     The number counts the rows of the first kind of entry. Later rows may be parts of jobs, on one
     server.
     """
+    if not listed:
+        return pd.DataFrame(), {}, 0
+    every_job = pd.concat([entry.jobs for entry in listed])
+    rows = (
+        every_job.astype(object).where(every_job.notna(), None).itertuples(index=False, name=None)
+    )
     positions: dict[tuple[Any, ...], int] = {}
     worst: dict[str, list[int]] = {}
     whole = 0
     for entry in listed:
-        rows = entry.jobs.astype(object).where(entry.jobs.notna(), None)
         worst[entry.anchor] = [
-            positions.setdefault(row, len(positions))
-            for row in rows.itertuples(index=False, name=None)
+            positions.setdefault(row, len(positions)) for row in islice(rows, len(entry.jobs))
         ]
         if entry.kind == listed[0].kind:
             whole = len(positions)
-    titles = list(listed[0].jobs.columns) if listed else []
-    jobs = pd.DataFrame(list(positions), columns=titles).infer_objects()
+    jobs = pd.DataFrame(list(positions), columns=every_job.columns).infer_objects()
     empty = [c for c in jobs.columns if jobs[c].isna().all() or (jobs[c] == UNNAMED).all()]
     return jobs.drop(columns=empty), worst, whole

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from philly_analysis.errors import UnknownNameError
 from philly_analysis.forecasts import (
     DAYS,
+    Believed,
     Forecast,
     Forecaster,
     Queue,
@@ -52,7 +53,7 @@ def forecast_of(
         queue, name = read_queue(source), source.manifest.name
         synthetic = source.manifest.synthetic
         check_names(queue, request)
-        forecaster = Forecaster.fit(queue, name, at_s)
+        forecaster = Forecaster.fit(queue, name, at_s, partial(Believed.fit, source))
         runs = run_times_by_gang(source)
     sizes = sorted({*_sizes(queue), *runs["gpus"].astype(float), request.gpus})
     requests = [request, *(replace(request, gpus=gpus, servers=None) for gpus in sizes)]
@@ -87,7 +88,8 @@ def forecast_of(
 def pending_of(trace: TraceLike, at_s: float | None) -> Result:
     """Forecast the jobs that wait: see :func:`philly_analysis.forecast`."""
     with open_trace(trace) as source, step(f"forecast on {source.manifest.name}"):
-        forecaster = Forecaster.fit(read_queue(source), source.manifest.name, at_s)
+        believe = partial(Believed.fit, source)
+        forecaster = Forecaster.fit(read_queue(source), source.manifest.name, at_s, believe)
         return _pending(forecaster, synthetic=source.manifest.synthetic)
 
 

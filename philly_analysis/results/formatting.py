@@ -24,7 +24,8 @@ def duration(seconds: float) -> str:
     """Format a duration in its largest unit: at least one minute, or two of a larger unit."""
     for size, unit, least in _UNITS_S:
         if abs(seconds) >= least * size:
-            return f"{seconds / size:.3g} {unit}"
+            value = float(f"{seconds / size:.3g}")
+            return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"
     return f"{seconds:.2g} s"
 
 

@@ -1,5 +1,6 @@
 """Simulate a workload under a scheduling policy, and write the result as a trace."""
 
+from philly_analysis.simulator.cluster.allocation import Allocation, Cluster, lowest_bits
 from philly_analysis.simulator.cluster.capacity import allocate, has_room
 from philly_analysis.simulator.cluster.placement import pack
 from philly_analysis.simulator.engine.event_loop import Simulation, run

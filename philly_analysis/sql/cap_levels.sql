@@ -14,15 +14,47 @@ with limits as (
   from wait_classes
 ),
 
+weights as (
+  select distinct
+    limit_name,
+    weight
+  from limits
+),
+
+-- classes share limits and weights, so that each pair is compared with the use once
+limit_levels as (
+  select
+    w.limit_name,
+    w.weight,
+    u.moment,
+    u.used_after + w.weight > u.amount as over
+  from weights as w
+  inner join limit_use as u
+    on
+      w.limit_name = u.limit_name
+      and (u.used_after + w.weight > u.amount) <> (u.used_before + w.weight > u.amount)
+  union all
+  select
+    w.limit_name,
+    w.weight,
+    0 as moment,
+    w.weight > any_value(u.amount) as over
+  from weights as w
+  inner join limit_use as u
+    on w.limit_name = u.limit_name
+  group by w.limit_name, w.weight
+),
+
 quotas as (
   select
     c.wait_class,
     q.method,
-    q.vc,
-    q.gpus - requests.gpus as most
+    q.moment,
+    requests.gpus > q.room_before as over_before,
+    requests.gpus > q.room_after as over
   from wait_classes as c
   inner join requests using (request)
-  inner join vc_quotas as q
+  inner join quota_room as q
     on c.vc = q.vc
 )
 
@@ -30,41 +62,16 @@ select
   limits.wait_class,
   'limit' as method,
   limits.limit_name as cap,
-  u.moment,
-  u.used_after + limits.weight > u.amount as over
+  levels.moment,
+  levels.over
 from limits
-inner join limit_use as u
-  on
-    limits.limit_name = u.limit_name
-    and (u.used_after + limits.weight > u.amount) <> (u.used_before + limits.weight > u.amount)
-union all
-select
-  limits.wait_class,
-  'limit' as method,
-  limits.limit_name as cap,
-  0 as moment,
-  limits.weight > any_value(u.amount) as over
-from limits
-inner join limit_use as u
-  on limits.limit_name = u.limit_name
-group by limits.wait_class, limits.limit_name, limits.weight
-union all
-select
-  quotas.wait_class,
-  quotas.method,
-  'quota' as cap,
-  u.moment,
-  u.gpus_after > quotas.most as over
-from quotas
-inner join vc_use as u
-  on
-    quotas.vc = u.vc
-    and (quotas.most < u.gpus_after) <> (quotas.most < u.gpus_before)
+inner join limit_levels as levels using (limit_name, weight)
 union all
 select
   wait_class,
   method,
   'quota' as cap,
-  0 as moment,
-  most < 0 as over
+  moment,
+  over
 from quotas
+where over_before <> over or moment = 0

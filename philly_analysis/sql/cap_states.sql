@@ -34,7 +34,7 @@ caps as (
     wait_class,
     method,
     cap
-  from cap_levels
+  from switches
 ),
 
 blocked as (

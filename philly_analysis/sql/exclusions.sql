@@ -1,3 +1,4 @@
+-- materialized
 -- Which jobs and attempts do run times and waits exclude, and why?
 -- One row per (what, reason).
 --   what    kind of time: run time (of jobs) or wait (of attempts)

@@ -1,3 +1,4 @@
+-- materialized
 -- On how few machines could a gang run if its pool were empty?
 -- One row per pool and gang size that jobs request in the pool.
 --   pool       pool of machines, as named in the relation pools

@@ -1,3 +1,4 @@
+-- materialized
 -- How many of the cluster's GPU hours are unallocated, and how many on partly used servers?
 -- One row per week with allocated GPUs, from the first start (or the time from which the log is
 -- complete) to the last end.

@@ -1,3 +1,4 @@
+-- materialized
 -- Which pool of machines may serve each job?
 -- One row per job.
 --   job_id  identifier of the job

@@ -1,12 +1,13 @@
 -- materialized
 -- How long before its start did each attempt get its GPUs?
--- One row per started attempt that waited while eligible, in pools with a usual launch time. A pool
--- has one if at least ten attempts became eligible while no older attempt waited. The first
--- quartile of the waits of such attempts is at most half longer than their 5th percentile.
+-- One row per started attempt whose launch the scheduler stated, or that waited while eligible in a
+-- pool with a usual launch time. A pool has one if at least ten attempts became eligible while no
+-- older attempt waited, and if the first quartile of the waits of such attempts is at most half
+-- longer than their 5th percentile.
 --   job_id     identifier of the job
 --   attempt    number of the attempt within its job, from 1
---   launch_us  microseconds from the allocation to the start: the first quartile of the pool's
---              waits, or the attempt's wait if shorter
+--   launch_us  microseconds from the allocation to the start, as in stated_launches; else the
+--              first quartile of the pool's waits, or the attempt's wait if shorter
 with started as (
   select
     p.pool,
@@ -42,7 +43,8 @@ usual as (
 select
   started.job_id,
   started.attempt,
-  least(started.wait_us, usual.launch_us) as launch_us
+  coalesce(stated.launch_us, least(started.wait_us, usual.launch_us)) as launch_us
 from started
-inner join usual using (pool)
-where started.wait_us > 0
+left join usual using (pool)
+left join stated_launches as stated using (job_id, attempt)
+where started.wait_us > 0 and coalesce(stated.launch_us, usual.launch_us) is not null

@@ -1,3 +1,4 @@
+-- materialized
 -- How much of each limit did running jobs take, from moment to moment?
 -- One row per limit and moment at which the amount changed.
 --   limit_name   name of the limit, as in limit_members

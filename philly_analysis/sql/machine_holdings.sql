@@ -5,6 +5,26 @@
 --   started_at    start of the attempt
 --   until_at      end of the allocation, or of the log
 --   gpus          GPUs; where an attempt's share of the server is not known, its GPUs spread evenly
+with uncounted as (
+  select
+    job_id,
+    attempt
+  from placements
+  where gpu is null and gpus is null
+),
+
+-- servers of attempts of which it is not known how many GPUs they hold on each server
+spreads as (
+  select
+    p.job_id,
+    p.attempt,
+    count(*) as servers
+  from placements as p
+  semi join uncounted using (job_id, attempt)
+  where p.gpu is null
+  group by all
+)
+
 select
   machine_id,
   least(
@@ -22,8 +42,9 @@ select
   r.started_at,
   r.until_at,
   -- where it is not known how many, the attempt's GPUs are taken as spread evenly
-  coalesce(p.gpus, r.gpus / count(*) over (partition by p.job_id, p.attempt)) as gpus
+  coalesce(p.gpus, r.gpus / s.servers) as gpus
 from placements as p
 inner join attempt_runs as r using (job_id, attempt)
 left join launches as l using (job_id, attempt)
+left join spreads as s using (job_id, attempt)
 where p.gpu is null and r.until_at > r.started_at

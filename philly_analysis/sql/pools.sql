@@ -1,3 +1,4 @@
+-- materialized
 -- Which pool of machines serves jobs that name a cluster, a pool and a GPU model?
 -- One row per combination in the jobs; null: not named, so that any value fits.
 --   cluster    name of the cluster

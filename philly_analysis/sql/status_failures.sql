@@ -1,3 +1,4 @@
+-- materialized
 -- Which attempts failed, by statuses, retries and recorded ends?
 -- One row per attempt of a job that was retried afterwards, or that ended unsuccessful with the
 -- attempt.

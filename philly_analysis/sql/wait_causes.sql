@@ -51,10 +51,11 @@ bound as (
     q.outcome,
     q.last_limit,
     case
-      when stated.cause in ('held', 'limit', 'start_up') then stated.cause
+      when stated.cause in ('held', 'limit', 'quota', 'start_up') then stated.cause
       when p.cap = 'quota' and e.shown then 'quota'
       when p.cap <> 'quota' and p.reason is null then 'limit'
     end as bound_cause,
+    stated.kind as stated_kind,
     case
       when bound_cause = 'held' then stated.kind
       when bound_cause = 'limit' and p.cap <> 'quota' then p.cap
@@ -78,14 +79,16 @@ open_parts as (
     outcome,
     last_limit,
     sum(too_few_s) + coalesce(sum(room_s) filter (where stated_short), 0) as too_few_s,
-    sum(scattered_s) as scattered_s,
+    sum(scattered_s) + coalesce(sum(room_s) filter (where stated_kind = 'topology'), 0)
+      as scattered_s,
     sum(stranded_s) as stranded_s,
-    sum(behind_s) + coalesce(sum(room_s) filter (where reason = 'Priority'), 0) as behind_s,
+    sum(behind_s) + coalesce(sum(room_s) filter (where stated_kind = 'order'), 0) as behind_s,
     coalesce(sum(room_s) filter (where reason is null), 0) as room_s
   from (
     select
       *,
-      reason is not null and reason <> 'Priority' as stated_short
+      reason is not null and coalesce(stated_kind not in ('order', 'topology'), true)
+        as stated_short
     from bound
     where bound_cause is null
   ) as unbound

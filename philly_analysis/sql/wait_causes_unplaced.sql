@@ -3,9 +3,9 @@
 --   method   none: no quota is tested
 --   job_id   identifier of the job
 --   attempt  number of the attempt within its job, from 1
---   cause    held, limit or start_up, as in wait_causes; pending: the job waits for priority or
---            resources; unknown: the log has neither reasons nor times at which jobs became
---            eligible
+--   cause    held, limit, quota or start_up, as in wait_causes; pending: the job waits for
+--            priority or resources; unknown: the log has neither reasons nor times at which jobs
+--            became eligible
 --   name     what held the job, or name of the limit, as in wait_causes; null: another cause
 --   wait_s   seconds that passed for this cause. Eligible seconds without a stated reason count for
 --            the last recorded reason
@@ -53,7 +53,7 @@ parts as (
     e.job_id,
     e.attempt,
     case
-      when r.cause in ('held', 'limit', 'start_up') then r.cause
+      when r.cause in ('held', 'limit', 'quota', 'start_up') then r.cause
       when recorded.any_reason or e.reason is not null then 'pending'
       else 'unknown'
     end as cause,

@@ -250,22 +250,47 @@ by_reason as (
   inner join spans as s using (span)
 ),
 
+stated_parts as (
+  select
+    s.job_id,
+    s.attempt,
+    s.reason,
+    s.until_us - greatest(s.since_us, q.until_us) as launch_us
+  from queued_spans as s
+  semi join stated_launches using (job_id, attempt)
+  inner join queue_order as q
+    on s.job_id = q.job_id and s.attempt = q.attempt and s.until_us > q.until_us
+),
+
+launch_parts as (
+  from stated_parts
+  union all by name
+  select
+    job_id,
+    attempt,
+    l.launch_us - coalesce(sum(p.launch_us), 0) as launch_us
+  from launches as l
+  semi join queue_order using (job_id, attempt)
+  left join stated_parts as p using (job_id, attempt)
+  group by job_id, attempt, l.launch_us
+),
+
 launching as (
   select
     methods.method,
     null::varchar as cap,
     l.job_id,
     l.attempt,
-    null::varchar as reason,
+    l.reason,
     1 as sign,
     l.launch_us as all_us,
     0 as too_few_us,
     0 as no_fit_us,
     0 as no_room_us,
     0 as behind_us
-  from launches as l
-  semi join queue_order using (job_id, attempt)
+  from launch_parts as l
   cross join methods
+  where l.launch_us > 0
 ),
 
 every_part as (

@@ -18,7 +18,7 @@ from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
 from philly_analysis.trace.checksums import text_digest
-from philly_analysis.trace.connection import escape_glob, first_line
+from philly_analysis.trace.connection import SETTINGS, escape_glob, first_line
 from philly_analysis.trace.folder import TraceFolder
 from philly_analysis.trace.integrity import parts_valid, write_part_checksums
 from philly_analysis.trace.manifest import DERIVED
@@ -108,7 +108,7 @@ class Materializer:
             return
         for partition in partitions:
             rows = self.con.sql(partition.relation.sql)
-            rows.write_parquet(str(partition.partial / "all.parquet"), compression="zstd")
+            rows.write_parquet(str(partition.partial / "all.parquet"), compression="lz4")
 
     @contextmanager
     def _partitions(self, due: Sequence[Relation], home: Path) -> Iterator[list[Partition]]:
@@ -130,9 +130,10 @@ class Materializer:
         The folder that was written before stays, because readers of the trace as it was may use
         it. Older folders are removed.
         """
-        order, _ = required_relations([relation.name])
+        order, others = required_relations([relation.name])
+        policy = str(self.con.table(SETTINGS).fetchall()) if SETTINGS in others else ""
         # sorted: the order of relations of equal rank differs between processes
-        code = "\n".join([MACROS, *sorted(r.sql for r in order), counting_code()])
+        code = "\n".join([MACROS, *sorted(r.sql for r in order), counting_code(), policy])
         folder = home / f"{relation.name}-{text_digest(self.manifest_text, code)}.parquet"
         existing = self.folder.path / DERIVED / folder.name
         if parts_valid(existing):

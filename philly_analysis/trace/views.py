@@ -30,6 +30,7 @@ _HINTS = {"attempts": " A table in memory has them if it has columns started_at 
 
 OPTIONAL = {
     "given_quotas": VIRTUAL_CLUSTERS,
+    "given_cohorts": TABLES["cohorts"],
     "given_machines": MACHINES,
     "telemetry_devices": DEVICES,
     "given_limits": TABLES["limits"],

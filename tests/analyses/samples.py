@@ -112,8 +112,8 @@ def by_attempt(tables: Mapping[str, pl.DataFrame]) -> dict[tuple[str, int], dict
 
 def minutes_of(attempt: Mapping[str, Any]) -> list[datetime]:
     """The minutes that the study counts as an attempt's own."""
-    found, minute = [], floor(attempt["started_at"])
+    readings, minute = [], floor(attempt["started_at"])
     while minute < attempt["ended_at"]:
-        found.append(minute)
+        readings.append(minute)
         minute += MINUTE
-    return found
+    return readings

@@ -145,9 +145,9 @@ def test_an_offset_is_found_to_the_minute(
 def test_a_change_of_summer_time_parts_two_periods(tmp_path: Path, workload: Tables) -> None:
     with Trace(with_samples(tmp_path / "t", workload, as_pacific_strings)) as trace:
         result = clock_offset.compute(trace)
-        found = periods(clock_steps(trace, "gpu_clock_readings"))
-    assert [p.offset_min for p in found] == [-420, -480]
-    assert [p.from_at for p in found] == [datetime(2017, 10, 30), datetime(2017, 11, 6)]
+        offsets = periods(clock_steps(trace, "gpu_clock_readings"))
+    assert [p.offset_min for p in offsets] == [-420, -480]
+    assert [p.from_at for p in offsets] == [datetime(2017, 10, 30), datetime(2017, 11, 6)]
     assert "420 minutes behind" in result.warnings[0]
     assert "480 minutes behind" in result.warnings[1]
 
@@ -204,9 +204,9 @@ def test_the_steps_are_those_of_a_walk(tmp_path: Path, workload: Tables) -> None
                     [samples.get((end + (offset + s * k) * MINUTE, machine)) for k in range(1, 11)]
                     for s in (1, -1)
                 )
-                known = [[u for u in side if u is not None] for side in (after, before)]
-                if len(known[0]) == len(known[1]) == 10:
-                    changes.append((sum(known[0]) - sum(known[1])) / 10)
+                utils = [[u for u in side if u is not None] for side in (after, before)]
+                if len(utils[0]) == len(utils[1]) == 10:
+                    changes.append((sum(utils[0]) - sum(utils[1])) / 10)
             row = rows[pd.Timestamp(week), "end", offset]
             assert row.events == len(changes) > 50
             assert row.step_pct == pytest.approx(np.mean(changes), rel=1e-6)
@@ -249,10 +249,10 @@ def test_weeks_of_one_offset_are_one_period() -> None:
         )
         for w in weeks
     )
-    [found] = periods(steps)
-    assert (found.offset_min, found.events) == (5, 600)
+    [offset] = periods(steps)
+    assert (offset.offset_min, offset.events) == (5, 600)
     # sd of the pooled changes is that of the weeks, which share one mean
-    assert found.z == pytest.approx(20 / (10 / np.sqrt(600)), rel=0.01)
+    assert offset.z == pytest.approx(20 / (10 / np.sqrt(600)), rel=0.01)
 
 
 @pytest.mark.slow
@@ -305,8 +305,8 @@ def test_real_philly_read_as_equal_strings_is_seven_and_eight_hours_off(
     with Trace(real) as trace:
         tables = {t: trace.answer(t).pl() for t in trace.tables}
     with Trace(with_samples(tmp_path / "t", tables, as_pacific_strings)) as trace:
-        found = periods(clock_steps(trace, "host_clock_readings"))
-    assert [p.offset_min for p in found] == [-420, -480]
-    assert found[0].until_at == found[1].from_at == datetime(2017, 11, 6)
-    assert all(p.z > SURE_Z and p.z > 1.5 * p.rival_z for p in found)
-    assert all(-14 < p.step_pct < -8 for p in found)  # published evidence: about -10 points
+        offsets = periods(clock_steps(trace, "host_clock_readings"))
+    assert [p.offset_min for p in offsets] == [-420, -480]
+    assert offsets[0].until_at == offsets[1].from_at == datetime(2017, 11, 6)
+    assert all(p.z > SURE_Z and p.z > 1.5 * p.rival_z for p in offsets)
+    assert all(-14 < p.step_pct < -8 for p in offsets)  # published evidence: about -10 points

@@ -87,8 +87,8 @@ def test_shares_by_estimated_quotas_are_those_of_their_rows(tmp_path: Path) -> N
     causes = trace.sql("select * from study_causes").df()
     shares = {}
     for method, rows in causes.groupby("method"):
-        known = rows[rows["cause"].isin(["fair_share", "fragmentation"])]
-        shares[f"fair_share_{method}_pct"] = 100 * (known["cause"] == "fair_share").mean()
+        decided = rows[rows["cause"].isin(["fair_share", "fragmentation"])]
+        shares[f"fair_share_{method}_pct"] = 100 * (decided["cause"] == "fair_share").mean()
     assert len(shares) == 3 and max(shares.values()) > 0
     assert {name: result.fact(name) for name in shares} == pytest.approx(shares)
 
@@ -116,14 +116,14 @@ def test_the_simulator_knows_the_same_causes(tmp_path: Path, policy: str) -> Non
         virtual_clusters={"v0": 12, "v1": 16, "v2": 20},
     )
     out = simulate(Workload.from_trace(source), policy, tmp_path / "out")
-    known = simulated_causes(out)
+    simulated = simulated_causes(out)
     with Trace(out) as trace:
         ours = trace.sql(
             "select *, unknown_s + start_up_s as unexplained_s from study_causes "
             "where method = 'given' and wait_s > 0"
         ).pl()
-    both = known.join(ours, on=["job_id", "attempt"], suffix="_ours")
-    assert both.height == known.height == ours.height > 100
+    both = simulated.join(ours, on=["job_id", "attempt"], suffix="_ours")
+    assert both.height == simulated.height == ours.height > 100
     for known_s, ours_s in (
         ("fair_share_s", "fair_share_s_ours"),
         ("fragmentation_s", "fragmentation_s_ours"),

@@ -142,9 +142,9 @@ def test_other_clusters_are_not_compared_with_the_notebooks_curves(
 
 def compare(rows: Rows, name: str, reference: list[tuple[Any, ...]]) -> None:
     """Check that a relation has the rows of a reference, whatever their order."""
-    found = in_order([tuple(vars(r).values()) for r in getattr(rows, name)])
-    assert len(found) == len(reference) > 0
-    for mine, due in zip(found, reference, strict=True):
+    plain_rows = in_order([tuple(vars(r).values()) for r in getattr(rows, name)])
+    assert len(plain_rows) == len(reference) > 0
+    for mine, due in zip(plain_rows, reference, strict=True):
         assert mine == due or mine == tuple(
             pytest.approx(v, rel=1e-9, abs=1e-9) if isinstance(v, float) else v for v in due
         )

@@ -33,7 +33,7 @@ def columns(rows: pd.DataFrame, by: str, templates: dict[str, str]) -> Facts:
 
 
 def summed(rows: pd.DataFrame, by: str, value: str) -> Facts:
-    return {str(group): own[value].sum() for group, own in rows.groupby(by)}
+    return {str(group): group_rows[value].sum() for group, group_rows in rows.groupby(by)}
 
 
 def gpu_util(t: pd.DataFrame) -> Facts:
@@ -45,28 +45,28 @@ def gpu_util(t: pd.DataFrame) -> Facts:
 
 
 def gpu_util_by_servers(t: pd.DataFrame) -> Facts:
-    found = {}
+    values = {}
     for (gpus, servers), rows in t.groupby(["gpus", "servers"]):
         levels = dict(zip(rows["percentile"], rows["util_pct"], strict=True))
-        found[f"mean_{gpus}_on_{servers}_pct"] = rows["mean_pct"].iloc[0]
-        found |= {f"p{p}_{gpus}_on_{servers}_pct": levels[p] for p in (50, 90, 95)}
-    return found
+        values[f"mean_{gpus}_on_{servers}_pct"] = rows["mean_pct"].iloc[0]
+        values |= {f"p{p}_{gpus}_on_{servers}_pct": levels[p] for p in (50, 90, 95)}
+    return values
 
 
 def sizes_of(t: pd.DataFrame) -> Facts:
     first = t[t["percentile"] == 0]
-    own = {c: f"{c.removesuffix('_pct')}_{{}}_pct" for c in ("mean_pct", "idle_pct") if c in t}
-    return columns(first, "gpus", own) | named("median_{}_pct", at(t, 50, "gpus", "util_pct"))
+    names = {c: f"{c.removesuffix('_pct')}_{{}}_pct" for c in ("mean_pct", "idle_pct") if c in t}
+    return columns(first, "gpus", names) | named("median_{}_pct", at(t, 50, "gpus", "util_pct"))
 
 
 def host_util(t: pd.DataFrame) -> Facts:
-    found = {}
+    values = {}
     for (resource, servers), rows in t.groupby(["resource", "servers"]):
         name = f"{resource}_{'_'.join(str(servers).split())}_pct"
-        found[f"mean_{name}"] = rows["mean_pct"].iloc[0]
+        values[f"mean_{name}"] = rows["mean_pct"].iloc[0]
         levels = dict(zip(rows["percentile"], rows["util_pct"], strict=True))
-        found |= {f"p{p}_{name}": levels[p] for p in (20, 50, 80, 90)}
-    return found
+        values |= {f"p{p}_{name}": levels[p] for p in (20, 50, 80, 90)}
+    return values
 
 
 def run_policy(t: pd.DataFrame) -> Facts:
@@ -151,10 +151,10 @@ OF_TABLE: dict[str, tuple[str, Callable[[pd.DataFrame], Facts]]] = {
 def test_facts_are_those_of_the_table(name: str, rich_results: dict[str, Result]) -> None:
     result, (pattern, expected) = rich_results[name], OF_TABLE[name]
     due = expected(result.table)
-    found = {f.name: f.value for f in result.facts if re.fullmatch(pattern, f.name)}
-    assert found and found == {
+    values = {f.name: f.value for f in result.facts if re.fullmatch(pattern, f.name)}
+    assert values and values == {
         fact: due[fact] if isinstance(due[fact], str) else pytest.approx(due[fact])
-        for fact in found
+        for fact in values
     }
 
 
@@ -176,8 +176,8 @@ def test_an_interval_contains_its_fact(name: str, rich_results: dict[str, Result
     facts = {f.name: f.value for f in rich_results[name].facts}
     for low in (fact for fact in facts if re.search(r"_low(_|$)", fact)):
         trio = [facts[low.replace("_low", end, 1)] for end in ("_low", "", "_high")]
-        known = [float(str(value)) for value in trio if value is not None]
-        assert known == sorted(known), low
+        values = [float(str(value)) for value in trio if value is not None]
+        assert values == sorted(values), low
     for fact, value in facts.items():
         if fact.endswith("_pct") and isinstance(value, float) and "trend" not in fact:
             assert 0 <= value <= 100 or name in ("time_asked", "locality_effect"), fact

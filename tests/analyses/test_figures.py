@@ -44,12 +44,12 @@ def grid(rows: pd.DataFrame, by: str, value: str, *, least: float = -np.inf) -> 
 
 def shares(rows: pd.DataFrame, group: str, part: str, value: str) -> dict[str, dict[str, float]]:
     """Return the percentage of each part in each group, by part."""
-    found: dict[str, dict[str, float]] = {}
-    for (g, p), own in rows.groupby([group, part]):
+    heights: dict[str, dict[str, float]] = {}
+    for (g, p), part_rows in rows.groupby([group, part]):
         whole = float(rows.loc[rows[group] == g, value].astype(float).sum())
-        if pct := 100 * float(own[value].astype(float).sum()) / whole if whole else 0:
-            found.setdefault(str(p), {})[str(g)] = pct
-    return found
+        if pct := 100 * float(part_rows[value].astype(float).sum()) / whole if whole else 0:
+            heights.setdefault(str(p), {})[str(g)] = pct
+    return heights
 
 
 def first(rows: pd.DataFrame, name: str, value: str, n: int = 100) -> dict[str, dict[str, float]]:
@@ -99,14 +99,14 @@ def concentration(table: pd.DataFrame) -> list[list[Panel]]:
     for kind in ("user", "vc"):
         rows = table[table["kind"] == kind].sort_values("rank")
         x = [0, *rows["members_pct"]]
-        own = [points(x, [0, *rows[of]]) for of in ("gpu_h_pct", "jobs_pct")]
-        panels.append([(lines, sorted([*own, [(0, 0), (100, 100)]]))])
+        curves_expected = [points(x, [0, *rows[of]]) for of in ("gpu_h_pct", "jobs_pct")]
+        panels.append([(lines, sorted([*curves_expected, [(0, 0), (100, 100)]]))])
     return panels
 
 
 def offsets(table: pd.DataFrame) -> list[list[Panel]]:
-    known = table[table["events"] >= clock_offset.FEWEST_EVENTS]
-    ours = [points(r["offset_min"] / 60, r["step_pct"]) for _, r in known.groupby("event")]
+    frequent = table[table["events"] >= clock_offset.FEWEST_EVENTS]
+    ours = [points(r["offset_min"] / 60, r["step_pct"]) for _, r in frequent.groupby("event")]
     return [[(lines, sorted([*ours, [(0, 0), (1, 0)]]))]]
 
 
@@ -131,12 +131,12 @@ def occupancy(table: pd.DataFrame) -> list[list[Panel]]:
 def stacked_days(table: pd.DataFrame) -> list[list[Panel]]:
     sums = table.groupby("vc")["mean_gpus"].sum().sort_values(ascending=False)
     days = pd.date_range(min(table["day"]), max(table["day"]))
-    found = {}
+    by_vc = {}
     for vc in sums.index[:8]:
-        own = table[table["vc"] == vc]
-        on = dict(zip(pd.to_datetime(own["day"]), own["mean_gpus"], strict=True))
-        found[str(vc)] = np.array([on.get(day, 0.0) for day in days])
-    return [[(steps, found)]]
+        vc_rows = table[table["vc"] == vc]
+        on = dict(zip(pd.to_datetime(vc_rows["day"]), vc_rows["mean_gpus"], strict=True))
+        by_vc[str(vc)] = np.array([on.get(day, 0.0) for day in days])
+    return [[(steps, by_vc)]]
 
 
 def rates_and_ratios(table: pd.DataFrame) -> list[list[Panel]]:
@@ -153,7 +153,7 @@ def rates_and_ratios(table: pd.DataFrame) -> list[list[Panel]]:
 
 
 def gang_mttf(table: pd.DataFrame) -> list[list[Panel]]:
-    known, ran = table[table["mttf_low_s"] > 0], table[table["seen_mttf_s"].notna()]
+    bounded, ran = table[table["mttf_low_s"] > 0], table[table["seen_mttf_s"].notna()]
     spans = [
         [(g, lo), (g, hi)] for g, lo, hi in ran[["gpus", "seen_low_s", "seen_high_s"]].to_numpy()
     ]
@@ -164,14 +164,14 @@ def gang_mttf(table: pd.DataFrame) -> list[list[Panel]]:
         return sorted(corners)
 
     ends = {(g, of) for of_ in ("mttf_low_s", "mttf_high_s")
-            for g, of in known[["gpus", of_]].to_numpy(float).tolist()}  # fmt: skip
+            for g, of in bounded[["gpus", of_]].to_numpy(float).tolist()}  # fmt: skip
     return [
         [
             (segments, [spans]),
             (band, sorted(tuple(end) for end in ends)),
             (
                 lines,
-                sorted([points(known["gpus"], known["mttf_s"]),
+                sorted([points(bounded["gpus"], bounded["mttf_s"]),
                         points(ran["gpus"], ran["seen_mttf_s"])]),
             ),
         ]
@@ -201,13 +201,13 @@ def servers(table: pd.DataFrame) -> list[list[Panel]]:
 def usage(table: pd.DataFrame) -> list[list[Panel]]:
     weeks = pd.date_range(table["week"].min(), table["week"].max(), freq="7D")
     sums = table.groupby("account")["gpu_h"].sum().sort_values(ascending=False)
-    found = {}
+    gpu_h = {}
     for i, account in enumerate(sums.index):
-        own = table[table["account"] == account].groupby("week")["gpu_h"].sum()
-        own.index = pd.to_datetime(own.index)
-        found[str(i)] = np.array([own.get(week, 0.0) for week in weeks])
+        by_week = table[table["account"] == account].groupby("week")["gpu_h"].sum()
+        by_week.index = pd.to_datetime(by_week.index)
+        gpu_h[str(i)] = np.array([by_week.get(week, 0.0) for week in weeks])
     idle = table.groupby("user")[["idle_gpu_h"]].sum().reset_index()
-    return [[(steps, found)], [(bars, first(idle, "user", "idle_gpu_h"))]]
+    return [[(steps, gpu_h)], [(bars, first(idle, "user", "idle_gpu_h"))]]
 
 
 def by_reason(table: pd.DataFrame, value: str, by: str) -> dict[str, dict[str, float]]:
@@ -276,9 +276,9 @@ def utilisation(rows: pd.DataFrame, by: str, weight: str, n: int) -> list[list[P
 def gpu_util(table: pd.DataFrame) -> list[list[Panel]]:
     every = table[table["status"].isna() & table["gpus"].notna() & (table["percentile"] == 0)]
     sizes = every.sort_values("gpu_h", ascending=False, kind="stable")["gpus"][:4]
-    own = table[table["gpus"].isin(sizes)]
+    of_sizes = table[table["gpus"].isin(sizes)]
     return [
-        [(lines, grid(own[own["status"] == status], "gpus", "util_pct"))]
+        [(lines, grid(of_sizes[of_sizes["status"] == status], "gpus", "util_pct"))]
         for status in (*STATUSES, "unknown")
     ]
 
@@ -294,8 +294,8 @@ def markers(ax: Axes) -> dict[str, list[Any]]:
 
 def marked(rows: pd.DataFrame, by: str, value: str, diamond: str) -> dict[str, list[Any]]:
     return {
-        str(name): [ord("D" if name == diamond else "o"), sorted(own[value])]
-        for name, own in rows.groupby(by)
+        str(name): [ord("D" if name == diamond else "o"), sorted(group_rows[value])]
+        for name, group_rows in rows.groupby(by)
     }
 
 
@@ -310,7 +310,7 @@ def other_months(table: pd.DataFrame) -> list[list[Panel]]:
 
 WORDS = {"fair_share": "fair share", "start_up": "start-up", "unknown": "not explained"}
 
-ABSENT = {"philly_like", "notebook_definitions", "locality_effect", "stated_causes"}
+ABSENT = {"philly_like", "notebook_definitions", "locality_effect", "stated_causes", "borrowing"}
 """Findings of the study's cluster alone, or of data that such a trace does not have."""
 
 EXPECTED: dict[str, Callable[[pd.DataFrame], list[list[Panel]]]] = {
@@ -451,8 +451,8 @@ def test_a_figure_shows_its_table_and_misleads_nowhere(
     panels = [ax for ax in figure.axes if ax.axison]
     for ax, panel in zip(panels, EXPECTED[name](table), strict=True):
         for read, expected in panel:
-            found = read(ax)
-            assert canonical(found) == canonical(expected), ax.get_title(loc="left")
+            drawn = read(ax)
+            assert canonical(drawn) == canonical(expected), ax.get_title(loc="left")
 
 
 def test_definitions_are_solid_and_dashed() -> None:
@@ -467,11 +467,13 @@ def test_definitions_are_solid_and_dashed() -> None:
     table = pd.DataFrame(rows, columns=columns)
     figure = ANALYSES["notebook_definitions"].plot(Result("notebook_definitions", table))
     assert misleading(figure) == []
-    for ax, (_, own) in zip(figure.axes, table.groupby("quantity"), strict=True):
+    for ax, (_, quantity_rows) in zip(figure.axes, table.groupby("quantity"), strict=True):
         for definition, style in (("ours", "-"), ("notebook", "--")):
             drawn = [points(*np.asarray(line.get_data())) for line in ax.lines
                      if line.get_linestyle() == style]  # fmt: skip
-            expected = grid(own[own["definition"] == definition], "gang", "value_s", least=1)
+            expected = grid(
+                quantity_rows[quantity_rows["definition"] == definition], "gang", "value_s", least=1
+            )
             assert sorted(drawn) == expected
 
 
@@ -488,14 +490,14 @@ def test_effects_of_locality_have_their_interval_at_their_size() -> None:
     assert misleading(figure) == []
     assert [label.get_text() for label in ax.get_xticklabels()] == ["all sizes", "2 GPUs", "8 GPUs"]
     shown = segments(ax)
-    for (_, own), spans in zip(table.groupby("among", sort=False), shown, strict=True):
-        assert spans[:, :, 1].tolist() == own[["low_pct", "high_pct"]].to_numpy().tolist()
+    for (_, group_rows), spans in zip(table.groupby("among", sort=False), shown, strict=True):
+        assert spans[:, :, 1].tolist() == group_rows[["low_pct", "high_pct"]].to_numpy().tolist()
         assert np.rint(spans[:, 0, 0]).tolist() == [0, 1, 2]
     middles = [spans[0, 0, 0] for spans in shown]
     assert np.diff(middles) == pytest.approx(0.22) and middles[1] == 0
     dots = [line for line in ax.lines if line.get_marker() == "o"]
     assert [list(line.get_ydata()) for line in dots] == [  # type: ignore[arg-type]
-        list(own["effect_pct"]) for _, own in table.groupby("among", sort=False)
+        list(group_rows["effect_pct"]) for _, group_rows in table.groupby("among", sort=False)
     ]
 
 
@@ -534,4 +536,4 @@ def canonical(value: Any) -> Any:
         return {key: canonical(value[key]) for key in sorted(value)}
     if isinstance(value, float | int | np.number):
         return float(f"{float(value):.9g}")
-    return value if isinstance(value, str) else [canonical(each) for each in value]
+    return value if isinstance(value, str) else [canonical(item) for item in value]

@@ -110,7 +110,7 @@ def test_idle_periods_by_hand(make_trace: MakeTrace) -> None:
     start = {job: 23 * 60 + i for i, job in enumerate("abcdef")}
     gpus = {"a": 2, "b": 1, "c": 2, "d": 1, "e": 1, "f": 2}
     placed = "a m0 0, a m0 1, b m1 0, c m2 0, c m2 1, d m3 0, e m4 , f m5 0, f m6 0"
-    held = [each.split(" ") for each in placed.split(", ")]
+    held = [holding.split(" ") for holding in placed.split(", ")]
     trace = make_trace(
         [(job, "v", "u", n, start[job], "Pass") for job, n in gpus.items()],
         frame(

@@ -304,9 +304,9 @@ def test_a_pre_run_is_advised_only_if_it_saves_gpu_hours(
         "failure_costs_pool": "select 5 as pool_min, 2e0 as cost_gpu_h, 2e1 as held_gpu_h",
     }
     trace = cluster(**PLACED, failures=FAILURES)
-    found = trace.answer
+    answer = trace.answer
     monkeypatch.setattr(
-        Trace, "answer", lambda _, name: trace.sql(costs[name]) if name in costs else found(name)
+        Trace, "answer", lambda _, name: trace.sql(costs[name]) if name in costs else answer(name)
     )
     result = why_failures.compute(trace)
     said = (

@@ -64,16 +64,16 @@ def test_only_the_study_cluster_is_compared_with_curves(tmp_path: Path) -> None:
     for synthetic in (True, False):
         path = write_tables(tmp_path / f"{synthetic}", tables, "philly", synthetic=synthetic)
         with Trace(path) as trace:
-            found = notebook_definitions.compute(trace).comparisons
-        assert bool(found) != synthetic
-        assert all(c.measured is not None and 0 <= c.measured <= 100 for c in found)
+            comparisons = notebook_definitions.compute(trace).comparisons
+        assert bool(comparisons) != synthetic
+        assert all(c.measured is not None and 0 <= c.measured <= 100 for c in comparisons)
 
 
 @pytest.mark.slow
 def test_utilisation_is_compared_with_the_curves_of_its_figure(tmp_path: Path) -> None:
     path = write_tables(tmp_path / "t", rich_tables(1), "philly", synthetic=False)
     with Trace(path) as trace:
-        found = gpu_util.compute(trace).comparisons
+        comparisons = gpu_util.compute(trace).comparisons
         groups = by(Rows(trace).notebook_gpu_util, "figure gpus status")
     expected = {}
     for (figure, gpus, status), rows in groups.items():
@@ -84,7 +84,7 @@ def test_utilisation_is_compared_with_the_curves_of_its_figure(tmp_path: Path) -
             expected[what] = published_numbers.largest_gap_pct(
                 published_numbers.curve(curve, group), [row.util_pct for row in rows]
             )
-    assert {c.what: c.measured for c in found} == pytest.approx(expected)
+    assert {c.what: c.measured for c in comparisons} == pytest.approx(expected)
     assert {(figure, gpus) for figure, gpus, _ in groups} >= {(5, 1), (5, 8), (5, 16), (6, 8)}
 
 

@@ -73,11 +73,11 @@ def test_every_answer_is_that_of_one_sample_a_minute(
             equal(same, one)
 
 
-def equal(found: pl.DataFrame, expected: pl.DataFrame) -> None:
+def equal(actual: pl.DataFrame, expected: pl.DataFrame) -> None:
     """The same rows: texts and whole numbers exactly, others but for the order of their sum."""
     # where only fractions tell rows apart, their last digits must not decide on the order
     order = (~cs.float(), cs.float().round_sig_figs(9))
-    one, same = (f.sort(*order, nulls_last=True) for f in (expected, found))
+    one, same = (f.sort(*order, nulls_last=True) for f in (expected, actual))
     assert_frame_equal(same, one, rel_tol=1e-12, abs_tol=1e-9)
 
 

@@ -68,7 +68,7 @@ def test_a_macro_that_gives_a_table_reads_only_what_its_caller_names() -> None:
     assert macros
     called = 0
     for relation in relations().values():
-        given = re.findall(rf"\b(?:{'|'.join(macros)})\(\s*(\w+)", relation.sql)
-        assert set(given) <= set(re.findall(r"\b(\w+) as \($", relation.sql, re.MULTILINE))
-        called += len(given)
+        arguments = re.findall(rf"\b(?:{'|'.join(macros)})\(\s*(\w+)", relation.sql)
+        assert set(arguments) <= set(re.findall(r"\b(\w+) as \($", relation.sql, re.MULTILINE))
+        called += len(arguments)
     assert called >= len(macros)

@@ -69,7 +69,7 @@ def test_the_interval_grows_when_users_repeat_themselves() -> None:
     rng = np.random.default_rng(6)
     levels = rng.normal(50, 20, 30)
     one = [(f"u{u}", 8, "Pass", u % 2 == 0, 10.0, level) for u, level in enumerate(levels)]
-    ten = [(f"{u}-{k}", *rest) for u, *rest in one for k in range(10)]
+    ten = [(f"{u}-{k}", *values) for u, *values in one for k in range(10)]
     narrow = effect_of_spread(cells(ten), np.random.default_rng(1))
     wide = effect_of_spread(cells(one), np.random.default_rng(1))
     assert wide.effect_pct == pytest.approx(narrow.effect_pct)

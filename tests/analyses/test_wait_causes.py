@@ -1,7 +1,9 @@
 """Causes of waits on schedules drawn by hand: one or two servers, and a few jobs."""
 
 from collections.abc import Mapping
+from datetime import UTC
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -171,3 +173,100 @@ def test_a_launching_job_holds_its_gpus(tmp_path: Path) -> None:
     assert found.pop(("next", "too_few")) == pytest.approx(9)
     assert {cause for _, cause in found} == {"start_up"}
     assert set(found.values()) == {2}
+
+
+@pytest.mark.slow
+def test_a_stated_launch_holds_gpus_and_quota(tmp_path: Path) -> None:
+    """Reserve GPUs for "first" at minute 2 for a check, admit it at 6, and start its pods at 10."""
+    schedule: dict[str, Any] = {
+        "first": (0, 10, 20, 2, "m0", {}),
+        "second": (3, 20, 30, 2, "m0", {}),  # free GPUs, but the quota is taken from minute 2 on
+    }
+    reasons = [
+        ("first", 0, 2, "PendingEvaluation"),
+        ("first", 2, 6, "UnsatisfiedAdmissionChecks"),
+        ("first", 6, 10, "WaitForStart"),
+    ]
+    states = [
+        {"job_id": job, "since_at": at(since), "until_at": at(until), "reason": reason}
+        for job, since, until, reason in reasons
+    ]
+    quotas = [{"vc": "x", "gpus": 3}]
+    found = causes(tmp_path / "t", schedule, queue_states=states, virtual_clusters=quotas)
+    assert found == {
+        ("first", "behind"): pytest.approx(2),
+        ("first", "held"): pytest.approx(4),
+        ("first", "start_up"): pytest.approx(4),
+        ("second", "quota"): pytest.approx(17),
+    }
+
+
+QUOTAS = {"a": (6, 3, None), "b": (5, None, 2), "c": (4, 0, 0), "d": (3, None, None)}
+"""Quota, borrowing limit and lending limit of each virtual cluster; all but d are in a cohort."""
+
+
+def quota_room(vc: str, used: Mapping[str, int]) -> int:
+    """Return the largest gang that a virtual cluster may start, by trying each."""
+    if vc == "d":
+        return QUOTAS["d"][0] - used["d"]
+
+    def fits(gpus: int) -> bool:
+        quota, borrowing, _ = QUOTAS[vc]
+        use = {v: used[v] + gpus * (v == vc) for v in "abc"}
+        kept = {v: 0 if lent is None else q - lent for v, (q, _, lent) in QUOTAS.items()}
+        lendable = sum(QUOTAS[v][0] - kept[v] for v in "abc")
+        taken = sum(max(0, use[v] - kept[v]) for v in "abc")
+        return taken <= lendable and (borrowing is None or use[vc] <= quota + borrowing)
+
+    return max(gpus for gpus in range(40) if fits(gpus))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cohort_shares_what_its_members_do_not_use(seed: int, tmp_path: Path) -> None:
+    rng = Random(seed)
+    used = dict.fromkeys("abcd", 0)
+    ends: list[tuple[int, str, int]] = []
+    jobs, attempts, levels = [], [], {vc: {0: quota_room(vc, used)} for vc in "abcd"}
+    for number in range(40):
+        moment = 10 * number
+        vc = rng.choice("abcd")
+        for end, other, gpus in [e for e in sorted(ends) if e[0] <= moment]:
+            used[other] -= gpus
+            ends.remove((end, other, gpus))
+            for v in "abcd":
+                levels[v][end] = quota_room(v, used)
+        if room := quota_room(vc, used):
+            gpus, end = rng.randint(1, room), moment + 5 + 10 * rng.randint(1, 6)
+            used[vc] += gpus
+            ends.append((end, vc, gpus))
+            key = {"job_id": f"j{number}"}
+            jobs.append(key | {"vc": vc, "gpus": gpus, "submitted_at": at(moment)})
+            started = {"started_at": at(moment), "ended_at": at(end)}
+            attempts.append(key | {"attempt": 1, "gpus": gpus, **started})
+        for v in "abcd":
+            levels[v][moment] = quota_room(v, used)
+    tables = {
+        "jobs": jobs,
+        "attempts": attempts,
+        "virtual_clusters": [{"vc": vc, "gpus": q} for vc, (q, _, _) in QUOTAS.items()],
+        "cohorts": [
+            {"vc": vc, "cohort": "all", "borrowing_limit": most, "lending_limit": lent}
+            for vc, (_, most, lent) in QUOTAS.items()
+            if vc != "d"
+        ],
+    }
+    folder = write_tables(tmp_path / "t", {n: frame_of(n, rows) for n, rows in tables.items()})
+    with Trace(folder) as trace:
+        rows = trace.sql(
+            "select vc, moment, room_before, room_after from quota_room order by vc, moment"
+        ).fetchall()
+    start_us = round(at(0).replace(tzinfo=UTC).timestamp() * 1e6)
+    before = dict.fromkeys("abcd", 0)
+    for vc, moment, room_before, room_after in rows:
+        minute = (moment // 2 - start_us) // 60_000_000 if moment else 0
+        if moment:
+            assert room_before == before[vc]
+        before[vc] = room_after
+        if moment and minute in levels[vc] and minute + 1 < 400:
+            assert room_after == levels[vc][minute], (vc, minute)

@@ -44,8 +44,8 @@ def found(traces: Path) -> dict[tuple[str, str], Finding]:
     return {(f.claim, f.cluster): f for f in from_aggregates(traces)}
 
 
-def value(found: dict[tuple[str, str], Finding], claim: str, cluster: str) -> float:
-    return found[claim, cluster].effect.value
+def value(findings: dict[tuple[str, str], Finding], claim: str, cluster: str) -> float:
+    return findings[claim, cluster].effect.value
 
 
 def test_a_summary_of_clusters_answers_as_its_rows_say(tmp_path: Path) -> None:
@@ -60,16 +60,16 @@ def test_a_summary_of_clusters_answers_as_its_rows_say(tmp_path: Path) -> None:
         "Seren,30,10,20,120,7,1,0.4,50,30,20\nPhilly,9,0,9,60,5,0.5,0.5,1,1,2\n"
     )
     answers = read_aggregate(summary, [file])
-    found = {(r.claim, r.cluster): r for r in answers.itertuples()}
-    assert len(found) == len(answers)
-    assert found["killed_jobs_cost_much", "Acme Seren"].value == 30
-    assert found["unsuccessful_jobs_cost_most", "Acme Seren"].value == pytest.approx(0.5 / 0.6)
-    one = found["most_jobs_use_one_gpu", "Acme Seren"]
+    by_cell = {(r.claim, r.cluster): r for r in answers.itertuples()}
+    assert len(by_cell) == len(answers)
+    assert by_cell["killed_jobs_cost_much", "Acme Seren"].value == 30
+    assert by_cell["unsuccessful_jobs_cost_most", "Acme Seren"].value == pytest.approx(0.5 / 0.6)
+    one = by_cell["most_jobs_use_one_gpu", "Acme Seren"]
     assert (one.value, one.low, one.high, one.n) == (55, 55, 100, 20)
-    assert found["jobs_need_less_than_one_gpu", "Acme Seren"].value == pytest.approx(100 / 3)
-    half = found["jobs_need_less_than_one_gpu", "Philly"]
+    assert by_cell["jobs_need_less_than_one_gpu", "Acme Seren"].value == pytest.approx(100 / 3)
+    half = by_cell["jobs_need_less_than_one_gpu", "Philly"]
     assert (half.value, half.low, half.high, half.n) == (50, 50, 100, 9)
-    assert ("most_jobs_use_one_gpu", "Philly") not in found
+    assert ("most_jobs_use_one_gpu", "Philly") not in by_cell
 
 
 @pytest.mark.parametrize("name", SELECTS)
@@ -77,10 +77,10 @@ def test_a_select_by_hand(name: str, tmp_path: Path) -> None:
     published, expected = (SELECTS[name][key].lstrip() for key in ("published", "rows"))
     file = tmp_path / f"published.{'json' if published.startswith('[') else 'csv'}"
     file.write_text(published)
-    found = read_aggregate(replace(aggregates()[0], select=name, files=file.name), [file])
-    assert len(found) == SELECTS[name].get("number", expected.count("\n") - 1)
+    aggregate = read_aggregate(replace(aggregates()[0], select=name, files=file.name), [file])
+    assert len(aggregate) == SELECTS[name].get("number", expected.count("\n") - 1)
     rows = list(csv.DictReader(expected.splitlines()))
-    for row, answer in zip(rows, found.to_dict("records"), strict=False):
+    for row, answer in zip(rows, aggregate.to_dict("records"), strict=False):
         for column, value in row.items():
             mine = "" if pd.isna(answer[column]) else str(answer[column])
             if value.replace(".", "").isdecimal():
@@ -198,10 +198,10 @@ def test_spot_jobs_are_those_of_its_tables(
 def folds(
     counts: Iterable[tuple[int, int, int]], fold: Callable[[int], int]
 ) -> tuple[Counter[int], Counter[int]]:
-    found: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+    jobs_by_hour: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     for day, place, n in counts:
-        found[fold(day)][place] += n
-    return found
+        jobs_by_hour[fold(day)][place] += n
+    return jobs_by_hour
 
 
 def busiest_window(halves: tuple[Counter[int], Counter[int]], period: int, window: int) -> float:

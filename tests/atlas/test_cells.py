@@ -74,6 +74,6 @@ def test_cells_are_those_of_the_files(source: str, traces: Path) -> None:
     jobs = [j for j in jobs_of(traces, source) if j.gpus > 0]
     answers = {f.claim: f for f in ANSWERS if f.source == source and f.claim in CELLS}
     assert len(answers) >= 3
-    found = {claim: f.effect.value for claim, f in answers.items()}
+    effects = {claim: f.effect.value for claim, f in answers.items()}
     expected = {claim: CELLS[claim](jobs) for claim in answers}
-    assert found == pytest.approx(expected, rel=1e-5)
+    assert effects == pytest.approx(expected, rel=1e-5)

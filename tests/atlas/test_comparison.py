@@ -62,11 +62,11 @@ def test_an_effect_is_extreme_if_its_interval_is_outside(
     mine: tuple[float, float, float], extreme: bool
 ) -> None:
     value, *ends = mine
-    found = compare_clusters(
+    comparison = compare_clusters(
         "ours", {BURSTS: one(BURSTS, HOLDS, value, *ends)}, {BURSTS: public(BURSTS, 2, 8)}
     )
-    assert found[1] == "No verdict contradicts most public clusters."
-    assert ("beyond all others" in found[2]) == extreme
+    assert comparison[1] == "No verdict contradicts most public clusters."
+    assert ("beyond all others" in comparison[2]) == extreme
 
 
 def test_percentages_are_compared_as_they_are() -> None:
@@ -80,14 +80,16 @@ def test_percentages_are_compared_as_they_are() -> None:
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_comparison_needs_two_public_clusters(n: int) -> None:
     values = [60.0, 90.0][:n]
-    found = compare_clusters(
+    comparison = compare_clusters(
         "ours", {SHORT: one(SHORT, HOLDS, 70)}, {SHORT: public(SHORT, *values)}
     )
     if n == 1:
-        assert "cannot be compared" in found[0]
+        assert "cannot be compared" in comparison[0]
     else:
-        assert found[0].startswith("1 claim is decided") and found[0].endswith("on 1 of 1.")
-        assert len(found) == 3
+        assert comparison[0].startswith("1 claim is decided") and comparison[0].endswith(
+            "on 1 of 1."
+        )
+        assert len(comparison) == 3
 
 
 def test_a_comparison_of_nothing_gives_the_reasons() -> None:
@@ -103,12 +105,12 @@ def test_a_comparison_of_nothing_gives_the_reasons() -> None:
 
 def test_a_verdict_that_as_many_others_have_is_not_unlike() -> None:
     others = {SHORT: [*public(SHORT, 60), *public(SHORT, 9_000, verdict=REVERSED)]}
-    found = compare_clusters("ours", {SHORT: one(SHORT, REVERSED, 8_000)}, others)
-    assert found[1].startswith("No verdict contradicts")
+    comparison = compare_clusters("ours", {SHORT: one(SHORT, REVERSED, 8_000)}, others)
+    assert comparison[1].startswith("No verdict contradicts")
 
 
 def test_at_most_three_are_named() -> None:
     claims = [SHORT, BURSTS, COST, LARGE, "failures_repeat"]
     mine = {c: one(c, REVERSED, 1) for c in claims}
-    found = compare_clusters("ours", mine, {c: public(c, 5, 6) for c in claims})
-    assert found[1].count("“") == 3 and found[1].endswith("; and 2 more.")
+    comparison = compare_clusters("ours", mine, {c: public(c, 5, 6) for c in claims})
+    assert comparison[1].count("“") == 3 and comparison[1].endswith("; and 2 more.")

@@ -145,11 +145,11 @@ def test_the_week_is_that_of_plain_python() -> None:
     days = [date(2026, 1, 5) + timedelta(days=i) for i in range(60)]
     jobs = np.random.default_rng(1).integers(1, 90, 60)
     rows = pd.DataFrame({"day": days, "weekday": [d.isoweekday() % 7 for d in days], "jobs": jobs})
-    found = CLAIMS["load_follows_the_week"].measure.statistic(
+    statistic = CLAIMS["load_follows_the_week"].measure.statistic(
         rows, resampling(rows, of_users=False)
     )
     expected = busiest(list(rows.itertuples()), "weekday", 7, 2)
-    assert found[0] == pytest.approx(expected, rel=1e-12) and expected > 1.2
+    assert statistic[0] == pytest.approx(expected, rel=1e-12) and expected > 1.2
 
 
 def test_failures_are_counted_among_attempts_and_divided_by_gpu_years() -> None:
@@ -160,8 +160,8 @@ def test_failures_are_counted_among_attempts_and_divided_by_gpu_years() -> None:
     counts = {group: n.sum() for group, n in measure.groups(rows).items()}
     assert counts == {"attempts later": 50, "attempts earlier": 40}
     rows["user"] = ["a", "b"]
-    found = measure.statistic(rows, resampling(rows, of_users=True))
-    assert found[0] == pytest.approx((9 / 0.3) / (6 / 0.1))
+    statistic = measure.statistic(rows, resampling(rows, of_users=True))
+    assert statistic[0] == pytest.approx((9 / 0.3) / (6 / 0.1))
 
 
 @pytest.mark.slow
@@ -202,8 +202,8 @@ def test_an_interval_reaches_the_share_with_one_more_user_as_heavy_as_the_heavie
                          "day": date(2026, 1, 1)})  # fmt: skip
     rows.loc[0, [by, "gpu_h"]] = value, 0.5
     rows.loc[1, "gpu_h"] = 20.0
-    found = decide(Finding(name, "c", Verdict.UNDECIDED), CLAIMS[name], rows)
-    assert found.effect.high == pytest.approx(100 * 20.5 / (58 + 20.5 + 20))
+    decision = decide(Finding(name, "c", Verdict.UNDECIDED), CLAIMS[name], rows)
+    assert decision.effect.high == pytest.approx(100 * 20.5 / (58 + 20.5 + 20))
 
 
 @pytest.mark.slow
@@ -215,6 +215,6 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
         Trace(write_tables(tmp_path / "b", shuffled)) as other,
     ):
         for claim in CLAIMS.values():
-            found = [evaluate_claim(t, claim, describe(t, "t")) for t in (one, other)]
-            assert found[0].effect == found[1].effect or found[0].why == found[1].why
-            assert pl.DataFrame(found[0].panel).equals(pl.DataFrame(found[1].panel))
+            answers = [evaluate_claim(t, claim, describe(t, "t")) for t in (one, other)]
+            assert answers[0].effect == answers[1].effect or answers[0].why == answers[1].why
+            assert pl.DataFrame(answers[0].panel).equals(pl.DataFrame(answers[1].panel))

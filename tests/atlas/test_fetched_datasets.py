@@ -274,8 +274,8 @@ def test_all_of_the_eleven_can_be_fetched() -> None:
     assert FETCHABLE.keys() <= catalogue.published().keys()
     assert f"names are {', '.join(FETCHABLE)}." in " ".join(str(atlas.__doc__).split())
     for name, dataset in FETCHABLE.items():
-        known = catalogue.published()[name]
-        assert (known.source, known.map or None) == (dataset.source, dataset.map)
+        entry = catalogue.published()[name]
+        assert (entry.source, entry.map or None) == (dataset.source, dataset.map)
 
 
 @pytest.mark.parametrize(
@@ -311,9 +311,9 @@ def test_what_is_there_is_not_fetched_again(publisher: Server, fetched: Path) ->
 def test_one_command_says_sizes_fetches_reads_in_parallel_and_answers(
     publisher: Server, tmp_path: Path
 ) -> None:
-    given = ["atlas", "--fetch", "helios", "acme", "mit-supercloud", "--jobs", "2", "--json"]
+    words = ["atlas", "--fetch", "helios", "acme", "mit-supercloud", "--jobs", "2", "--json"]
     folder = tmp_path / "public"
-    done = invoke(*given, "--datasets", folder, "--out", tmp_path / "a")
+    done = invoke(*words, "--datasets", folder, "--out", tmp_path / "a")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
         r"Downloading to .*: helios 0\.0 MB, acme 0\.0 MB, mit-supercloud 0\.0 MB; at least "

@@ -75,11 +75,11 @@ def test_each_answered_claim_has_a_row_with_a_cell_per_cluster(
         cells = re.findall(r"<td .*?</td>", row, re.DOTALL)
         mine = made[1].table.query("claim == @claim")
         assert len(cells) == len(mine) + len(cards_shown())
-        found = {
+        verdicts = {
             (cell.split('"')[1].removeprefix("lacking "), "<svg" in cell) for cell in cells[:2]
         }
         effects = zip(mine["verdict"], mine["effect"].notna(), strict=True)
-        assert found == {(Verdict(v).word, known) for v, known in effects}  # yours are first
+        assert verdicts == {(Verdict(v).word, known) for v, known in effects}  # yours are first
     for claim in CLAIMS.values():
         assert claim.name in Page(page).ids
         assert str(escape(claim.question)) in page
@@ -110,7 +110,7 @@ def test_the_figure_has_a_column_per_cluster_and_lists_unanswered_claims(
 
 def test_a_cell_has_the_effect_and_its_interval_in_its_place() -> None:
     atlas = evaluate([], shipped=shipped_answers())
-    known = atlas.table.dropna(subset=["effect"])
+    decided = atlas.table.dropna(subset=["effect"])
     figure = plot(atlas.table, atlas.result())
     assert misleading(figure) == []
     [ax] = figure.axes
@@ -125,7 +125,7 @@ def test_a_cell_has_the_effect_and_its_interval_in_its_place() -> None:
             middle = round((x + more[0][0]) / 2)
             intervals[middle, y] = [x - middle, more[0][0] - middle]
     shapes = {"holds": "o", "reversed": "X", "absent": "D", "undecided": "s"}
-    for row in known.to_dict("records"):
+    for row in decided.to_dict("records"):
         claim = CLAIMS[row["claim"]]
         at = clusters.index(figures.literal(row["cluster"])), claims.index(claim.title)
         middle, low, high = (
@@ -185,8 +185,8 @@ def test_panels_of_a_claim_have_one_height() -> None:
 
 
 def test_a_small_cell_has_the_effect_between_the_ends_of_its_interval() -> None:
-    known = [f for f in shipped_answers() if not math.isnan(f.effect.value)]
-    for finding in known:
+    decided = [f for f in shipped_answers() if not math.isnan(f.effect.value)]
+    for finding in decided:
         claim = CLAIMS[finding.claim]
         svg = drawing.cell(claim, finding)
         [width] = re.findall(r'viewBox="0 0 (\d+)', svg)
@@ -208,7 +208,7 @@ def test_a_small_cell_has_the_effect_between_the_ends_of_its_interval() -> None:
         else:
             ends = [float(n) for n in (interval[1:].split()[0], interval.split("H")[1])]
             assert ends == pytest.approx([low, high], abs=0.06)
-    assert len({f.verdict for f in known}) > 2
+    assert len({f.verdict for f in decided}) > 2
 
 
 def claim_of(shape: str) -> Claim:
@@ -217,8 +217,8 @@ def claim_of(shape: str) -> Claim:
 
 def words_at(svg: str) -> dict[str, tuple[float, float]]:
     """Return the position of each text of a figure."""
-    found = re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)"[^>]*>([^<]*)</text>', svg)
-    return {text: (float(x), float(y)) for x, y, text in found}
+    labels = re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)"[^>]*>([^<]*)</text>', svg)
+    return {text: (float(x), float(y)) for x, y, text in labels}
 
 
 def test_curves_of_a_panel_are_on_its_axes() -> None:
@@ -294,9 +294,9 @@ def test_every_day_of_a_week_is_named_and_every_sixth_hour_of_a_day(
 
 
 def test_numbers_on_the_page_are_those_of_the_table(page: str, made: tuple[Path, Result]) -> None:
-    known = made[1].table.dropna(subset=["low"])
-    assert len(known) > 5
-    for claim, effect in zip(known["claim"], known["effect"], strict=True):
+    decided = made[1].table.dropna(subset=["low"])
+    assert len(decided) > 5
+    for claim, effect in zip(decided["claim"], decided["effect"], strict=True):
         assert bind_units(CLAIMS[claim].format(effect)) in page
 
 
@@ -306,12 +306,12 @@ def test_text_from_logs_is_escaped(page: str) -> None:
 
 
 def test_it_is_one_small_file_that_asks_nothing_of_the_network(page: str) -> None:
-    found = Page(page)
-    for address in found.addresses:
-        assert address.startswith("data:") or address.removeprefix("#") in found.ids, address
+    parsed = Page(page)
+    for address in parsed.addresses:
+        assert address.startswith("data:") or address.removeprefix("#") in parsed.ids, address
     assert not re.search(r"url\((?!#)", page)
     assert len(page.encode()) < 2_000_000
-    assert len(found.ids) == len(set(found.ids))
+    assert len(parsed.ids) == len(set(parsed.ids))
 
 
 def test_what_is_synthetic_sampled_or_absent_is_said(page: str) -> None:

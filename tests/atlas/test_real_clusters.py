@@ -25,10 +25,10 @@ def test_the_shipped_answers_are_those_of_the_traces(traces: Path) -> None:
     for row in table.to_dict("records"):
         expected = shipped[row["claim"], row["cluster"], row["source"]]
         assert row["verdict"] == expected.verdict, row
-        found = [row["effect"], row["low"], row["high"]]
+        interval = [row["effect"], row["low"], row["high"]]
         effect = expected.effect
         due = [effect.value, effect.low, effect.high]
-        assert found == pytest.approx(due, rel=1e-5, nan_ok=True), row
+        assert interval == pytest.approx(due, rel=1e-5, nan_ok=True), row
 
 
 def test_what_the_study_and_others_found_is_found_again() -> None:

@@ -93,8 +93,8 @@ SHORT = CLAIMS["jobs_are_short"]
 
 
 def asked(trace: Trace, claim: Claim) -> tuple[Verdict, str]:
-    found = evaluate_claim(trace, claim, describe(trace, "t"))
-    return found.verdict, found.why
+    answer = evaluate_claim(trace, claim, describe(trace, "t"))
+    return answer.verdict, answer.why
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_samples_are_refused_or_named(tmp_path: Path) -> None:
         assert asked(trace, SHORT) == (UNDECIDED, "A sample, selected by run time.")
     chosen = Sample("Passed jobs only.", ("status",))
     with cluster(tmp_path / "b", 20, 4, chosen) as trace:
-        found = evaluate_claim(trace, SHORT, describe(trace, "t"))
-    assert (found.verdict, found.notes) == (HOLDS, ("Passed jobs only.",))
+        answer = evaluate_claim(trace, SHORT, describe(trace, "t"))
+    assert (answer.verdict, answer.notes) == (HOLDS, ("Passed jobs only.",))
     with cluster(tmp_path / "c", 20, 4) as trace:
         assert evaluate_claim(trace, SHORT, describe(trace, "t")).notes == ()
 
@@ -167,10 +167,10 @@ def test_traces_of_one_name_are_numbered(tmp_path: Path) -> None:
 def test_every_relation_is_a_claims_and_every_claim_is_whole() -> None:
     files = {f.stem for f in FOLDER.glob("*.sql")}
     assert files == {c.relation for c in CLAIMS.values()} - {"locality_effect"} | {"known_columns"}
-    known = {*TABLES, *LACKS}
+    names = {*TABLES, *LACKS}
     for name, claim in CLAIMS.items():
         assert name == claim.name and claim.relation in relations()
-        assert set(claim.needs) <= known
+        assert set(claim.needs) <= names
         assert (claim.invalid_for | claim.biased_by) <= SELECTION_CRITERIA.keys()
         assert not claim.invalid_for & claim.biased_by
         if claim.margin:

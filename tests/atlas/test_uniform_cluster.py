@@ -56,9 +56,11 @@ def test_every_effect_is_absent_where_nothing_depends_on_anything(
     with Trace(tmp_path / "t") as trace:
         atlas = evaluate([trace])
     [cluster] = atlas.clusters
-    found = {c.name: atlas.strongest(c.name, cluster.name) for c in CLAIMS.values() if c.of_effect}
-    verdicts = {name: f.verdict for name, f in found.items()}
+    strongest = {
+        c.name: atlas.strongest(c.name, cluster.name) for c in CLAIMS.values() if c.of_effect
+    }
+    verdicts = {name: f.verdict for name, f in strongest.items()}
     assert len(verdicts) == 10
     # a Slurm log has no readings
     without_readings = {"spread_gangs_use_less": Verdict.UNDECIDED}
-    assert verdicts == dict.fromkeys(verdicts, Verdict.ABSENT) | without_readings, found
+    assert verdicts == dict.fromkeys(verdicts, Verdict.ABSENT) | without_readings, strongest

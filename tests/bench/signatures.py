@@ -71,14 +71,14 @@ def main() -> None:
         speed(rules[0].example, 1, log, 1)
         for mb in args.mb or (1, 4, 16, 64):
             for form in args.form or FORMS:
-                found = [(speed(FORMS[form](r), mb, log, args.tries), r.id) for r in rules]
-                found.sort()
-                median = found[len(found) // 2][0]
-                slowest = ", ".join(f"{name} {rate:.0f}" for rate, name in found[:3])
-                slow = sum(rate < 50 for rate, _ in found)
+                speeds = [(speed(FORMS[form](r), mb, log, args.tries), r.id) for r in rules]
+                speeds.sort()
+                median = speeds[len(speeds) // 2][0]
+                slowest = ", ".join(f"{name} {rate:.0f}" for rate, name in speeds[:3])
+                slow = sum(rate < 50 for rate, _ in speeds)
                 print(
-                    f"{mb:3} MB {form:<9} {found[0][0]:6.0f} MB/s, median {median:.0f}, "
-                    f"{slow} of {len(found)} below 50; slowest: {slowest}",
+                    f"{mb:3} MB {form:<9} {speeds[0][0]:6.0f} MB/s, median {median:.0f}, "
+                    f"{slow} of {len(speeds)} below 50; slowest: {slowest}",
                     flush=True,
                 )
             rate = speed(alternating(), mb, log, args.tries)

@@ -155,8 +155,8 @@ def growth(policies: Sequence[str], times: int) -> None:
     """Print the growth from the smaller to the larger log, from the minimum of several times."""
     works = [work(jobs) for jobs in JOBS[:2]]
     for policy in policies:
-        found = [[measure(policy, one) for one in works] for _ in range(times)]
-        small, large = (min(m, key=lambda m: m.cpu_s) for m in zip(*found, strict=True))
+        costs = [[measure(policy, one) for one in works] for _ in range(times)]
+        small, large = (min(m, key=lambda m: m.cpu_s) for m in zip(*costs, strict=True))
         print(
             f"| {policy} | {small.cpu_s:.2f} | {large.cpu_s:.2f} | "
             f"**{large.cpu_s / small.cpu_s:.1f}** | "

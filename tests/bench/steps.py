@@ -191,8 +191,8 @@ def peak_mb() -> float:
     status = Path("/proc/self/status")
     if not status.exists():
         return max(largest_kb, getrusage(RUSAGE_SELF).ru_maxrss) / 1024
-    [own] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
-    return max(largest_kb, int(own.split()[1])) / 1024
+    [peak_line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+    return max(largest_kb, int(peak_line.split()[1])) / 1024
 
 
 def _run(step: str, raw: Path, trace: Path, name: str) -> Cost:

@@ -90,11 +90,11 @@ def test_tables_and_queries_are_printed_as_csv_and_json(path: Path) -> None:
 
 def test_findings_are_one_json_document(path: Path) -> None:
     printed = run("analyze", path, "run_time", "overview", "--json")
-    found = json.loads(printed, parse_constant=pytest.fail)
-    assert list(found) == ["run_time", "overview"]
+    printed_document = json.loads(printed, parse_constant=pytest.fail)
+    assert list(printed_document) == ["run_time", "overview"]
     with Trace(path) as trace:
         result = analyze(trace, ["run_time"])["run_time"]
-    document = found["run_time"]
+    document = printed_document["run_time"]
     assert document["question"] == ANALYSES["run_time"].question
     for shown, fact in zip(document["facts"], result.facts, strict=True):
         assert (shown["name"], shown["meaning"]) == (fact.name, fact.meaning)
@@ -105,8 +105,8 @@ def test_findings_are_one_json_document(path: Path) -> None:
         assert document[part] == list(getattr(result, part))
     assert len(document["table"]) == len(result.table)
     assert list(document["table"][0]) == list(result.table.columns)
-    assert found["overview"]["table"][0]["day"].startswith("2017-10-03")
-    assert found["overview"]["table"][0]["gpu_samples"] is None
+    assert printed_document["overview"]["table"][0]["day"].startswith("2017-10-03")
+    assert printed_document["overview"]["table"][0]["gpu_samples"] is None
 
 
 @pytest.mark.parametrize(

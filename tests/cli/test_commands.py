@@ -69,8 +69,8 @@ def test_a_command_has_the_summary_and_parameters_of_its_function(verb: str) -> 
     declared = {p.name: p for p in commands()[verb].params}
     function = COMMANDS.get(verb, getattr(library, verb))
     parameters = inspect.signature(function).parameters
-    given = {ONE_ARGUMENT.get(name, name) for name in declared}
-    assert given - {
+    options = {ONE_ARGUMENT.get(name, name) for name in declared}
+    assert options - {
         "csv",
         "as_json",
         "markdown",
@@ -290,14 +290,14 @@ def test_a_verb_writes_what_its_function_writes(
 ) -> None:
     monkeypatch.setattr(trace_page, "CHAPTERS", {"Waiting": CHAPTERS["Waiting"]})
     one, other = tmp_path / "typed" / "it", tmp_path / "called" / "it"
-    given: list[Call] = []
+    calls: list[Call] = []
     for out in (one, other):
         out.parent.mkdir()
         words, options = call
         options = {k: str(out) if v == "{out}" else v for k, v in options.items()}
-        given.append((tuple(word.format(**paths, out=out) for word in words), options))
-    printed = run(*as_typed(given[0]))
-    called(given[1])
+        calls.append((tuple(word.format(**paths, out=out) for word in words), options))
+    printed = run(*as_typed(calls[0]))
+    called(calls[1])
     assert str(one) in printed.replace("\n", "")
     if one.is_file():
         assert one.read_bytes() == other.read_bytes()
@@ -311,8 +311,8 @@ def test_a_verb_writes_what_its_function_writes(
 
 
 def names(folder: Path) -> list[str]:
-    found = (f.relative_to(folder) for f in folder.rglob("*"))
-    return sorted(str(f) for f in found if f.parts[0] != "derived")
+    files = (f.relative_to(folder) for f in folder.rglob("*"))
+    return sorted(str(f) for f in files if f.parts[0] != "derived")
 
 
 @dataclass(frozen=True)

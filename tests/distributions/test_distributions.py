@@ -293,9 +293,9 @@ def test_the_empirical_distribution_of_any_sample_is_valid(values: list[float], 
 
 def test_the_score_of_a_censored_value_is_that_expected_beyond_it() -> None:
     """Two of three values end; the last third of a normal distribution is above its quantile."""
-    found = Lifetimes.of([1, 2, 3], [False, False, True]).scores()
+    scores = Lifetimes.of([1, 2, 3], [False, False, True]).scores()
     last = sp.truncnorm.mean(sp.norm.ppf(2 / 3), np.inf)
-    assert found == pytest.approx([sp.norm.ppf(1 / 6), 0, last])
+    assert scores == pytest.approx([sp.norm.ppf(1 / 6), 0, last])
 
 
 def test_few_values_at_risk_do_not_count_in_the_distance() -> None:

@@ -39,5 +39,5 @@ def test_derivatives_are_slopes(family: ShapeScaleFamily, method: str) -> None:
 
 
 def test_the_examples_of_the_families_are_right() -> None:
-    found = doctest.testmod(families)
-    assert (found.failed, found.attempted) == (0, 2 + len(FAMILIES) - 1)
+    outcome = doctest.testmod(families)
+    assert (outcome.failed, outcome.attempted) == (0, 2 + len(FAMILIES) - 1)

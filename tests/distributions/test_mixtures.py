@@ -45,20 +45,20 @@ def test_no_parameters_nearby_are_likelier(
         density, survival = shape(sample.values, parameters)
         return float(np.log(np.where(sample.censored, survival, density)).sum())
 
-    found = fit(sample, components)
-    each = len(found) // components
-    best = likelihood(found)
-    for i in range(len(found)):
+    mixture = fit(sample, components)
+    size = len(mixture) // components
+    best = likelihood(mixture)
+    for i in range(len(mixture)):
         for factor in (0.95, 1.05):
-            near = found.copy()
+            near = mixture.copy()
             near[i] *= factor
-            near[::each] /= near[::each].sum()
+            near[::size] /= near[::size].sum()
             assert likelihood(near) <= best + 0.02
 
 
 def test_the_correlation_of_values_below_a_quantile_is_that_of_normal_scores() -> None:
     # Sheppard 1898: both lie below the median with probability 1/4 + arcsin(r) / 2 pi
-    found = indicator_correlation([0.5], 0.3)
-    assert found == pytest.approx([2 / np.pi * np.arcsin(0.3)])
+    correlation = indicator_correlation([0.5], 0.3)
+    assert correlation == pytest.approx([2 / np.pi * np.arcsin(0.3)])
     ends = indicator_correlation([0.0, 1.0], 0.3)
     assert np.isfinite(ends).all() and (abs(ends) < 0.01).all()

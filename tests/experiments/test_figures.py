@@ -40,13 +40,13 @@ def xy(line: Any) -> Any:
 
 def dots(ax: Axes) -> Any:
     """Return the middles and ends of a forest plot by row, from below."""
-    found = []
+    labels = []
     for one in ax.containers:
         assert isinstance(one, ErrorbarContainer)
         line, _, [span] = one.lines
         (low, at), (high, _) = span.get_segments()[0]
-        found.append((at, xy(line)[0, 0], low, high))
-    return np.array(sorted(found))
+        labels.append((at, xy(line)[0, 0], low, high))
+    return np.array(sorted(labels))
 
 
 def names(ax: Axes) -> list[str]:
@@ -60,11 +60,11 @@ def test_effects_over_load_have_their_intervals_beside_one_another() -> None:
     over_load(ax, other_at_one, "mean_jct_h", PAIRS)
     shown, spans = curves(ax), segments(ax)
     for (arm, against, label), ends, sign in zip(PAIRS, spans, (-1, 1), strict=True):
-        found = effects(RATES[RATES["setting"] == USUAL], "mean_jct_h", arm, against)
-        assert shown[label][:, 1] == pytest.approx(found["effect_pct"].to_numpy())
+        changes = effects(RATES[RATES["setting"] == USUAL], "mean_jct_h", arm, against)
+        assert shown[label][:, 1] == pytest.approx(changes["effect_pct"].to_numpy())
         # 1.5 % of the range of loads, 2, lie between the two curves
         assert shown[label][:, 0] - [1.0, 1.4, 3.0] == pytest.approx(sign * 0.015)
-        expected = found[["low_pct", "high_pct"]].to_numpy()
+        expected = changes[["low_pct", "high_pct"]].to_numpy()
         assert ends[:, :, 1] == pytest.approx(expected)
         assert ends[:, 0, 0] == pytest.approx(shown[label][:, 0])
     assert ax.get_xticks().tolist() == [1.0, 1.4, 3.0]
@@ -76,15 +76,15 @@ def test_sensitivity_is_the_effect_by_setting_the_usual_one_first(load: float | 
     fig, [ax] = figures.canvas()
     table = RATES[(RATES["setting"] == USUAL) | (RATES["load"] == 0.7)] if load is None else RATES
     sensitivity(ax, table, "mean_jct_h", ("new", "old"), "change", load=load)
-    found = effects(table, "mean_jct_h", "new", "old")
-    found = found[found["load"] == (load or 0.7)].set_index("setting").loc[[USUAL, "slower"]]
+    changes = effects(table, "mean_jct_h", "new", "old")
+    changes = changes[changes["load"] == (load or 0.7)].set_index("setting").loc[[USUAL, "slower"]]
     assert names(ax) == [USUAL, "slower"] and ax.get_yticks().tolist() == [1, 0]
     [dotted] = [c for c in ax.collections if isinstance(c, PathCollection)]
-    assert np.asarray(dotted.get_offsets())[:, 0] == pytest.approx(found["effect_pct"].to_numpy())
+    assert np.asarray(dotted.get_offsets())[:, 0] == pytest.approx(changes["effect_pct"].to_numpy())
     ends = segments(ax)[0][:, :, 0]
-    assert ends == pytest.approx(found[["low_pct", "high_pct"]].to_numpy())
+    assert ends == pytest.approx(changes[["low_pct", "high_pct"]].to_numpy())
     line = [points[0, 0] for points in map(xy, ax.lines) if np.ptp(points[:, 0]) == 0]
-    assert line == [pytest.approx(found["effect_pct"].iloc[0])]
+    assert line == [pytest.approx(changes["effect_pct"].iloc[0])]
     assert misleading(fig) == []
 
 
@@ -109,23 +109,23 @@ def test_conclusions_show_each_gain_its_interval_and_most_months() -> None:
         trials_of_headlines({"literature": [1.9, 2.0, 2.1, 2.0], "philly": [1.2, 1.3, 1.25, 1.22]})
     )
     figure = conclusions.plot(result)
-    found = conclusions.verdicts(result.table)
+    verdicts = conclusions.verdicts(result.table)
     [ax] = figure.axes
     solid = [xy(line) for line in ax.lines if line.get_linestyle() == "-"]
     rows = [row for row in solid if row[0, 0] != 1]
     shown = {row[:, 0].round(9).tobytes() for row in rows}
-    for row in found.to_dict("records"):
+    for row in verdicts.to_dict("records"):
         for of in (("p5", "p95"), ("low", "high"), ("gain",)):
             assert np.array([row[c] for c in of], float).round(9).tobytes() in shown
     heights = [row[0, 1] for row in rows if len(row) == 1]
-    assert len(set(heights)) == len(found) and np.diff(sorted(heights)).min() >= 1
-    printed = found[found["source"] != ""].drop_duplicates("headline")
+    assert len(set(heights)) == len(verdicts) and np.diff(sorted(heights)).min() >= 1
+    printed = verdicts[verdicts["source"] != ""].drop_duplicates("headline")
     dotted = [xy(line) for line in ax.lines if line.get_linestyle() == ":"]
     assert sorted(line[0, 0] for line in dotted) == sorted(printed["printed"])
     for line in dotted:  # beside the rows of its headline
         assert sum(line[0, 1] < at < line[1, 1] for at in heights) == 2
     left, right = ax.get_xlim()
-    assert left < found["p5"].min() and right > found["p95"].max()
+    assert left < verdicts["p5"].min() and right > verdicts["p95"].max()
     assert misleading(figure) == []
 
 
@@ -154,8 +154,8 @@ def test_guidelines_show_times_costs_and_gangs_over_load() -> None:
     for arm, points in curves(over).items():
         if arm in guidelines.ARMS:
             usual = table[table["setting"] == USUAL]
-            found = effects(usual, "gang_jct_h", arm, guidelines.BASELINE)
-            assert points == pytest.approx(found[["load", "effect_pct"]].to_numpy())
+            changes = effects(usual, "gang_jct_h", arm, guidelines.BASELINE)
+            assert points == pytest.approx(changes[["load", "effect_pct"]].to_numpy())
     assert set(guidelines.ARMS[1:]) <= set(curves(over))
     first, second = names(assumed)[::-1][:2]
     assert first.endswith(USUAL) and second.endswith("asks 3 times")

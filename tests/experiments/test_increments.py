@@ -64,8 +64,8 @@ def interval(new: Sequence[float], old: Sequence[float]) -> tuple[float, float, 
 def test_a_gain_is_over_the_strongest_arm_at_each_load() -> None:
     half, full = LESS.by_load(JCT, USUAL)
     assert (half.load, half.against, full.load, full.against) == (0.5, "old", 1.0, "older")
-    found = (full.change.effect, full.change.low, full.change.high)
-    assert found == pytest.approx(interval((5, 6, 7), (9, 9, 10)))
+    change = (full.change.effect, full.change.low, full.change.high)
+    assert change == pytest.approx(interval((5, 6, 7), (9, 9, 10)))
     [only] = MORE.by_load(USE, USUAL)
     assert only.against == "old"
     assert only.change.effect == pytest.approx(interval((50, 60, 70), (40, 50, 60))[0])
@@ -133,10 +133,10 @@ def test_the_figure_has_a_panel_per_increment() -> None:
 def test_choices_are_paired_with_the_usual_setting() -> None:
     chosen = trials("mean_jct_h", {(1.0, "new"): (6, 6, 6), (1.0, "old"): (1, 1, 1)}, "choice")
     table = pd.concat([JCT, chosen])
-    found = choice_table([LESS], table, USUAL, ["choice", "not run"], 1.0)
+    choices = choice_table([LESS], table, USUAL, ["choice", "not run"], 1.0)
     middle, low, high = interval((6, 6, 6), (5, 6, 7))
     change = f"{middle:+.1f} % (−{-low:.0f} to {high:+.0f})"
-    assert found.to_numpy().tolist() == [["choice", "new", LESS.what, change, "+20 %"]]
+    assert choices.to_numpy().tolist() == [["choice", "new", LESS.what, change, "+20 %"]]
     # a choice of an arm without the mechanism
     rival = pd.concat([JCT, chosen[chosen["arm"] == "old"]])
     [(_, arm, *_, largest)] = (

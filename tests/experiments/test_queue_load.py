@@ -29,11 +29,11 @@ def test_a_sweep_without_a_queue_names_the_load_that_makes_one() -> None:
     swept = sweep(["literature"], ["fifo", "srtf"], loads=(0.05,), seeds=[0], jobs=200, cluster=256)
     [no_queue, load] = swept.sentences[:2]
     assert "no job waits" in no_queue
-    found = swept.queue_loads["literature"].load
-    assert found is not None and f"a load of about {found:.2g}" in load
+    queue_load = swept.queue_loads["literature"].load
+    assert queue_load is not None and f"a load of about {queue_load:.2g}" in load
     busy, calm = (
         sweep(["literature"], ["fifo"], loads=(at,), seeds=[0], jobs=200, cluster=256).runs
-        for at in (found, swept.queue_loads["literature"].tried)
+        for at in (queue_load, swept.queue_loads["literature"].tried)
     )
     assert busy["mean_wait_s"].item() >= 60 > calm["mean_wait_s"].item()
     assert swept.against("srtf").sentences[1] == load

@@ -388,9 +388,9 @@ def test_ensembles_are_compared_month_by_month(tmp_path: Path) -> None:
     months = load_model("literature").sample(15, gpus=64, seeds=(5, 2, 3))
     found = {p: simulate(months, p, tmp_path / p, cluster=64) for p in ("fifo", "las")}
     result = compare(found)
-    own = {p: r.months.set_index("seed")["mean_jct_s"] for p, r in found.items()}
+    means = {p: r.months.set_index("seed")["mean_jct_s"] for p, r in found.items()}
     [row] = result.table.query("policy == 'las' and measure == 'mean_jct_s'").to_dict("records")
-    assert row["difference"] == pytest.approx((own["las"] - own["fifo"]).mean(), abs=1e-6)
+    assert row["difference"] == pytest.approx((means["las"] - means["fifo"]).mean(), abs=1e-6)
     assert row["seeds"] == 3 and {"fifo", "las"} == set(result.table["policy"])
     longer = load_model("literature").sample(30, gpus=64, seeds=(5, 2, 3))
     drawn = compare(months, longer).table.set_index(["policy", "measure"])
@@ -422,8 +422,8 @@ def test_options_reach_each_run(tmp_path: Path) -> None:
         .with_estimates("noisy:0.5")
     )
     [planned] = plan_runs([changed], ["srtf"], cluster=64, options=options)
-    given = {f.name: getattr(planned.options, f.name) for f in fields(options)}
-    with simulate(changed[0], "srtf", tmp_path / "all", **given) as trace:
+    options_given = {f.name: getattr(planned.options, f.name) for f in fields(options)}
+    with simulate(changed[0], "srtf", tmp_path / "all", **options_given) as trace:
         notes = " ".join(trace.manifest.notes)
         measured = outcome_of(planned)["measures"]
         assert measured == pytest.approx(measures(trace), nan_ok=True)

@@ -176,8 +176,8 @@ def test_synergy_gains_only_with_unequal_profiles() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_allocation_exceeds_the_optimum(seed: int) -> None:
-    found = synergy_arms.throughputs(synergy_arms.Setting(), seed)
-    proportional, tune, optimum = found.values()
+    throughputs = synergy_arms.throughputs(synergy_arms.Setting(), seed)
+    proportional, tune, optimum = throughputs.values()
     assert proportional == pytest.approx(1)
     assert proportional <= tune + 1e-9 <= optimum + 2e-9
 
@@ -248,17 +248,17 @@ def test_time_that_amoebas_jobs_lose_by_hand() -> None:
 
 def test_outcomes_of_antmans_arms_by_hand() -> None:
     arms = antman.policies(*antman.SETTINGS[USUAL])
-    found = antman._outcome(WAITING, *arms[antman.BLOCKED])
+    outcome = antman._outcome(WAITING, *arms[antman.BLOCKED])
     # use between the submissions; completion times of 1 and 2.5 h, all of holders; waits of 0 and
     # 0.5 h; one virtual cluster is fair
-    assert found == pytest.approx((50, 25, 1.75, 1.75, 0, 0.25, 1))
+    assert outcome == pytest.approx((50, 25, 1.75, 1.75, 0, 0.25, 1))
 
 
 def test_outcomes_of_the_guidelines_by_hand() -> None:
     setting = guidelines.SETTINGS[USUAL]
-    found = guidelines._outcome(WAITING, setting.arms()[guidelines.BASELINE], setting)
+    outcome = guidelines._outcome(WAITING, setting.arms()[guidelines.BASELINE], setting)
     # both start at once on 128 GPUs: completion times, of the gang, its wait; GPU hours; passed
-    assert found == pytest.approx((1.5, 1, 0, 66, 2))
+    assert outcome == pytest.approx((1.5, 1, 0, 66, 2))
 
 
 @pytest.mark.slow
@@ -267,10 +267,10 @@ def test_antman_gains_by_idle_guests_and_sharing() -> None:
     result = compute(antman.ANTMAN, loads=(0.3, 1.2), at=1.2, settings=settings, jobs=300)
     gain = partial(at, result, "compute_pct", setting=USUAL)
     whole = gain(arm=antman.SHARED, against=antman.BLOCKED, load=1.2).effect
-    own = gain(arm=antman.SHARED, against=antman.IDLE, load=1.2).effect
+    shared_gain = gain(arm=antman.SHARED, against=antman.IDLE, load=1.2).effect
     idle = gain(arm=antman.IDLE, against=antman.BLOCKED, load=1.2).effect
-    assert 0 < own < whole and idle > 0
-    assert (1 + own / 100) * (1 + idle / 100) == pytest.approx(1 + whole / 100)
+    assert 0 < shared_gain < whole and idle > 0
+    assert (1 + shared_gain / 100) * (1 + idle / 100) == pytest.approx(1 + whole / 100)
     table = result.table[result.table["setting"] == USUAL]
     guests = table.groupby("arm")["guests_pct"].max()
     assert guests[antman.BLOCKED] == guests[antman.BACKFILL] == 0 < guests[antman.SHARED]
@@ -465,8 +465,8 @@ def test_study_failures_have_the_rates_of_its_tables() -> None:
     # trials of jobs with one GPU, times jobs by trials
     reasons = [s.attempts[0].failure for s in failed if s.gpus == 1]
     expected = (11_465 * 2_803 / 12_076) / (5_844 * 4_936 / 9_690)
-    found = reasons.count("CPU out of memory") / reasons.count("Incorrect inputs")
-    assert found == pytest.approx(expected, rel=0.3)
+    ratio = reasons.count("CPU out of memory") / reasons.count("Incorrect inputs")
+    assert ratio == pytest.approx(expected, rel=0.3)
 
 
 @pytest.mark.slow

@@ -34,12 +34,12 @@ from tests.support.small_traces import paper_trace
 
 def test_every_format_of_the_folder_is_listed() -> None:
     folder = Path(formats.__file__).parent
-    found = set()
+    names = set()
     for module in folder.glob("*.py"):
         if module.stem != "__init__":
             imported = __import__(f"philly_analysis.exports.formats.{module.stem}", fromlist=["x"])
-            found |= {v.name for v in vars(imported).values() if isinstance(v, Format)}
-    assert found == set(FORMATS)
+            names |= {v.name for v in vars(imported).values() if isinstance(v, Format)}
+    assert names == set(FORMATS)
     assert all(name == f.name for name, f in FORMATS.items())
 
 
@@ -140,10 +140,12 @@ def test_load_counts_accepted_jobs_only(exported: Exporter) -> None:
 
 
 def test_the_target_cluster_is_named_or_recorded_or_assumed(tmp_path: Path) -> None:
-    own = replace(TINY, machines=pl.DataFrame({"machine_id": ["m1", "m2"], "gpus": [4, 2]}))
-    assert export(own, "swf", tmp_path / "own", partial=True).cluster_gpus == 6
+    on_own_servers = replace(
+        TINY, machines=pl.DataFrame({"machine_id": ["m1", "m2"], "gpus": [4, 2]})
+    )
+    assert export(on_own_servers, "swf", tmp_path / "own", partial=True).cluster_gpus == 6
     machines = [Machine("x", 8), Machine("y", 8)]
-    assert export(own, "swf", tmp_path / "given", machines=machines).cluster_gpus == 16
+    assert export(on_own_servers, "swf", tmp_path / "given", machines=machines).cluster_gpus == 16
     assumed = export(TINY, "swf", tmp_path / "assumed")
     assert assumed.cluster_gpus % 8 == 0
     assert assumed.offered_load is not None and 0.9 < assumed.offered_load <= 1
@@ -153,8 +155,8 @@ def test_the_target_cluster_is_named_or_recorded_or_assumed(tmp_path: Path) -> N
 def test_a_trace_and_its_path_export_alike(tmp_path: Path) -> None:
     path = paper_trace(tmp_path / "trace")
     with Trace(path) as opened:
-        given: list[Trace | Path | str] = [opened, path, str(path)]
-        for i, trace in enumerate(given):
+        sources: list[Trace | Path | str] = [opened, path, str(path)]
+        for i, trace in enumerate(sources):
             export(trace, "swf", tmp_path / f"{i}")
     assert len({(tmp_path / f"{i}").read_bytes() for i in range(3)}) == 1
 
@@ -321,8 +323,8 @@ def test_split_and_rounded_gangs_keep_gpu_seconds(gangs: list[int], how: str) ->
             "run_s": [float(i + 1) for i in range(len(gangs))],
         }
     ).with_columns(gpu_s=pl.col("gpus") * pl.col("run_s"))
-    given = Demand("drawn", jobs, pl.DataFrame())
-    made, _ = adapt_gangs(given, (1, 2, 4, 8), Gangs(how))
+    demand = Demand("drawn", jobs, pl.DataFrame())
+    made, _ = adapt_gangs(demand, (1, 2, 4, 8), Gangs(how))
     assert set(made.jobs["gpus"]) <= {1, 2, 4, 8}
     for column in (pl.col("gpu_s"), pl.col("gpus") * pl.col("run_s")):
         of_job = made.jobs.group_by("job_id").agg(column.sum().alias("s")).sort("job_id")["s"]
@@ -345,8 +347,8 @@ def test_sidecars_hold_the_command(tmp_path: Path) -> None:
 
 
 def test_notes_on_what_is_not_carried_are_no_instructions() -> None:
-    for each in (d for f in FORMATS.values() for d in f.dialects):
-        for sentence in each.not_carried:
+    for dialect in (d for f in FORMATS.values() for d in f.dialects):
+        for sentence in dialect.not_carried:
             assert not sentence.startswith(("copy ", "run with", "give ", "use "))
 
 
@@ -437,9 +439,9 @@ def test_user_history_is_the_mean_of_finished_jobs() -> None:
     expected = []
     for user, submit, _ in rows:
         done = [(u, r) for u, s, r in rows if s + r < submit]
-        own = [r for u, r in done if u == user]
+        user_rows = [r for u, r in done if u == user]
         anyone = [r for _, r in done]
-        use = own or anyone or [r for _, _, r in rows]
+        use = user_rows or anyone or [r for _, _, r in rows]
         expected.append(sum(use) / len(use))
     assert user_history(jobs).to_list() == pytest.approx(expected)
 

@@ -108,8 +108,8 @@ def test_a_synthetic_workload_is_placed_without_conflicts(tmp_path: Path) -> Non
 
 
 def test_added_servers_have_new_names(tmp_path: Path) -> None:
-    known = pl.DataFrame({"machine_id": ["m3", "rack"], "gpus": [8, 4]})
-    partly = Workload("partly", TINY.jobs.pl(), TINY.attempts.pl(), machines=known)
+    machines = pl.DataFrame({"machine_id": ["m3", "rack"], "gpus": [8, 4]})
+    partly = Workload("partly", TINY.jobs.pl(), TINY.attempts.pl(), machines=machines)
     export(partly, "philly", tmp_path / "raw")
     listed = lines(tmp_path / "raw" / "cluster_machine_list")[1:]
     names = [line.split(",")[0] for line in listed]

@@ -72,8 +72,8 @@ def test_any_name_is_valid_in_every_format(name: str, dialect: str, exported: Ex
 @pytest.mark.slow
 @given(st.lists(st.text(), min_size=1))
 def test_plain_names_can_be_decoded(names: list[str]) -> None:
-    given = pl.Series(names, dtype=pl.String)
-    plain = plain_names(given)
+    names_given = pl.Series(names, dtype=pl.String)
+    plain = plain_names(names_given)
     assert plain.str.contains(r"^[A-Za-z0-9_.~:/%-]+$").all()
     assert [unquote(p) if p != "%" else "" for p in plain] == names
 
@@ -87,12 +87,12 @@ def test_plain_names_can_be_decoded(names: list[str]) -> None:
 )
 def test_the_same_seed_gives_the_same_bytes(name: str, dialect: str, exported: Exporter) -> None:
     shuffled = replace(TINY, jobs=TINY.jobs.pl().reverse(), attempts=TINY.attempts.pl().reverse())
-    found = []
+    faults = []
     for workload in (TINY, shuffled):
         exported(name, dialect, workload, seed=3, gpus=24, partial=True, force=True)
         files = [p for p in (exported.out, *exported.out.rglob("*")) if p.is_file()]
-        found.append({p.relative_to(exported.out): p.read_bytes() for p in files})
-    assert found[0] == found[1]
+        faults.append({p.relative_to(exported.out): p.read_bytes() for p in files})
+    assert faults[0] == faults[1]
     sidecar = json.loads(exported.out.with_name("out.json").read_text())
     assert sidecar["seed"] == 3 and sidecar["format"] == name and sidecar["dialect"] == dialect
     assert sidecar["run_policy"] == "sum" and sidecar["cluster_gpus"] == 24

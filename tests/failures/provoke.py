@@ -32,12 +32,16 @@ def _output(case: dict[str, Any]) -> str:
         program = TABLE["snippets"].get(case.get("before"), "") + case.get("program", "")
         Path(folder, "train.py").write_text(program, "utf-8")
         Path(folder, "job.sh").write_text(case.get("script", ""), "utf-8")
-        own = {"HOME": folder, "TRITON_CACHE_DIR": folder, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        variables = {
+            "HOME": folder,
+            "TRITON_CACHE_DIR": folder,
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        }
         try:
             output = run(
                 ["bash", "-c", case.get("command", "python3 train.py")],
                 cwd=folder,
-                env={**os.environ, **own, **case.get("env", {})},
+                env={**os.environ, **variables, **case.get("env", {})},
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=STDOUT,

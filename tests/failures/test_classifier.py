@@ -215,9 +215,9 @@ def test_limits_of_searched_lines_are_those_of_each_text(monkeypatch: pytest.Mon
     texts = ["".join(lines), "".join(reversed(lines)), lines[7], 30_000 * "KeyError: 'x'\n"]
     texts.append(99 * "KeyError: 'x'\n" + "CUDA out of memory\n")
     monkeypatch.setattr(hints, "MOST_LINES", 100)
-    alone = [[found] for text in texts for found in hints.find_hinted(split_lines([text]))]
+    alone = [[hint] for text in texts for hint in hints.find_hinted(split_lines([text]))]
     together = hints.find_hinted(split_lines(texts))
-    assert [[found] for found in together] == alone
+    assert [[hint] for hint in together] == alone
     assert 0 < len(together[0]) < len(lines)
     assert len(together[3]) == len(together[4]) == hints.MOST_LINES
 

@@ -24,25 +24,25 @@ OSError: handle is closed
 
 
 def test_events_are_root_consequences_and_noise() -> None:
-    found = classify_text(CHAIN)
-    assert (found.reason, found.line_number) == ("GPU out of memory", 5)
-    assert [(e.line_number, e.part, e.kind, e.rank) for e in found.events] == [
+    failure = classify_text(CHAIN)
+    assert (failure.reason, failure.line_number) == ("GPU out of memory", 5)
+    assert [(e.line_number, e.part, e.kind, e.rank) for e in failure.events] == [
         (2, "noise", "program", "1"),
         (5, "root", "traceback", "1"),
         (6, "noise", "traceback", ""),
         (8, "consequence", "scheduler", ""),
         (9, "consequence", "driver", ""),
     ]
-    assert found.events[3].time == "2024-05-01 10:30:00"
-    assert found.events[4].time == "8.123456"
-    assert (found.events[2].reason, found.events[2].rule) == ("", "")
-    assert found.alternatives == ("CUDA failure",)
+    assert failure.events[3].time == "2024-05-01 10:30:00"
+    assert failure.events[4].time == "8.123456"
+    assert (failure.events[2].reason, failure.events[2].rule) == ("", "")
+    assert failure.alternatives == ("CUDA failure",)
 
 
 def test_a_healthy_log_has_noise_only() -> None:
-    found = classify_text("Gradient overflow. Skipping step, reducing loss scale to 8\nstep 3\n")
-    assert [event.part for event in found.events] == ["noise"]
-    assert found.alternatives == ()
+    failure = classify_text("Gradient overflow. Skipping step, reducing loss scale to 8\nstep 3\n")
+    assert [event.part for event in failure.events] == ["noise"]
+    assert failure.alternatives == ()
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_healthy_log_has_noise_only() -> None:
     ],
 )
 def test_levels(text: str, level: str) -> None:
-    found = classify_text(text)
-    assert found.level == level
-    assert 0.3 < found.confidence < 1
+    failure = classify_text(text)
+    assert failure.level == level
+    assert 0.3 < failure.confidence < 1
 
 
 def test_confidence_is_the_rule_of_succession_of_verdicts_at_first_sight() -> None:

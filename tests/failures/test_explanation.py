@@ -18,21 +18,23 @@ NVRM: Xid (PCI:0000:3b:00): 45, pid=1
 
 
 def test_sentences_name_root_consequence_noise_and_advice() -> None:
-    found = classify(text=LOG.format("x" * 200)).sentences
-    assert found[0].startswith("text 1: root (program), line 2: RuntimeError: CUDA out of memory.")
-    shown = found[0].partition("line 2: ")[2]
+    sentences = classify(text=LOG.format("x" * 200)).sentences
+    assert sentences[0].startswith(
+        "text 1: root (program), line 2: RuntimeError: CUDA out of memory."
+    )
+    shown = sentences[0].partition("line 2: ")[2]
     assert shown.endswith("…") and len(shown) == 121
     just = "x" * (120 - len(LOG.splitlines()[1].format("")))
     assert classify(text=LOG.format(just)).sentences[0].endswith(just)
-    assert found[1].startswith("text 1: consequence (driver), line 3: NVRM: Xid")
-    assert found[2] == "text 1: noise in line 1."
-    assert found[3].startswith("GPU out of memory, usually mended so: Reduce the batch")
-    assert len(found) == 4
+    assert sentences[1].startswith("text 1: consequence (driver), line 3: NVRM: Xid")
+    assert sentences[2] == "text 1: noise in line 1."
+    assert sentences[3].startswith("GPU out of memory, usually mended so: Reduce the batch")
+    assert len(sentences) == 4
 
 
 def test_an_unsure_verdict_is_said_to_be_unsure() -> None:
-    found = classify(text="KeyError: 'x'\nNVRM: Xid (PCI:0000:3b:00): 45, pid=1").sentences
-    unsure = [sentence for sentence in found if "of such verdicts are right" in sentence]
+    sentences = classify(text="KeyError: 'x'\nNVRM: Xid (PCI:0000:3b:00): 45, pid=1").sentences
+    unsure = [sentence for sentence in sentences if "of such verdicts are right" in sentence]
     assert unsure == [
         "text 1: only the class or code of the error is known; 83% of such verdicts are right; "
         "also possible: CUDA failure."

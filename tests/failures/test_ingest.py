@@ -218,8 +218,8 @@ def test_stored_output_is_masked_unless_the_user_keeps_secrets(
     (folder / "application_1.1.out").write_text(text)
     (folder / "r.jsonl").write_text('{"text": 1, "password": "hunter2hunter2"}')
     [row], [reject], _ = ingested(keep_secrets=keep)
-    found = ["/home/jdoe/x" in row[7], "abcdef123456" in row[7], "hunter2" in reject[2]]
-    assert found == [keep] * 3
+    leaks = ["/home/jdoe/x" in row[7], "abcdef123456" in row[7], "hunter2" in reject[2]]
+    assert leaks == [keep] * 3
 
 
 def test_file_names_may_have_any_pattern(ingested: Ingested, folder: Path) -> None:

@@ -25,8 +25,8 @@ def macro_f1(pairs: list[tuple[str, str]]) -> float:
     """Return the mean F1 of the labels of (label, verdict)."""
     scores = []
     for reason in sorted({label for label, _ in pairs}):
-        hit = sum(label == found == reason for label, found in pairs)
-        said = sum(found == reason for _, found in pairs)
+        hit = sum(label == predicted == reason for label, predicted in pairs)
+        said = sum(predicted == reason for _, predicted in pairs)
         true = sum(label == reason for label, _ in pairs)
         scores.append(2 * hit / (said + true))
     return sum(scores) / len(scores)
@@ -39,7 +39,7 @@ def testmacro_f1_of_a_known_confusion() -> None:
 def test_agreement_with_the_labels(classified: Classified) -> None:
     pairs = [(record["category"], failure.reason) for record, failure in classified]
     n = len(pairs)
-    accuracy = sum(label == found for label, found in pairs) / n
+    accuracy = sum(label == reason for label, reason in pairs) / n
     tiers = sum(record["tier"] == "+".join(f.tiers) for record, f in classified) / n
     fine = sum(record["fine"] == f.fine for record, f in classified) / n
     healthy = [f for record, f in classified if record["fine"] == "benign"]
@@ -49,8 +49,8 @@ def test_agreement_with_the_labels(classified: Classified) -> None:
         f"tiers {tiers:.3f}, fine labels {fine:.3f}, "
         f"false alarms {alarms} of {len(healthy)} healthy logs"
     ]
-    for (label, found), times in sorted(Counter(pairs).items()):
-        report.append(f"  {times:3d}  {label:28} -> {'same' if label == found else found}")
+    for (label, reason), times in sorted(Counter(pairs).items()):
+        report.append(f"  {times:3d}  {label:28} -> {'same' if label == reason else reason}")
     sys.stdout.write("\n".join(["", *report, ""]))
     assert macro_f1(pairs) >= 0.97
     assert tiers >= 0.97

@@ -32,20 +32,23 @@ def test_each_case_has_an_output() -> None:
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c["name"]) for c in CASES])
 def test_the_reason_is_tenable(case: dict[str, Any]) -> None:
-    found = classify_text(OUTPUTS[case["name"]])
+    failure = classify_text(OUTPUTS[case["name"]])
     if not case["reason"]:
-        assert found.level in ("benign", "none")
+        assert failure.level in ("benign", "none")
     else:
-        assert is_tenable(case, found.reason) is (case["name"] not in MISSED)
+        assert is_tenable(case, failure.reason) is (case["name"] not in MISSED)
 
 
 def test_figures_at_first_sight() -> None:
     first = [(case["reason"], case.get("found", case["reason"])) for case in FAILED]
     pairs = [
-        (label, label if is_tenable(case, found) else found)
-        for case, (label, found) in zip(FAILED, first, strict=True)
+        (label, label if is_tenable(case, predicted) else predicted)
+        for case, (label, predicted) in zip(FAILED, first, strict=True)
     ]
-    shares = [np.mean([label == found for label, found in each]) for each in (first, pairs)]
+    shares = [
+        np.mean([label == predicted for label, predicted in pairs_of])
+        for pairs_of in (first, pairs)
+    ]
     assert (len(FAILED), len(CASES) - len(FAILED)) == (308, 23)
     assert (*shares, macro_f1(pairs)) == pytest.approx((0.776, 0.951, 0.949), abs=5e-4)
     assert sum(bool(case.get("found")) for case in CASES if not case["reason"]) == 1

@@ -51,14 +51,16 @@ def read_examples() -> dict[str, tuple[list[str], Failure]]:
     """Return the rules that match each example, and what it is classified as, read together."""
     examples = [rule.example for rule in TABLE]
     lines = split_lines(examples)
-    found = {}
+    matches = {}
     decided = classify_texts(examples)
     for rule, text, hinted, failure in zip(
         TABLE, texts_of(lines), find_hinted(lines), decided, strict=True
     ):
-        matched = find_evidence(text, hinted, Tracebacks(text, (each.at for each in hinted)))
-        found[rule.id] = [each.rule.id for each in matched], failure
-    return found
+        matched = find_evidence(
+            text, hinted, Tracebacks(text, (evidence.at for evidence in hinted))
+        )
+        matches[rule.id] = [evidence.rule.id for evidence in matched], failure
+    return matches
 
 
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.id)
@@ -95,8 +97,8 @@ def test_what_launchers_and_loggers_write_before_a_line_changes_no_verdict(prefi
     prefixed = classify_texts(prefix + example for example in examples)
     changed = [
         example
-        for example, bare, found in zip(examples, classify_texts(examples), prefixed, strict=True)
-        if found.reason != bare.reason
+        for example, bare, failure in zip(examples, classify_texts(examples), prefixed, strict=True)
+        if failure.reason != bare.reason
     ]
     assert changed == []
 
@@ -187,6 +189,6 @@ def test_tiers_are_the_marks_of_table_7() -> None:
 def test_an_output_is_explained_by_a_signature_that_names_a_cause() -> None:
     vague = {"benign", "warning", "ending", "suspicion", "fragment", "cascade", "interruption"}
     for rule in TABLE:
-        own = rule.level == "signature"
-        assert is_explained(rule.id) == (own and rule.role not in vague), rule.id
+        is_signature = rule.level == "signature"
+        assert is_explained(rule.id) == (is_signature and rule.role not in vague), rule.id
     assert not is_explained(None) and not is_explained("")

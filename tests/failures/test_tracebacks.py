@@ -27,19 +27,19 @@ done
 
 def read(text: str) -> Tracebacks:
     lines = split_lines([text])
-    [found] = texts_of(lines)
-    return Tracebacks(found, range(len(found.pieces)))
+    [lines_text] = texts_of(lines)
+    return Tracebacks(lines_text, range(len(lines_text.pieces)))
 
 
 def test_chained_tracebacks_have_their_frames_and_relation() -> None:
-    found = read(CHAINED)
-    first, second = found.by_piece[0], found.by_piece[7]
+    tracebacks = read(CHAINED)
+    first, second = tracebacks.by_piece[0], tracebacks.by_piece[7]
     assert (first.first, first.exception, first.last, first.relation) == (0, 3, 3, "")
     assert (first.function, first.source) == ("load", "raise KeyError(name)")
     assert (second.first, second.exception, second.last) == (7, 10, 12)
     assert (second.function, second.relation) == ("run", "caused by")
-    assert found.echoed == {2, 9}
-    assert sorted(found.by_piece) == [0, 1, 2, 3, *range(7, 13)]
+    assert tracebacks.echoed == {2, 9}
+    assert sorted(tracebacks.by_piece) == [0, 1, 2, 3, *range(7, 13)]
 
 
 def test_an_exception_raised_while_handling_another() -> None:
@@ -51,8 +51,8 @@ def test_an_exception_raised_while_handling_another() -> None:
 
 
 def test_an_exception_that_is_indented_ends_the_traceback() -> None:
-    found = read(CHAINED.replace("KeyError: 'x'", "    MemoryError")).by_piece[0]
-    assert (found.exception, found.last) == (3, 3)
+    traceback = read(CHAINED.replace("KeyError: 'x'", "    MemoryError")).by_piece[0]
+    assert (traceback.exception, traceback.last) == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -67,28 +67,30 @@ def test_an_exception_that_is_indented_ends_the_traceback() -> None:
 )
 def test_an_exception_follows_a_frame_without_its_source(line: str) -> None:
     frame = '  File "a.py", line 3, in f'
-    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\n").by_piece[0]
-    assert (found.exception, found.source) == (2, "")
+    traceback = read(f"Traceback (most recent call last):\n{frame}\n{line}\n").by_piece[0]
+    assert (traceback.exception, traceback.source) == (2, "")
 
 
 @pytest.mark.parametrize("line", ["E x", "E.1: x", "E (see below): x", "E(x) + 1"])
 def test_other_lines_after_a_frame_are_its_source(line: str) -> None:
     frame = '  File "a.py", line 3, in f'
-    found = read(f"Traceback (most recent call last):\n{frame}\n{line}\nKeyError: 1\n").by_piece[0]
-    assert (found.exception, found.source) == (3, line)
+    traceback = read(
+        f"Traceback (most recent call last):\n{frame}\n{line}\nKeyError: 1\n"
+    ).by_piece[0]
+    assert (traceback.exception, traceback.source) == (3, line)
 
 
 def test_a_traceback_without_its_end_names_no_exception() -> None:
-    found = read(CHAINED.split("KeyError: ")[0] + "step 1 loss 0.3\n")
-    assert found.by_piece[0].exception == -1
-    assert found.by_piece[0].last == 2
+    tracebacks = read(CHAINED.split("KeyError: ")[0] + "step 1 loss 0.3\n")
+    assert tracebacks.by_piece[0].exception == -1
+    assert tracebacks.by_piece[0].last == 2
 
 
 @pytest.mark.parametrize(("more", "read_to_the_end"), [(-3, True), (-2, False)])
 def test_long_tracebacks_are_read_up_to_a_limit(more: int, read_to_the_end: bool) -> None:
     frames = '  File "a.py", line 3, in f\n' * (WALK_LINES + more + 1)
-    found = read(f"Traceback (most recent call last):\n{frames}KeyError: 1\n")
-    assert (found.by_piece[0].exception > 0) == read_to_the_end
+    tracebacks = read(f"Traceback (most recent call last):\n{frames}KeyError: 1\n")
+    assert (tracebacks.by_piece[0].exception > 0) == read_to_the_end
 
 
 def test_long_messages_are_read_up_to_a_limit() -> None:
@@ -111,9 +113,9 @@ def test_long_messages_are_read_up_to_a_limit() -> None:
     ],
 )
 def test_exceptions_that_python_ignores(text: str, ignored: set[int]) -> None:
-    found = read(text)
-    assert found.ignored == ignored
-    assert [at for at in sorted(ignored) if found.is_headline(at)] == sorted(ignored)[:1]
+    tracebacks = read(text)
+    assert tracebacks.ignored == ignored
+    assert [at for at in sorted(ignored) if tracebacks.is_headline(at)] == sorted(ignored)[:1]
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,9 @@ def main() -> None:
                 continue
             full = fault in ("damage", "replaced") or (fault == _KILL and on in CAMPAIGN)
             count = args.rounds if full else max(1, args.rounds // 10)
-            found = inject(count, at, random.Random(f"{args.seed} {fault} {on}"))
-            total[fault] += sum(found.values()) - found["not hit"]
-            print(f"{fault:10} {on:25}", dict(sorted(found.items())), flush=True)
+            outcomes = inject(count, at, random.Random(f"{args.seed} {fault} {on}"))
+            total[fault] += sum(outcomes.values()) - outcomes["not hit"]
+            print(f"{fault:10} {on:25}", dict(sorted(outcomes.items())), flush=True)
     print(*(f"{name}: {count:,}" for name, count in total.items()), sep="; ")
     print(f"{total.total():,} faults, 0 losses (seed {args.seed})")
 

@@ -280,7 +280,7 @@ def outcome(at: Path) -> dict[str, str]:
     PhillyError, OSError, AssertionError
         An output is incomplete.
     """
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     folders = [at]
     for folder in folders:  # grows in the loop
         for path in sorted(folder.iterdir()):
@@ -288,17 +288,17 @@ def outcome(at: Path) -> dict[str, str]:
             if any(word in path.name for word in _TEMPORARY):
                 continue
             if not path.is_dir():
-                found[name] = _file(path)
+                digests[name] = _file(path)
             elif (path / MANIFEST).exists():
-                found[name] = rows_of(path)
+                digests[name] = rows_of(path)
             elif any(path.glob("*.html")):
-                found[name] = page(path)
+                digests[name] = page(path)
             elif sidecar_of(path).exists() or (path / "map.toml").exists():
                 files = sorted(file for file in path.rglob("*") if file.is_file())
-                found[name] = repr({file.name: _file(file) for file in files})
+                digests[name] = repr({file.name: _file(file) for file in files})
             elif name != "tmp":
                 folders.append(path)
-    return found
+    return digests
 
 
 def rows_of(trace: Path) -> str:
@@ -337,13 +337,13 @@ def digest_of(text: str) -> str:
 
 def stored_relations(at: Path) -> dict[str, str]:
     """Return a digest of the rows of every stored relation of a round's trace."""
-    found = {}
+    digests = {}
     for folder in sorted((at / "out" / DERIVED).glob("*.parquet")):
         rows = pl.read_parquet(sorted(folder.glob("*.parquet")))
         rows = rows.with_columns(cs.float().round_sig_figs(9))  # as in `digest_of`
         text = rows.sort(rows.columns).write_csv()
-        found[folder.name.rpartition("-")[0]] = sha256(text.encode()).hexdigest()
-    return found
+        digests[folder.name.rpartition("-")[0]] = sha256(text.encode()).hexdigest()
+    return digests
 
 
 def leftovers(at: Path, *, kept: bool = False) -> list[str]:

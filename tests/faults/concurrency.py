@@ -55,8 +55,8 @@ def race(name: str, count: int, at: Path, rng: random.Random) -> Counter[str]:
     AssertionError
         The output is of neither command, neither succeeds, or one fails without a message.
     """
-    pair, found = PAIRS[name], Counter[str]()
-    before, known, takes_s = _in_order(pair, at)
+    pair, outcomes = PAIRS[name], Counter[str]()
+    before, states, takes_s = _in_order(pair, at)
     for number in range(count):
         place = at / "round"
         pair[0].prepare(place)
@@ -70,20 +70,20 @@ def race(name: str, count: int, at: Path, rng: random.Random) -> Counter[str]:
         assert any(end.status == 0 for end in ends), f"{where}: {[end.stderr for end in ends]}"
         after = outcome(place)
         for piece in after.keys() | before.keys():
-            assert after.get(piece) in known.get(piece, ()), (
+            assert after.get(piece) in states.get(piece, ()), (
                 f"{where}: {piece} is the output of neither"
             )
-        assert not (left := leftovers(place, kept=True)), f"{where}: left: {left}"
-        found["both" if not any(end.status for end in ends) else "one"] += 1
+        assert not (remains := leftovers(place, kept=True)), f"{where}: left: {remains}"
+        outcomes["both" if not any(end.status for end in ends) else "one"] += 1
         shutil.rmtree(place)
-    return found
+    return outcomes
 
 
 def _in_order(
     pair: tuple[Command, Command], at: Path
 ) -> tuple[dict[str, str], dict[str, set[str | None]], float]:
     """Return the outputs before, the possible outputs after, and the time of the first command."""
-    known: dict[str, set[str | None]] = {}
+    states: dict[str, set[str | None]] = {}
     takes_s = 0.0
     place = at / "in-order"
     for orders in ((one,) for one in pair), permutations(pair):
@@ -96,9 +96,9 @@ def _in_order(
                 takes_s = takes_s or time.monotonic() - began
                 assert ended.explained, ended.stderr
                 for piece, digest in outcome(place).items():
-                    known.setdefault(piece, {before.get(piece)}).add(digest)
+                    states.setdefault(piece, {before.get(piece)}).add(digest)
             shutil.rmtree(place)
-    return before, known, takes_s
+    return before, states, takes_s
 
 
 def read_while_replaced(count: int, at: Path, rng: random.Random) -> Counter[str]:
@@ -111,18 +111,18 @@ def read_while_replaced(count: int, at: Path, rng: random.Random) -> Counter[str
     """
     once, place = at / "once", at / "round"
     place.mkdir()
-    out, known = place / "out", {}
+    out, states = place / "out", {}
     for name in ("trace", "other"):
         shutil.copytree(once / name, place / name)
         finish(["query", str(place / name), _QUERIES[-1]], at / "once" / "tmp")
         with Trace(place / name) as trace:
-            known[tuple(trace.sql(sql).fetchall()[0][0] for sql in _QUERIES)] = name
+            states[tuple(trace.sql(sql).fetchall()[0][0] for sql in _QUERIES)] = name
     shutil.copytree(place / "trace", out)
     received, sender = FORKED.Pipe(duplex=False)
     reader = FORKED.Process(target=_read, args=(str(out), sender, rng.random()))
     reader.start()
     sender.close()
-    found = Counter[str]()
+    outcomes = Counter[str]()
     for number in range(count):
         time.sleep(rng.uniform(0, 0.3))
         with atomic_write(out) as partial:
@@ -130,14 +130,14 @@ def read_while_replaced(count: int, at: Path, rng: random.Random) -> Counter[str
         while received.poll():
             answers = received.recv()
             if isinstance(answers, str):
-                found["refused"] += 1
+                outcomes["refused"] += 1
             else:
-                assert answers in known, f"a mixture: {answers} is none of {list(known)}"
-                found["answered"] += 1
+                assert answers in states, f"a mixture: {answers} is none of {list(states)}"
+                outcomes["answered"] += 1
     reader.kill()
     reader.join()
     shutil.rmtree(place)
-    return found
+    return outcomes
 
 
 def _read(path: str, sender: Connection, seed: float) -> None:

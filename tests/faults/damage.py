@@ -79,15 +79,15 @@ def files_of(trace: Path) -> list[str]:
 def results_of(trace: Path) -> dict[str, str]:
     """Return the manifest and digests of tables, stored relations, findings and figures."""
     with Trace(trace) as opened:
-        found = {"manifest": opened.manifest.to_json()}
+        contents = {"manifest": opened.manifest.to_json()}
         for name in (*sorted(opened.tables), "waits", "gpu_use"):
-            found[name] = digest_of(repr(sorted(map(repr, opened.answer(name).fetchall()))))
+            contents[name] = digest_of(repr(sorted(map(repr, opened.answer(name).fetchall()))))
         for name, result in analyze(opened, _FINDINGS).items():
-            found[f"{name}: table"] = digest_of(result.to_csv())
-            found[f"{name}: facts"] = digest_of(repr(result.facts))
+            contents[f"{name}: table"] = digest_of(result.to_csv())
+            contents[f"{name}: facts"] = digest_of(repr(result.facts))
             if (drawing := result_cache.load_figure(opened, name)) is not None:
-                found[f"{name}: figure"] = drawing
-    return found
+                contents[f"{name}: figure"] = drawing
+    return contents
 
 
 def damage_files(kind: str, count: int, at: Path, rng: random.Random) -> Counter[str]:
@@ -98,7 +98,7 @@ def damage_files(kind: str, count: int, at: Path, rng: random.Random) -> Counter
     AssertionError
         Results differ without an error.
     """
-    place, found = at / "round", Counter[str]()
+    place, outcomes = at / "round", Counter[str]()
     whole = at / "once" / "answered"
     before, files = results_of(whole), files_of(whole)
     order = [rng.choice(files) for _ in range(count)] if count < len(files) else files
@@ -110,14 +110,14 @@ def damage_files(kind: str, count: int, at: Path, rng: random.Random) -> Counter
         except PhillyError as error:
             if str(place) not in str(error):
                 raise AssertionError(f"{kind}, {file}: does not name the trace: {error}") from error
-            found["refused"] += 1
+            outcomes["refused"] += 1
         else:
             other = [name for name, value in now.items() if before.get(name, value) != value]
             assert not other, f"{kind}, {file}: other results: {', '.join(other)}"
-            found["equal results"] += 1
+            outcomes["equal results"] += 1
         _check_verified(kind, file, place)
         shutil.rmtree(place)
-    return found
+    return outcomes
 
 
 def _check_verified(kind: str, file: str, place: Path) -> None:
@@ -139,7 +139,7 @@ def move(count: int, at: Path, rng: random.Random) -> Counter[str]:
     AssertionError
         Results differ, or the moved or copied trace cannot be read.
     """
-    whole, place, found = at / "once" / "answered", at / "round", Counter[str]()
+    whole, place, outcomes = at / "once" / "answered", at / "round", Counter[str]()
     before = results_of(whole)
     for _ in range(count):
         place.mkdir()
@@ -149,13 +149,13 @@ def move(count: int, at: Path, rng: random.Random) -> Counter[str]:
             shutil.copytree(place / "b", place / "c", copy_function=shutil.copy)
             try:
                 held.answer("attempts").fetchall()
-                found["open: equal results"] += 1
+                outcomes["open: equal results"] += 1
             except TraceError:
-                found["open: refused"] += 1
+                outcomes["open: refused"] += 1
             (place / "b").rename(place / "a")
         for name in ("a", "c"):
             assert results_of(place / name) == before, f"other results of {name}"
             assert Manifest.read(place / name).name == Manifest.read(whole).name
-            found["closed: equal results"] += 1
+            outcomes["closed: equal results"] += 1
         shutil.rmtree(place)
-    return found
+    return outcomes

@@ -221,18 +221,18 @@ def rounds(fault: str, command: str, count: int, at: Path, rng: random.Random) -
     AssertionError
         Output was lost, temporary files are left, or the command fails when it is repeated.
     """
-    injected, found = FAULTS[fault], Counter[str]()
+    injected, outcomes = FAULTS[fault], Counter[str]()
     baseline = Baseline.of(COMMANDS[command], at)
     for number in range(_TRIES * count):
-        if sum(found.values()) - found["not hit"] >= count:
+        if sum(outcomes.values()) - outcomes["not hit"] >= count:
             break
         where, place = f"{fault}, {command}, round {number}", at / "round"
         try:
             with injected.prepared(place):
-                found[_round(injected, baseline, place, rng)] += 1
+                outcomes[_round(injected, baseline, place, rng)] += 1
         except (PhillyError, OSError, AssertionError) as error:
             raise AssertionError(f"{where}: {error}") from error
-    return found
+    return outcomes
 
 
 def _round(injected: Fault, baseline: Baseline, place: Path, rng: random.Random) -> str:
@@ -242,16 +242,16 @@ def _round(injected: Fault, baseline: Baseline, place: Path, rng: random.Random)
     if ended:
         result = result or ("refused" if ended.status else "not hit")
         assert ended.explained, f"{ended.status}: {ended.stderr}"
-    found = outcome(place)
+    state = outcome(place)
     outputs = {*baseline.before, *baseline.after}
-    assert found.keys() <= outputs, f"unexpected: {found.keys() - outputs}"
+    assert state.keys() <= outputs, f"unexpected: {state.keys() - outputs}"
     for output in outputs:
-        known = baseline.before.get(output), baseline.after.get(output)
-        assert found.get(output) in known, f"{output} is neither the old nor the new one"
+        allowed = baseline.before.get(output), baseline.after.get(output)
+        assert state.get(output) in allowed, f"{output} is neither the old nor the new one"
     if injected.survives:
         assert leftovers(place) == [], f"left by a command that survived: {leftovers(place)}"
     injected.undo(place)
-    done = any(found.get(output) and baseline.after[output] for output in baseline.after)
+    done = any(state.get(output) and baseline.after[output] for output in baseline.after)
     ended = Running(command.words(place, done=done), place / "tmp").wait()
     assert ended.status == 0, f"fails when it is repeated: {ended.stderr}"
     now = outcome(place)

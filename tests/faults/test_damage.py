@@ -105,10 +105,10 @@ def test_verify_finds_changes_that_keep_the_date(path: Path) -> None:
     for file in (path / "jobs.parquet", stored):
         flip_bit_keeping_date(file, random.Random(1))
     (path / "attempts.parquet").unlink()
-    found = verify(path).set_index("file")["state"].to_dict()
-    assert found["jobs.parquet"] == "damaged"
-    assert found["attempts.parquet"] == "missing"
-    assert found[stored.parent.relative_to(path).as_posix()] == "damaged, removed"
+    states = verify(path).set_index("file")["state"].to_dict()
+    assert states["jobs.parquet"] == "damaged"
+    assert states["attempts.parquet"] == "missing"
+    assert states[stored.parent.relative_to(path).as_posix()] == "damaged, removed"
     assert not stored.exists()
     done = invoke("verify", path, "--csv")
     assert done.exit_code == 1

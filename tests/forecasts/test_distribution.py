@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rv_discrete
 
 from philly_analysis.forecasts import WaitDistribution
-from philly_analysis.forecasts.points import POINTS, equal_points, mix, ranks, sorted_points
+from philly_analysis.forecasts.points import POINTS, equal_points, ranks, sorted_points
 
 WAITS, SHARES = (0, 5, 60, 4_000), (0.3, 0.2, 0.4, 0.1)
 WAIT = WaitDistribution(WAITS, SHARES)
@@ -55,8 +55,6 @@ def test_points_are_quantiles_of_weighted_waits() -> None:
     assert sorted_points(sorted(waits)) == pytest.approx(
         np.quantile(waits, levels, method="inverted_cdf"), rel=0.2
     )
-    both = mix(np.zeros(POINTS), np.ones(POINTS), 0.25)
-    assert both.mean() == 0.25
 
 
 def test_ranks_are_the_probabilities_beside_a_wait() -> None:

@@ -101,8 +101,23 @@ def test_the_backtest_beats_the_climatology_and_covers(answer: Forecast) -> None
     assert overall.loc["chosen", "ratio"] < 0.85
     assert overall.loc["climatology", "ratio"] == 1
     assert overall.loc["chosen", "jobs"] == pytest.approx(JOBS / 5, abs=6)
-    assert overall.loc["chosen", "covered_90_pct"] == pytest.approx(90, abs=8)
-    assert overall.loc["chosen", "covered_50_pct"] == pytest.approx(50, abs=12)
+    assert overall.loc["chosen", "covered_90_pct"] > 82
+    assert overall.loc["chosen", "covered_50_pct"] > 38
+
+
+@pytest.mark.slow
+def test_intervals_cover_on_average_over_logs() -> None:
+    covered = []
+    for seed in range(1, 6):
+        with opened(*plain_fifo(600, seed)) as trace:
+            queue = read_queue(trace)
+        states = submission_states(queue, queue.jobs.assign(ahead=np.arange(len(queue.jobs))))
+        table = backtest(queue, states).table()
+        chosen: Any = table[table["gang"].isna() & (table["method"] == "chosen")]
+        covered.append(chosen[["covered_50_pct", "covered_90_pct"]].iloc[0])
+    means = pd.DataFrame(covered).mean()
+    assert means["covered_50_pct"] == pytest.approx(50, abs=8)
+    assert means["covered_90_pct"] == pytest.approx(90, abs=5)
 
 
 def test_the_page_has_the_forecast_the_week_and_the_backtest(answer: Forecast) -> None:
@@ -217,3 +232,15 @@ def test_reliability_is_the_finding() -> None:
         found = reliability(trace)
     assert found.name == "reliability"
     assert found.table["failures"].max() == 80
+
+
+@pytest.mark.slow
+def test_the_queue_is_simulated_where_a_policy_reproduces_the_waits() -> None:
+    jobs, attempts = plain_fifo(400)
+    machines = pd.DataFrame({"machine_id": ["m"], "gpus": [GPUS]})
+    with Trace({"jobs": jobs, "attempts": attempts, "machines": machines}) as trace:
+        answer = forecast(trace, gpus=8)
+    assert "uses simulations of the queue" in " ".join(answer.result.sentences)
+    overall: Any = answer.backtest[answer.backtest["gang"].isna()].set_index("method")
+    assert overall.loc["replay", "ratio"] < overall.loc["last wait", "ratio"]
+    assert overall.loc["chosen", "ratio"] == overall.loc["replay", "ratio"]

@@ -144,10 +144,10 @@ _HEAD = (
 
 
 def _row(t: Tally) -> str:
-    found = sum(max(1, len(numbers)) for numbers in t.findings.values())
+    checks = sum(max(1, len(numbers)) for numbers in t.findings.values())
     return (
         f"{t.reader:<18} {t.cases:>9,} {t.accepted:>9,} {t.refused:>9,} {t.kept:>10,} "
-        f"{t.rejected:>9,} {t.cpu_s:>7.0f} {t.worst_s:>7.2f} {t.peak_mb:>7.0f} {found:>8,}"
+        f"{t.rejected:>9,} {t.cpu_s:>7.0f} {t.worst_s:>7.2f} {t.peak_mb:>7.0f} {checks:>8,}"
     )
 
 

@@ -77,12 +77,12 @@ def mutate(rng: Random, value: Any, p: float) -> Any:
             items.append((rng.choice((*NAMES, items[0][0].upper())), odd_value(rng)))
         return dict(items)
     if isinstance(value, list):
-        found = [mutate(rng, v, p) for v in value if rng.random() >= p / 2]
-        if found and rng.random() < p:
-            found.insert(rng.randrange(len(found)), rng.choice(found))
+        mutated = [mutate(rng, v, p) for v in value if rng.random() >= p / 2]
+        if mutated and rng.random() < p:
+            mutated.insert(rng.randrange(len(mutated)), rng.choice(mutated))
         if rng.random() < p:
-            found.append(odd_value(rng))
-        return found
+            mutated.append(odd_value(rng))
+        return mutated
     if isinstance(value, str) and rng.random() < p:
         return mutate_text(rng, value)
     return value
@@ -111,12 +111,12 @@ def json_text(rng: Random, value: Any, p: float) -> str:
 
 def field_line(rng: Random, fields: Sequence[str], delimiter: str, p: float) -> str:
     """Join fields to a line; some are mutated, missing or inserted."""
-    found = [mutate_text(rng, field) if rng.random() < p else field for field in fields]
-    if rng.random() < p and found:
-        found.pop(rng.randrange(len(found)))
+    mutated = [mutate_text(rng, field) if rng.random() < p else field for field in fields]
+    if rng.random() < p and mutated:
+        mutated.pop(rng.randrange(len(mutated)))
     if rng.random() < p:
-        found.insert(rng.randrange(len(found) + 1), rng.choice(TEXTS))
-    return delimiter.join(found)
+        mutated.insert(rng.randrange(len(mutated) + 1), rng.choice(TEXTS))
+    return delimiter.join(mutated)
 
 
 def encode(text: str) -> bytes:
@@ -136,10 +136,10 @@ def _offset(rng: Random, data: bytes) -> int:
 
 
 def _flipped(rng: Random, data: bytes, other: bytes) -> bytes:
-    found = bytearray(data)
-    for _ in range(rng.randrange(1, 4) if found else 0):
-        found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
-    return bytes(found)
+    mutated = bytearray(data)
+    for _ in range(rng.randrange(1, 4) if mutated else 0):
+        mutated[rng.randrange(len(mutated))] ^= 1 << rng.randrange(8)
+    return bytes(mutated)
 
 
 def _inserted(rng: Random, data: bytes, other: bytes) -> bytes:

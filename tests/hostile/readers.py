@@ -183,9 +183,9 @@ def _sacct_lines_case(rng: Random, p: float, folder: Path) -> Outcome:
     if header is None:
         return Outcome()
     layout = Layout(header, users=("u1",))
-    found = list(rejoin(layout, list(enumerate(lines, 1))[header.lines :]))
-    assert len({r.line for r in found}) == len(found), "a line begins two records"
-    return Outcome(sum(r.fault is None for r in found), sum(r.fault is not None for r in found))
+    records = list(rejoin(layout, list(enumerate(lines, 1))[header.lines :]))
+    assert len({r.line for r in records}) == len(records), "a line begins two records"
+    return Outcome(sum(r.fault is None for r in records), sum(r.fault is not None for r in records))
 
 
 def _slurm_file(path: Path) -> Outcome:
@@ -208,10 +208,10 @@ def _sacct_json_case(rng: Random, p: float, folder: Path) -> Outcome:
     path = write_file(folder, "sacct.json", docs.sacct_json(rng, p))
     if rng.random() < 0.1:
         return _slurm_file(path)
-    found = list(read_json(path))
-    for record in found:
+    records = list(read_json(path))
+    for record in records:
         pa.array(list(record.fields.values()), pa.string())
-    return Outcome(sum(r.fault is None for r in found), sum(r.fault is not None for r in found))
+    return Outcome(sum(r.fault is None for r in records), sum(r.fault is not None for r in records))
 
 
 def _servers_case(rng: Random, p: float, folder: Path) -> Outcome:
@@ -225,21 +225,21 @@ def _jobstats_case(rng: Random, p: float, folder: Path) -> Outcome:
         comment = mutate_text(rng, comment)
     if not comment.startswith("JS1:"):
         return Outcome()
-    found = list(summaries(comment))
-    for one in found:
+    readings = list(summaries(comment))
+    for one in readings:
         pa.array([one.get("node")], pa.string())
         pa.array([one.get("gpu")], pa.int64())
-    faults = sum("fault" in one for one in found)
-    return Outcome(len(found) - faults, faults)
+    faults = sum("fault" in one for one in readings)
+    return Outcome(len(readings) - faults, faults)
 
 
 def _node_list_case(rng: Random, p: float, folder: Path) -> Outcome:
     text = rng.choice(("gpu[01-03,07],login1", "a[1-2]b[3-4]", "n1,n2", "r[1-9]i[0-3]n[0-17]"))
     for _ in range(rng.randrange(4)):
         text = mutate_text(rng, text)
-    found = expand_hosts(text)
-    assert len(found) <= MOST_HOSTS
-    return Outcome(kept=bool(found), rejected=not found)
+    hosts = expand_hosts(text)
+    assert len(hosts) <= MOST_HOSTS
+    return Outcome(kept=bool(hosts), rejected=not hosts)
 
 
 _TELEMETRY = (docs.prometheus, docs.scrape, docs.nvidia_smi, docs.dmon)
@@ -255,11 +255,11 @@ def _telemetry_case(rng: Random, p: float, folder: Path) -> Outcome:
         name = mutate_text(rng, name) if rng.random() < p else name
         name = "".join(c for c in name if c not in "/\x00" and ord(c) < 0xD800)[:60].strip(".")
         write_file(top, name or "x", rng.choice(_TELEMETRY)(rng, p))
-    given = find_telemetry(top, rng.choice(("UTC", "Europe/Berlin")))
-    assert given is not None
+    telemetry = find_telemetry(top, rng.choice(("UTC", "Europe/Berlin")))
+    assert telemetry is not None
     (folder / "stage").mkdir()
     stage = Stage(folder / "stage")
-    stage_files(given, stage)
+    stage_files(telemetry, stage)
     stage.write()
     stage.series_table()
     rows = {
@@ -274,12 +274,12 @@ def _failures_case(rng: Random, p: float, folder: Path) -> Outcome:
     ending = rng.choice(("jsonl", "jsonl.gz"))
     data = docs.failures(rng, p, ("application_1", "application_2"))
     path = write_file(folder, f"records.{ending}", data)
-    found = list(find_records(path))
-    wrong = sum(isinstance(record, Unreadable) for record in found)
-    for record in found:
+    records = list(find_records(path))
+    wrong = sum(isinstance(record, Unreadable) for record in records)
+    for record in records:
         if not isinstance(record, Unreadable):
             record.job_id.encode()
-    return Outcome(len(found) - wrong, wrong)
+    return Outcome(len(records) - wrong, wrong)
 
 
 def _output_case(rng: Random, p: float, folder: Path) -> Outcome:
@@ -301,15 +301,15 @@ def _mask_case(rng: Random, p: float, folder: Path) -> Outcome:
 def _kernel_log_case(rng: Random, p: float, folder: Path) -> Outcome:
     data = docs.kernel_log(rng, p)
     name = rng.choice(("m1.dmesg", "kern.log", "kern.log.gz", "dmesg"))
-    found = list(read_events(write_file(folder, name, data), around=AROUND))
+    events = list(read_events(write_file(folder, name, data), around=AROUND))
     lines = data.count(b"\n") + 1
-    assert data[:2] == b"\x1f\x8b" or all(1 <= event.line <= lines for event in found)
-    return Outcome(kept=len(found))
+    assert data[:2] == b"\x1f\x8b" or all(1 <= event.line <= lines for event in events)
+    return Outcome(kept=len(events))
 
 
 def _map_case(rng: Random, p: float, folder: Path) -> Outcome:
-    found = load_map(write_file(folder, "map.toml", docs.table_map(rng, p)))
-    return Outcome(kept=len(found.tables))
+    table_map = load_map(write_file(folder, "map.toml", docs.table_map(rng, p)))
+    return Outcome(kept=len(table_map.tables))
 
 
 def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
@@ -326,11 +326,11 @@ def _table_case(rng: Random, p: float, folder: Path) -> Outcome:
 
 def _quotas_case(rng: Random, p: float, folder: Path) -> Outcome:
     data, name = docs.quotas(rng, p)
-    found = read_quotas(write_file(folder, name, data))
-    for vc, gpus in found.items():
+    quotas = read_quotas(write_file(folder, name, data))
+    for vc, gpus in quotas.items():
         pa.array([vc], pa.string())
         pa.array([gpus], pa.int32())
-    return Outcome(kept=len(found))
+    return Outcome(kept=len(quotas))
 
 
 def _model_case(rng: Random, p: float, folder: Path) -> Outcome:
@@ -367,7 +367,7 @@ def _manifest_case(rng: Random, p: float, folder: Path) -> Outcome:
     text = docs.manifest(rng, p, (_trace() / MANIFEST).read_text("utf-8"))
     (folder / "trace").mkdir()
     write_file(folder / "trace", MANIFEST, text)
-    found = Manifest.read(folder / "trace")
+    manifest = Manifest.read(folder / "trace")
     if rng.random() < 0.05:
         for file in _trace().rglob("*.parquet"):
             to = folder / "trace" / file.relative_to(_trace())
@@ -375,7 +375,7 @@ def _manifest_case(rng: Random, p: float, folder: Path) -> Outcome:
             shutil.copyfile(file, to)
         with Trace(folder / "trace") as trace:
             trace.sql("select count(*) from jobs").fetchall()
-    return Outcome(kept=len(found.files))
+    return Outcome(kept=len(manifest.files))
 
 
 @cache
@@ -499,26 +499,26 @@ def _pai_raw(rng: Random, p: float, raw: Path) -> Path:
 def _ingest_case(source: str, raw_of: Callable[[Random, float, Path], Path]) -> Case:
     def read(rng: Random, p: float, folder: Path) -> Outcome:
         raw, out = raw_of(rng, p, folder / "raw"), folder / "out"
-        given: dict[str, Path | str | None] = {}
+        inputs: dict[str, Path | str | None] = {}
         if rng.random() < 0.3:
             (folder / "failures").mkdir()
-            given["failures"] = folder / "failures"
+            inputs["failures"] = folder / "failures"
             names = ("application_1", "application_0", "101", "j1")
             write_file(folder / "failures", "r.jsonl", docs.failures(rng, p, names))
             write_file(folder / "failures", "m1.dmesg", docs.kernel_log(rng, p))
             write_file(folder / "failures", "application_1.out", docs.output(rng, p))
         if rng.random() < 0.3:
             (folder / "telemetry").mkdir()
-            given["telemetry"] = folder / "telemetry"
+            inputs["telemetry"] = folder / "telemetry"
             for i in range(2):
                 write_file(folder / "telemetry", f"m{i}.txt", rng.choice(_TELEMETRY)(rng, p))
         if rng.random() < 0.2:
             data, name = docs.quotas(rng, p / 4)
-            given["quotas"] = write_file(folder, name, data)
+            inputs["quotas"] = write_file(folder, name, data)
         append = rng.random() < 0.2
         try:
             with unchanged_outside(folder, out):
-                outcome = check_accounts(out, ingest(source, raw, out, **given).manifest)  # type: ignore[arg-type]
+                outcome = check_accounts(out, ingest(source, raw, out, **inputs).manifest)  # type: ignore[arg-type]
             if append and source != "table":
                 more = raw_of(rng, p, folder / "more")
                 outcome = check_accounts(out, ingest(source, more, out, append=True).manifest)

@@ -58,9 +58,9 @@ def hostile_trace(folder: Path) -> Path:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("hostile")
     trace = hostile_trace(folder)
-    found = [report(trace, folder / "reports").path]
+    written = [report(trace, folder / "reports").path]
     compare(trace, trace, out=folder / "compared")
-    return found + sorted((folder / "compared").rglob("*.html"))
+    return written + sorted((folder / "compared").rglob("*.html"))
 
 
 class _Tags(HTMLParser):
@@ -71,10 +71,10 @@ class _Tags(HTMLParser):
         self.wrong: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         self.scripts += tag == "script"
-        if tag == "meta" and given.get("http-equiv") == "Content-Security-Policy":
-            self.policy = given["content"] or ""
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"] or ""
         for name, value in attrs:
             if name.startswith("on") or (value or "").lower().startswith("javascript:"):
                 self.wrong.append(f"{tag} {name}={value}")

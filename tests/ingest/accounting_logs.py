@@ -5,6 +5,7 @@ The schedule is plain first-in first-out on servers of eight GPUs; nothing of th
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from random import Random
 
 START = 1_770_000_000  # 2026-02-02 02:40:00 UTC
@@ -41,7 +42,7 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
     for number, at in enumerate(submitted, 101):
         gpus = random.choice([0, 1, 1, 1, 2, 4, 8, 16])
         servers = max(1, gpus // GPUS)
-        each = gpus // servers
+        gpus_per_server = gpus // servers
         best: tuple[int, list[str]] | None = None
         for moment in sorted(
             {max(at, before), *(t for t in free_at.values() if t > max(at, before))}
@@ -49,7 +50,7 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
             room = [
                 f"gpu{s:02}"
                 for s in range(SERVERS)
-                if sum(free_at[f"gpu{s:02}", g] <= moment for g in range(GPUS)) >= each
+                if sum(free_at[f"gpu{s:02}", g] <= moment for g in range(GPUS)) >= gpus_per_server
             ]
             if len(room) >= servers:
                 best = moment, room[:servers]
@@ -61,13 +62,38 @@ def fortnight(seed: int, jobs: int = 400) -> list[Run]:
         seconds = min(limit, random.randrange(60, 40_000))
         code = 143 if seconds == limit else random.choice([0, 0, 0, 1])
         for name in names:
-            idle = [g for g in range(GPUS) if free_at[name, g] <= start][:each]
+            idle = [g for g in range(GPUS) if free_at[name, g] <= start][:gpus_per_server]
             for g in idle:
                 free_at[name, g] = start + seconds
-        held = tuple((name, each) for name in names)
+        held = tuple((name, gpus_per_server) for name in names)
         user, queue = random.choice(["ann", "bob"]), random.choice(["long", "short"])
         runs.append(Run(number, user, queue, at, start, start + seconds, held, code, limit))
     return runs
+
+
+def shares(runs: list[Run]) -> dict[str, float]:
+    """Return the percentages of the waiting time of GPU jobs by cause, from moment to moment."""
+    jobs = [run for run in runs if run.gpus]
+    moments = sorted({t for run in jobs for t in (run.submitted, run.started, run.ended)})
+    seconds = dict.fromkeys(("too_few", "fragmented", "behind"), 0)
+    for since, until in pairwise(moments):
+        free = {f"gpu{s:02}": GPUS for s in range(SERVERS)}
+        for run in jobs:
+            for host, gpus in run.held if run.started <= since < run.ended else ():
+                free[host] -= gpus
+        for run in jobs:
+            if run.submitted <= since < run.started:
+                seconds[_cause(run, free)] += until - since
+    total = sum(seconds.values())
+    return {cause: 100 * s / total for cause, s in seconds.items()}
+
+
+def _cause(run: Run, free: dict[str, int]) -> str:
+    """Return why a job cannot start on the servers that it needs; behind: it could."""
+    if sum(free.values()) < run.gpus:
+        return "too_few"
+    servers, each = len(run.held), run.held[0][1]
+    return "behind" if sum(n >= each for n in free.values()) >= servers else "fragmented"
 
 
 def pbs(runs: list[Run], zone_s: int = -7 * 3600) -> str:
@@ -108,8 +134,12 @@ def lsf(runs: list[Run]) -> str:
     lines = []
     for run in sorted(runs, key=lambda run: run.ended):
         hosts = " ".join(f'"4*{host}"' for host, _ in run.held)
-        each = run.held[0][1]
-        need = f"select[type == local] rusage[ngpus_physical={each}.00]" if each else ""
+        gpus_per_server = run.held[0][1]
+        need = (
+            f"select[type == local] rusage[ngpus_physical={gpus_per_server}.00]"
+            if gpus_per_server
+            else ""
+        )
         state, why, wait = {0: (64, 0, 0), 143: (32, 5, 15)}.get(
             run.exit_code, (32, 0, run.exit_code << 8)
         )

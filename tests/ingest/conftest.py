@@ -11,8 +11,11 @@ import polars as pl
 import pytest
 
 from philly_analysis import ingest
+from philly_analysis.analyses import why_waits
+from philly_analysis.analyses.shared.wait_cause import CAUSES
 from philly_analysis.trace.manifest import Account, Manifest
 from philly_analysis.trace.trace import Trace
+from tests.support.facts import number
 
 NOTHING = re.compile(r"(?<![\d,.])0 (?:of|[a-z]+s)\b")
 """A note that counts nothing, which none should be."""
@@ -79,8 +82,8 @@ def assert_equal_tables(one: Path, other: Path, names: Sequence[str] = ()) -> No
 
 def account(manifest: Manifest, table: str) -> Account:
     """Return the row account of a table."""
-    [found] = [a for a in manifest.accounts if a.table == table]
-    return found
+    [row_account] = [a for a in manifest.accounts if a.table == table]
+    return row_account
 
 
 @dataclass(slots=True)
@@ -105,6 +108,17 @@ class Ingested:
     def note(self, *words: str) -> str:
         [note] = [n for n in self.manifest.notes if all(w in n for w in words)]
         return note
+
+
+def check_causes(trace: Ingested, truth: Mapping[str, float]) -> None:
+    """Check that the causes of waiting lie within 5 points of the truth."""
+    result = why_waits.compute(trace.trace)
+    names = {fact.name for fact in result.facts}
+    computed = {c: number(result, f"{c}_pct") for c in CAUSES if f"{c}_pct" in names}
+    assert sum(computed.values()) == pytest.approx(100)
+    for cause in {*truth, *computed}:
+        share = computed.get(cause, 0)
+        assert share == pytest.approx(truth.get(cause, 0), abs=5), (truth, computed)
 
 
 Ingest = Callable[..., Ingested]

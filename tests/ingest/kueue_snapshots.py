@@ -1,104 +1,27 @@
-"""Simulate a cluster under Kueue, and write its objects as kubectl prints them, with the truth.
+"""Write the objects of a simulated cluster under Kueue as kubectl prints them, minute by minute.
 
-Two ClusterQueues admit jobs first-in first-out within their quotas; some jobs are preempted once.
-Nothing of the package is used.
+Kueue keeps the latest admission only, and deletes finished Workloads after two hours. The package
+is not used.
 """
 
 import gzip
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import Any
 
-START = 1_770_000_000  # 2026-02-02 02:40:00 UTC
-DAYS = 14
-QUOTAS = {"research": 16, "product": 8}
+from tests.ingest.kueue_cluster import QUEUES, START, Cluster, Run, Work
+
 FIRST_S = START + 17
 """Time of the first snapshot."""
 KEPT_S = 7_200
 """Seconds after its end for which a finished Workload is kept."""
 
 
-@dataclass
-class Run:
-    """An admission: when, until when, and how it ended."""
-
-    admitted: int
-    ready: int
-    ended: int
-    preempted: bool
-    placed: list[tuple[str, int]]
-
-
-@dataclass
-class Work:
-    """A job with its runs, and the span of its waiting for each of them."""
-
-    number: int
-    queue: str
-    gpus: int
-    submitted: int
-    run_s: int
-    fails: bool
-    preempt_after: int | None
-    backoff_s: int
-    runs: list[Run] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return f"job-train{self.number}-{self.number * 7919 % 65536:05x}"
-
-
 def stamp(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def fortnight(seed: int, jobs: int = 150, days: int = DAYS) -> list[Work]:
-    """Return jobs with their runs under first-in first-out and quotas, second by event."""
-    random = Random(seed)
-    works = [
-        Work(
-            number=number,
-            queue=random.choice(list(QUOTAS)),
-            gpus=random.choice([1, 1, 2, 4, 8]),
-            submitted=at,
-            run_s=random.randrange(7_200, 60_000),
-            fails=random.random() < 0.2,
-            preempt_after=random.randrange(3_600, 7_000) if random.random() < 0.25 else None,
-            backoff_s=random.randrange(20, 2_000),
-        )
-        for number, at in enumerate(
-            sorted(START + random.randrange(days * 80_000) for _ in range(jobs)), 1
-        )
-    ]
-    for queue, quota in QUOTAS.items():
-        waiting = [(w.submitted, w.number, w) for w in works if w.queue == queue]
-        running: list[tuple[int, int, Work]] = []
-        now = START
-        while waiting:
-            waiting.sort()
-            moment, _, work = waiting[0]
-            now = max(now, moment)
-            running = [one for one in running if one[0] > now]
-            free = quota - sum(one[1] for one in running)
-            if work.gpus > free:
-                now = min(one[0] for one in running)
-                continue
-            waiting.pop(0)
-            first = not work.runs
-            preempted = first and work.preempt_after is not None
-            ready = now + random.randrange(1, 90)
-            ended = ready + (work.preempt_after if preempted else work.run_s)  # type: ignore[operator]
-            placed = [(f"{queue}-{work.number % 2}", work.gpus)]
-            work.runs.append(Run(now, ready, ended, preempted, placed))
-            running.append((ended, work.gpus, work))
-            if preempted:
-                waiting.append((ended + work.backoff_s, work.number, work))
-    return works
 
 
 def condition(kind: str, status: bool, reason: str, since: float) -> dict[str, Any]:
@@ -112,23 +35,24 @@ def condition(kind: str, status: bool, reason: str, since: float) -> dict[str, A
     }
 
 
-def workload(work: Work, now: int, version: str) -> dict[str, Any] | None:
-    """Return the object of a job at a moment; None before its creation and after its deletion."""
-    last = work.runs[-1].ended
-    if not work.submitted <= now < last + KEPT_S:
+def workload(work: Work, now: int, version: str, typed: bool) -> dict[str, Any] | None:
+    """Return the object of a job at a moment; None before its creation and after its deletion.
+
+    Parameters
+    ----------
+    typed
+        Whether Kueue states typed reasons (KEP-10852).
+    """
+    if not work.submitted <= now < work.last + KEPT_S:
         return None
-    begun = [run for run in work.runs if run.admitted <= now]
+    begun = [run for run in work.runs if run.reserved <= now]
     status: dict[str, Any] = {
         "resourceRequests": [
             {"name": "main", "resources": {"cpu": str(work.gpus), "nvidia.com/gpu": str(work.gpus)}}
-        ]
+        ],
+        "conditions": _conditions(work, begun, now, typed),
     }
-    if begun:
-        status["conditions"] = _run_conditions(work, begun[-1], now)
-    else:
-        reserved = condition("QuotaReserved", False, "WaitingForQuota", work.submitted)
-        status["conditions"] = [reserved]
-    if begun and (not begun[-1].preempted or now < begun[-1].ended):
+    if begun and not is_evicted(begun[-1], now):
         status["admission"] = _admission(work, begun[-1], version)
     resources = {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}
     container = {"name": "c", "image": "train", "resources": resources}
@@ -153,6 +77,7 @@ def workload(work: Work, now: int, version: str) -> dict[str, Any] | None:
         "spec": {
             "active": True,
             "queueName": f"{work.queue}-local",
+            "priority": work.priority,
             "podSets": [
                 {
                     "name": "main",
@@ -165,45 +90,79 @@ def workload(work: Work, now: int, version: str) -> dict[str, Any] | None:
     }
 
 
-def _run_conditions(work: Work, run: Run, now: int) -> list[dict[str, Any]]:
-    """Return the conditions in the latest run, as Kueue's reconcilers set them."""
-    first = work.runs[0]
-    evicted = run.preempted and now >= run.ended
-    since = run.ended if evicted else run.admitted
-    made = [
-        condition(
-            "QuotaReserved", not evicted, "WaitingForQuota" if evicted else "QuotaReserved", since
-        ),
-        condition("Admitted", not evicted, "NoReservation" if evicted else "Admitted", since),
-    ]
-    if now >= run.ready and not evicted:
-        made.append(condition("PodsReady", True, "Started", run.ready))
+def is_evicted(run: Run, now: int) -> bool:
+    return now >= run.ended and run.reason in ("Preempted", "PodsReadyTimeout")
+
+
+def stated(work: Work, now: int, typed: bool) -> str:
+    """Return Kueue's reason for a job without quota."""
+    if not typed:
+        return "Pending"
+    waiting = now >= (work.requeues[-1] if work.requeues else work.submitted)
+    reasons = [reason for at, reason in work.stated if at <= now] if waiting else []
+    return reasons[-1] if reasons else "PendingEvaluation"
+
+
+def _conditions(work: Work, begun: list[Run], now: int, typed: bool) -> list[dict[str, Any]]:
+    """Return the conditions as Kueue's reconcilers set them."""
+    if not begun or is_evicted(begun[-1], now):
+        since = begun[-1].ended if begun else work.submitted
+        made = [condition("QuotaReserved", False, stated(work, now, typed), since)]
+        if begun or typed:
+            made.append(condition("Admitted", False, "NoReservation", since))
     else:
-        made.append(condition("PodsReady", False, "WaitForStart", since))
-    if evicted:
-        made.append(condition("Evicted", True, "Preempted", run.ended))
-        made.append(condition("Preempted", True, "InClusterQueue", run.ended))
-        made.append(condition("Requeued", True, "Preempted", run.ended))
-    elif run is not first:
-        made.append(condition("Evicted", False, "QuotaReserved", run.admitted))
-        made.append(condition("Requeued", True, "Preempted", first.ended))
-    if not run.preempted and now >= run.ended:
-        made.append(condition("Finished", True, "Failed" if work.fails else "Succeeded", run.ended))
+        made = _reserved_conditions(begun[-1], now, typed)
+    past = [run for run in begun if is_evicted(run, now)]
+    if past:
+        run = past[-1]
+        made += _eviction(work, run, begun[-1], work.requeues[len(past) - 1], now)
+    if begun and not is_evicted(begun[-1], now) and now >= begun[-1].ended:
+        made.append(condition("Finished", True, begun[-1].reason, begun[-1].ended))
     return made
 
 
+def _reserved_conditions(run: Run, now: int, typed: bool) -> list[dict[str, Any]]:
+    made = [condition("QuotaReserved", True, "QuotaReserved", run.reserved)]
+    if now < run.admitted:
+        waits = condition("Admitted", False, "UnsatisfiedAdmissionChecks", run.reserved)
+        return [*made, *([waits] if typed else [])]
+    made.append(condition("Admitted", True, "Admitted", run.admitted))
+    ready = run.ready is not None and run.ready <= min(now, run.ended)
+    if ready and run.ready is not None:
+        return [*made, condition("PodsReady", True, "Started", run.ready)]
+    return [*made, condition("PodsReady", False, "WaitForStart", run.admitted)]
+
+
+def _eviction(work: Work, run: Run, latest: Run, requeued: int, now: int) -> list[dict[str, Any]]:
+    """Return the conditions on the last eviction; the next reservation clears two of them."""
+    evicted = is_evicted(latest, now)
+    since = run.ended if evicted else latest.reserved
+    made = [condition("Evicted", evicted, run.reason if evicted else "QuotaReserved", since)]
+    if run.reason == "Preempted":
+        made.append(condition("Preempted", evicted, "InClusterQueue", since))
+    over = requeued <= now
+    reason = "Preempted" if run.reason == "Preempted" else "BackoffFinished"
+    waits = condition("Requeued", over, reason if over else run.reason, requeued if over else since)
+    return [*made, waits]
+
+
 def _admission(work: Work, run: Run, version: str) -> dict[str, Any]:
-    [(host, pods)] = run.placed
     levels = ["kubernetes.io/hostname"]
+    hosts, pods = list(run.placed), list(run.placed.values())
     topology: dict[str, Any] = {
-        "v1beta1": {"levels": levels, "domains": [{"values": [host], "count": pods}]},
+        "v1beta1": {
+            "levels": levels,
+            "domains": [{"values": [host], "count": n} for host, n in run.placed.items()],
+        },
         "v1beta2": {
             "levels": levels,
             "slices": [
                 {
-                    "domainCount": 1,
-                    "valuesPerLevel": [{"individual": {"prefix": host[:-1], "roots": [host[-1]]}}],
-                    "podCounts": {"universal": pods},
+                    "domainCount": len(hosts),
+                    "valuesPerLevel": [
+                        {"individual": {"prefix": "gpu-", "roots": [h[-1] for h in hosts]}}
+                    ],
+                    "podCounts": {"individual": pods},
                 }
             ],
         },
@@ -228,63 +187,74 @@ def versioned(item: dict[str, Any]) -> str:
     return json.dumps(item | {"metadata": item["metadata"] | {"resourceVersion": version}})
 
 
+def moments(works: list[Work], every_s: int) -> range:
+    """Return the times of snapshots, until the last job was deleted."""
+    return range(FIRST_S, max(work.last for work in works) + KEPT_S, every_s)
+
+
 def snapshots(
-    works: list[Work], every_s: int, version: str = "v1beta2"
+    works: list[Work], every_s: int, version: str, typed: bool
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield times and Workloads of snapshots, until the last job was deleted."""
-    end = max(work.runs[-1].ended for work in works) + KEPT_S
-    for now in range(FIRST_S, end, every_s):
-        alive = [w for w in works if w.submitted <= now < w.runs[-1].ended + KEPT_S]
-        yield now, [versioned(i) for w in alive if (i := workload(w, now, version))]
+    """Yield times and Workloads of snapshots."""
+    for now in moments(works, every_s):
+        items = (workload(work, now, version, typed) for work in works)
+        yield now, [versioned(item) for item in items if item]
 
 
 def is_seen(since: int, until: int, every_s: int) -> bool:
     """Return whether a snapshot was taken from one moment until another."""
-    return FIRST_S + -((FIRST_S - since) // every_s) * every_s < until
+    first = FIRST_S + max(0, -((FIRST_S - since) // every_s)) * every_s
+    return first < until
 
 
 def listed(items: list[str]) -> str:
     return f'{{"apiVersion": "v1", "items": [{", ".join(items)}], "kind": "List"}}'
 
 
-def queues() -> list[str]:
+def queues(version: str) -> list[str]:
     """Return the ClusterQueues and their LocalQueues."""
     made: list[dict[str, Any]] = []
-    for number, (name, quota) in enumerate(QUOTAS.items()):
-        resources = [
-            {"name": "cpu", "nominalQuota": "100"},
-            {"name": "nvidia.com/gpu", "nominalQuota": str(quota)},
-        ]
+    for number, (name, queue) in enumerate(QUEUES.items()):
+        gpus = {"name": "nvidia.com/gpu", "nominalQuota": str(queue.quota)}
+        if queue.borrowing is not None:
+            gpus["borrowingLimit"] = str(queue.borrowing)
+        if queue.lending is not None:
+            gpus["lendingLimit"] = str(queue.lending)
         group = {
             "coveredResources": ["cpu", "nvidia.com/gpu"],
-            "flavors": [{"name": "h100", "resources": resources}],
+            "flavors": [
+                {"name": "h100", "resources": [{"name": "cpu", "nominalQuota": "100"}, gpus]}
+            ],
         }
-        made += [
-            {
-                "apiVersion": "kueue.x-k8s.io/v1beta2",
-                "kind": "ClusterQueue",
-                "metadata": {"name": name, "uid": f"queue-{number}"},
-                "spec": {"resourceGroups": [group]},
-            },
-            {
-                "apiVersion": "kueue.x-k8s.io/v1beta2",
-                "kind": "LocalQueue",
-                "metadata": {
-                    "name": f"{name}-local",
-                    "namespace": "team",
-                    "uid": f"local-{number}",
-                },
-                "spec": {"clusterQueue": name},
-            },
-        ]
+        spec: dict[str, Any] = {
+            "resourceGroups": [group],
+            "queueingStrategy": "StrictFIFO" if queue.strict else "BestEffortFIFO",
+        }
+        if queue.cohort:
+            spec["cohort" if version == "v1beta1" else "cohortName"] = queue.cohort
+        local = {"name": f"{name}-local", "namespace": "team", "uid": f"local-{number}"}
+        for kind, metadata, content in (
+            ("ClusterQueue", {"name": name, "uid": f"queue-{number}"}, spec),
+            ("LocalQueue", local, {"clusterQueue": name}),
+        ):
+            made.append(
+                {
+                    "apiVersion": f"kueue.x-k8s.io/{version}",
+                    "kind": kind,
+                    "metadata": metadata,
+                    "spec": content,
+                }
+            )
     return [versioned(item) for item in made]
 
 
-def write(folder: Path, works: list[Work], every_s: int, version: str = "v1beta2") -> Path:
+def write(
+    folder: Path, cluster: Cluster, every_s: int, version: str = "v1beta2", *, typed: bool = True
+) -> Path:
     """Write gzipped snapshots of Workloads, and one of the queues."""
     folder.mkdir(parents=True)
-    for now, items in snapshots(works, every_s, version):
+    for now, items in snapshots(cluster.works, every_s, version, typed):
         name = stamp(now).replace(":", "-")
         (folder / f"workloads_{name}.json.gz").write_bytes(gzip.compress(listed(items).encode(), 1))
-    (folder / f"queues_{stamp(START).replace(':', '-')}.json").write_text(listed(queues()))
+    (folder / f"queues_{stamp(START).replace(':', '-')}.json").write_text(listed(queues(version)))
     return folder

@@ -9,8 +9,8 @@ import pytest
 from philly_analysis import ingest
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.source_registry import detect_source
-from tests.ingest.accounting_logs import Run, fortnight, grid_engine, lsf, pbs
-from tests.ingest.conftest import Ingest, assert_equal_tables
+from tests.ingest.accounting_logs import Run, fortnight, grid_engine, lsf, pbs, shares
+from tests.ingest.conftest import Ingest, assert_equal_tables, check_causes
 from tests.support.repository import ROOT
 from tests.support.slow import quick_first
 
@@ -68,6 +68,21 @@ def test_a_fortnight_gives_the_schedule_back(kind: str, tmp_path: Path, ingested
         held = [(*row[:3], None) for row in held]
         known = [(*row[:3], None) for row in known]
     assert sorted(map(str, held)) == sorted(map(str, known))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pbs", "lsf", "sge", "uge"])
+@pytest.mark.parametrize("seed", [5, 6])
+def test_a_fortnight_gives_the_causes_of_waits_back(
+    kind: str, seed: int, tmp_path: Path, ingested: Ingest
+) -> None:
+    runs = fortnight(seed)
+    source, text = log(kind, runs)
+    (raw := tmp_path / "raw").mkdir()
+    (raw / "accounting").write_text(text)
+    if source == "gridengine":
+        (raw / "complexes").write_text(COMPLEX)
+    check_causes(ingested(source, raw), shares(runs))
 
 
 @pytest.mark.parametrize("kind", quick_first(["pbs", "lsf", "uge"]))

@@ -59,13 +59,13 @@ def _frames(trace: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 def _told(trace: Path, kinds: tuple[str, ...]) -> set[str]:
     """Return the values of the trace's columns of the named kinds."""
     tables = TABLES | {REJECTS.name: REJECTS}
-    found: set[str] = set()
+    names: set[str] = set()
     for name, rows in _frames(trace):
         for column in tables[name].columns if name in tables else ():
             if column.text in kinds:
-                found |= set(rows[column.name].drop_nulls().to_list())
+                names |= set(rows[column.name].drop_nulls().to_list())
     manifest = json.loads((trace / "manifest.json").read_text("utf-8"))
-    return found | {i[k] for i in manifest["inputs"] for k in ("file", "digest")}
+    return names | {i[k] for i in manifest["inputs"] for k in ("file", "digest")}
 
 
 def _everything(trace: Path) -> tuple[set[str], str]:
@@ -77,8 +77,8 @@ def _everything(trace: Path) -> tuple[set[str], str]:
         if column.dtype == pl.String
         for value in column.drop_nulls()
     }
-    rest = [f for f in trace.rglob("*") if f.is_file() and f.suffix != ".parquet"]
-    return values, "\n".join(f.read_text("utf-8") for f in rest)
+    files = [f for f in trace.rglob("*") if f.is_file() and f.suffix != ".parquet"]
+    return values, "\n".join(f.read_text("utf-8") for f in files)
 
 
 def _leaks(plain: Path, without: Path) -> set[str]:
@@ -90,8 +90,8 @@ def _leaks(plain: Path, without: Path) -> set[str]:
     for table, rows in _frames(plain):  # the last part of a pool's name may be a model of GPU
         if table in ("jobs", "machines"):
             ours |= set(rows["gpu_model"].drop_nulls())
-    values, rest = _everything(without)
-    sentences = "\n".join([rest, *(v for v in values if " " in v)])
+    values, files = _everything(without)
+    sentences = "\n".join([files, *(v for v in values if " " in v)])
     return {
         n
         for n in names - ours - TABLES.keys()

@@ -57,7 +57,7 @@ def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
         ):
             blocks = list(file.blocks())
             firsts = list(accumulate((block.lines for block in blocks), initial=2))
-            found = list(zip(firsts, map(file.parse, blocks), strict=False))
+            parsed = list(zip(firsts, map(file.parse, blocks), strict=False))
             places = [
                 (first + number, offset)
                 for first, block in zip(firsts, blocks, strict=False)
@@ -66,10 +66,10 @@ def test_blocks_give_the_rows_and_the_wrong_lines_that_one_finds_line_by_line(
             numbers = np.arange(2, len(lines) + 2)[::3]
             again = dict(file.lines(places, numbers))
     assert b"".join(block.text for block in blocks) == text.partition(b"\n")[2]
-    assert sorted(row for first, lines in found for row in rows_of(lines, first)) == sorted(rows)
-    faulty = [(first + n, line) for first, lines in found for n, line, _ in lines.faulty]
+    assert sorted(row for first, lines in parsed for row in rows_of(lines, first)) == sorted(rows)
+    faulty = [(first + n, line) for first, lines in parsed for n, line, _ in lines.faulty]
     assert sorted(faulty) == wrong
-    assert sum(lines.blank for _, lines in found) == len(lines) - len(rows) - len(wrong)
+    assert sum(lines.blank for _, lines in parsed) == len(lines) - len(rows) - len(wrong)
     assert again == {n: raw[n - 2].decode("utf-8", "replace").rstrip("\r") for n in numbers}
 
 

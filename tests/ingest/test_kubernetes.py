@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import pytest
 
 from philly_analysis import ingest, kubectl_command
+from philly_analysis.analyses import borrowing, stated_causes
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.source_registry import detect_source
 from tests.ingest import kueue_snapshots as kueue
-from tests.ingest.conftest import Ingest, assert_equal_tables
+from tests.ingest.conftest import Ingest, Ingested, assert_equal_tables, check_causes
+from tests.ingest.kueue_cluster import QUEUES, Cluster, Run, Work, simulated
+from tests.support.facts import number
 from tests.support.slow import quick_first
 
 T = 1_770_000_000
@@ -26,25 +30,80 @@ def seconds(moment: datetime) -> float:
     return moment.replace(tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
-    ("every_s", "jobs", "days", "version"),
-    quick_first(
-        [
-            (300, 10, 1, "v1beta2"),
-            (1800, 40, 4, "v1beta1"),
-            (1800, 150, 14, "v1beta1"),
-            (300, 150, 14, "v1beta2"),
-            (60, 150, 14, "v1beta2"),
-        ]
-    ),
-)
-def test_snapshots_give_the_schedule_back(
-    every_s: int, jobs: int, days: int, version: str, tmp_path: Path, ingested: Ingest
+@dataclass
+class Shown:
+    """An attempt that a snapshot showed, as snapshots can tell it."""
+
+    work: Work
+    run: Run
+    attempt: int
+    started: int
+    ended: int | None
+    exact: bool
+
+
+def shown_attempts(cluster: Cluster, every_s: int) -> list[Shown]:
+    """Return the attempts that snapshots of some interval show, by name and number."""
+    shown = []
+    for work in sorted(cluster.works, key=lambda work: work.name):
+        attempts: list[Shown] = []
+        for place, run in enumerate(work.runs):
+            final = run is work.runs[-1]
+            until = run.ended + kueue.KEPT_S if final else run.ended
+            if not kueue.is_seen(run.admitted, until, every_s):
+                if attempts:
+                    attempts[-1].exact = False
+                continue
+            started = run.admitted
+            if run.ready is not None and kueue.is_seen(run.ready, until, every_s):
+                started = run.ready
+            seen = final or kueue.is_seen(run.ended, work.runs[place + 1].reserved, every_s)
+            ended = run.ended if seen else None
+            attempts.append(Shown(work, run, len(attempts) + 1, started, ended, True))
+        shown += attempts
+    return shown
+
+
+REASONS = {
+    "Preempted": "preempted",
+    "PodsReadyTimeout": "requeued",
+    "Succeeded": "completed",
+    "Failed": "failed",
+}
+CASES = [
+    (1800, 20, 2, "v1beta1", True),
+    (1800, 250, 14, "v1beta1", True),
+    (1800, 250, 14, "v1beta2", False),
+    (300, 250, 14, "v1beta2", True),
+    (60, 250, 14, "v1beta2", True),
+]
+"""Seconds between snapshots, jobs, days, version of the API, and whether reasons are typed."""
+
+
+@pytest.mark.parametrize(("every_s", "jobs", "days", "version", "typed"), quick_first(CASES))
+def test_snapshots_give_the_schedule_and_the_causes_back(
+    every_s: int,
+    jobs: int,
+    days: int,
+    version: str,
+    typed: bool,
+    tmp_path: Path,
+    ingested: Ingest,
 ) -> None:
-    works = kueue.fortnight(seed=3, jobs=jobs, days=days)
-    raw = kueue.write(tmp_path / "raw", works, every_s, version)
+    cluster = simulated(seed=5, jobs=jobs, days=days)
+    raw = kueue.write(tmp_path / "raw", cluster, every_s, version, typed=typed)
     assert detect_source(raw)[0] == "kubernetes"
     trace = ingested("kubernetes", raw)
+    check_jobs(trace, cluster)
+    check_attempts(trace, cluster, every_s)
+    check_quotas(trace)
+    if days == 14:
+        check_causes(trace, cluster.shares())
+        check_statements(trace, typed)
+        check_borrowing(trace, cluster, every_s)
+
+
+def check_jobs(trace: Ingested, cluster: Cluster) -> None:
     rows = trace.rows(
         "select job_id, vc, account, gpus, submitted_at, status from jobs order by submitted_at"
     )
@@ -53,49 +112,68 @@ def test_snapshots_give_the_schedule_back(
             *(f"team/{work.name}", work.queue, "team", work.gpus, when(work.submitted)),
             "Failed" if work.fails else "Pass",
         )
-        for work in works
+        for work in cluster.works
     ]
-    attempts = trace.rows(
+
+
+def check_attempts(trace: Ingested, cluster: Cluster, every_s: int) -> None:
+    """Check starts, ends, servers and notes; waits are right within the interval of snapshots."""
+    rows = trace.rows(
         "select job_id, attempt, gpus, started_at, ended_at, end_reason, flag from attempts "
         "order by job_id, attempt"
     )
-    truth = [
-        (f"team/{work.name}", attempt, work, run)
-        for work in sorted(works, key=lambda work: work.name)
-        for attempt, run in enumerate(work.runs, 1)
+    shown = shown_attempts(cluster, every_s)
+    assert [row[:4] for row in rows] == [
+        (f"team/{s.work.name}", s.attempt, s.work.gpus, when(s.started)) for s in shown
     ]
-    assert [row[:4] for row in attempts] == [
-        (name, attempt, work.gpus, when(run.ready)) for name, attempt, work, run in truth
-    ]
-    unseen = 0
-    for (*_, ended_at, end_reason, flag), (_, _, work, run) in zip(attempts, truth, strict=True):
-        late_s = run.ended - seconds(ended_at)
+    for (*_, ended_at, end_reason, flag), s in zip(rows, shown, strict=True):
         assert flag is None
-        if run.preempted and not kueue.is_seen(run.ended, work.runs[1].admitted, every_s):
-            unseen += 1
+        if s.ended is not None:
+            assert (ended_at, end_reason) == (when(s.ended), REASONS[s.run.reason])
+        elif s.exact:
             assert end_reason is None
-            assert 0 < late_s <= every_s
-        else:
-            expected = "preempted" if run.preempted else "failed" if work.fails else "completed"
-            assert (late_s, end_reason) == (0, expected)
-    notes = [n for n in trace.manifest.notes if "admitted again between two snapshots" in n]
-    assert len(notes) == bool(unseen)
-    assert all(note.startswith(f"{unseen} attempts") for note in notes)
+            assert 0 < s.run.ended - seconds(ended_at) <= every_s
+    missing = [n for n in trace.manifest.notes if "admitted again between two snapshots" in n]
+    unseen = sum(s.ended is None and s.exact for s in shown)
+    assert len(missing) == bool(unseen)
+    assert all(int(note.split()[0]) >= unseen for note in missing)
     held = trace.rows("select job_id, attempt, machine_id, gpus from placements order by all")
-    assert held == [(name, n, run.placed[0][0], work.gpus) for name, n, work, run in truth]
-    assert trace.rows("from virtual_clusters order by vc") == sorted(kueue.QUOTAS.items())
-    spans = trace.rows("select job_id, since_at, until_at, reason from queue_states")
-    assert spans
-    waits: dict[str, list[tuple[int, int]]] = {}
-    for name, attempt, work, run in truth:
-        since = work.submitted if attempt == 1 else work.runs[0].ended
-        waits.setdefault(name, []).append((since, run.admitted))
-    for name, since_at, until_at, reason in spans:
-        assert reason == "WaitingForQuota"
-        assert any(
-            since - every_s <= seconds(since_at) < seconds(until_at) <= until + every_s
-            for since, until in waits[name]
-        )
+    assert held == [
+        (f"team/{s.work.name}", s.attempt, host, gpus)
+        for s in shown
+        for host, gpus in sorted(s.run.placed.items())
+    ]
+
+
+def check_quotas(trace: Ingested) -> None:
+    assert trace.rows("select vc, gpus from virtual_clusters order by vc") == sorted(
+        (name, queue.quota) for name, queue in QUEUES.items()
+    )
+    cohorts = trace.rows("select vc, cohort, borrowing_limit, lending_limit from cohorts")
+    assert sorted(cohorts) == [("product", "all", None, 6), ("research", "all", 6, None)]
+
+
+def check_statements(trace: Ingested, typed: bool) -> None:
+    """Check that Kueue's reasons and the causes from arithmetic alone agree."""
+    result = stated_causes.compute(trace.trace)
+    assert number(result, "start_up_agree_pct") > 95
+    if typed:
+        assert number(result, "quota_agree_pct") > 90
+        assert number(result, "agree_pct") > 90
+
+
+def check_borrowing(trace: Ingested, cluster: Cluster, every_s: int) -> None:
+    """Check who borrowed, and who waited for lent quota."""
+    result = borrowing.compute(trace.trace)
+    rows = result.table.set_index("vc")
+    assert sorted(rows.index) == ["product", "research"]
+    slack = 0.02 if every_s <= 300 else 0.06
+    for vc in rows.index:
+        truth = cluster.borrowed[vc] / 3600
+        assert rows["borrowed_gpu_h"][vc] == pytest.approx(truth, rel=slack, abs=1)
+        starved = cluster.starved[vc] / 3600
+        assert rows["starved_h"][vc] == pytest.approx(starved, rel=5 * slack, abs=2)
+    assert result.fact("borrower") == max(cluster.borrowed, key=cluster.borrowed.__getitem__)
 
 
 def meta(name: str, **more: Any) -> dict[str, Any]:
@@ -282,6 +360,97 @@ def test_plain_jobs_and_pods_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
     assert machines == [("n1", 8, 96.0, "NVIDIA-H100")]
 
 
+def owned(name: str, kind: str, group: str, *owners: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return an object of a kind, with its owners."""
+    return {
+        "apiVersion": group,
+        "kind": kind,
+        "metadata": meta(name, ownerReferences=list(owners)),
+    } | more
+
+
+def reference(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the owner reference that names an object as the controller."""
+    names = {key: item["metadata"][key] for key in ("name", "uid")}
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "controller": True} | names
+
+
+def ended(kind: str, at: int) -> dict[str, Any]:
+    return {"status": {"conditions": [kueue.condition(kind, True, "", T + at)]}}
+
+
+@pytest.mark.slow
+def test_owners_of_pods_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
+    """A JobSet of two Jobs, a RayJob, Kubeflow's PyTorchJob, and two gangs of PodGroups."""
+    template = {"spec": {"parallelism": 1, "template": {"spec": pod("x", "Running")["spec"]}}}
+    jobset = owned("set", "JobSet", "jobset.x-k8s.io/v1alpha2", **ended("Completed", 450))
+    parts = [owned(f"set-{i}", "Job", "batch/v1", reference(jobset), **template) for i in range(2)]
+    ray = owned(
+        "ray",
+        "RayJob",
+        "ray.io/v1",
+        status={"jobStatus": "STOPPED", "endTime": kueue.stamp(T + 460)},
+    )
+    cluster = owned("ray-c", "RayCluster", "ray.io/v1", reference(ray))
+    torch = owned("torch", "PyTorchJob", "kubeflow.org/v1", **ended("Failed", 500))
+    volcano = owned("vc", "Job", "batch.volcano.sh/v1alpha1", spec={"queue": "prod"})
+    demand = {"minMember": 2, "queue": "prod", "minResources": {"nvidia.com/gpu": "4"}}
+    group_version = "scheduling.volcano.sh/v1beta1"
+    group = owned("vc-1", "PodGroup", group_version, reference(volcano), spec=demand)
+    waits = owned("waits", "PodGroup", group_version, spec=demand)
+    plugin = owned("gang", "PodGroup", "scheduling.x-k8s.io/v1alpha1", spec={"minMember": 2})
+    of_group = {"annotations": {"scheduling.k8s.io/group-name": "vc-1"}}
+    of_plugin = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"} | {
+        "metadata": {"name": "prod", "uid": "u-prod"},
+        "spec": {"capability": {"nvidia.com/gpu": 16, "cpu": "64"}},
+    }
+    late = pod("g2", "Running", **of_plugin)
+    late["status"]["conditions"][0]["lastTransitionTime"] = kueue.stamp(T + 95)
+    pods = [
+        *(pod(f"s{i}", "Succeeded", ownerReferences=[reference(parts[i])]) for i in range(2)),
+        pod("r", "Running", ownerReferences=[reference(cluster)]),
+        pod("t", "Failed", ownerReferences=[reference(torch)]),
+        *(
+            pod(f"v{i}", "Running", ownerReferences=[reference(volcano)], **of_group)
+            for i in (1, 2)
+        ),
+        pod("g1", "Running", **of_plugin),
+        late,
+    ]
+    owners = [jobset, ray, cluster, torch, volcano, group, waits, plugin, queue]
+    raw = write(tmp_path / "raw", t600=[*parts, *pods], t601=owners)
+    trace = ingested("kubernetes", raw)
+    assert trace.rows(ATTEMPTS) == [
+        ("a/gang", 1, 95, None, None, None, 4, None),
+        ("a/ray", 1, 70, 460, "killed", "Killed", 2, None),
+        ("a/set", 1, 70, 450, "completed", "Pass", 4, None),
+        ("a/torch", 1, 70, 500, "out_of_memory", "Failed", 2, None),
+        ("a/vc", 1, 70, None, None, None, 4, None),
+        ("a/waits", 1, None, None, None, None, 4, None),
+    ]
+    assert trace.rows("select job_id, vc from jobs where vc is not null order by all") == [
+        ("a/vc", "prod"),
+        ("a/waits", "prod"),
+    ]
+    assert trace.rows("select vc, gpus from virtual_clusters") == [("prod", 16)]
+    assert trace.rows("select job_id, gpus from placements order by all")[0] == ("a/gang", 4)
+
+
+@pytest.mark.slow
+def test_the_pods_of_a_ray_cluster_place_a_job_of_kueue(tmp_path: Path, ingested: Ingest) -> None:
+    ray = owned("ray", "RayJob", "ray.io/v1")
+    cluster = owned("ray-c", "RayCluster", "ray.io/v1", reference(ray))
+    item = work("rayjob-ray", ADMITTED, ownerReferences=[reference(ray)])
+    worker = pod("worker", "Running", ownerReferences=[reference(cluster)])
+    raw = write(tmp_path / "raw", t100=[item, worker], t101=[ray, cluster])
+    trace = ingested("kubernetes", raw)
+    assert trace.rows("select job_id, machine_id, gpus from placements") == [
+        ("a/rayjob-ray", "n1", 2)
+    ]
+    assert trace.rows("select job_id from jobs") == [("a/rayjob-ray",)]
+
+
 @pytest.mark.slow
 def test_pods_place_the_jobs_of_kueue(tmp_path: Path, ingested: Ingest) -> None:
     owner = {"kind": "Job", "name": "train", "uid": "u-train", "controller": True}
@@ -328,6 +497,58 @@ def test_readings_name_the_gpus_of_a_pod_by_its_namespace_and_name(
     ]
 
 
+def test_pods_of_kube_state_metrics_are_jobs(tmp_path: Path, ingested: Ingest) -> None:
+    """A Job of two pods, of which one ran out of memory; a pod that vanished; a pending pod."""
+    pods: dict[str, dict[str, Any]] = {
+        "sweep-a": {"owner": "sweep", "scheduled": 60, "end": 400, "phase": "Succeeded"},
+        "sweep-b": {"owner": "sweep", "scheduled": 70, "end": 500, "phase": "Failed"},
+        "gone": {"scheduled": 80, "phase": "Running", "last": 700},
+        "new": {"phase": "Pending"},
+    }
+    series: list[dict[str, Any]] = []
+    for name, pod in pods.items():
+        last = pod.get("last", 900)
+
+        def add(
+            metric: str, value: float, name: str = name, last: int = last, **labels: str
+        ) -> None:
+            labels |= {"namespace": "a", "pod": name, "uid": f"u-{name}"}
+            values = [[T + 300, str(value)], [T + last, str(value)]]
+            series.append({"metric": {"__name__": metric, **labels}, "values": values})
+
+        add("kube_pod_created", T + 5)
+        add("kube_pod_status_phase", 1, phase=pod["phase"])
+        add("kube_pod_status_phase", 0, phase="Unknown")
+        for resource, amount in (("nvidia_com_gpu", 2), ("cpu", 8), ("memory", 1e9)):
+            labels = {"container": "c", "resource": resource, "node": "n1"}
+            add("kube_pod_container_resource_requests", amount, **labels)
+        if "owner" in pod:
+            owner = {"owner_kind": "Job", "owner_name": pod["owner"], "owner_is_controller": "true"}
+            add("kube_pod_owner", 1, **owner)
+        if "scheduled" in pod:
+            add("kube_pod_status_scheduled_time", T + pod["scheduled"])
+        if "end" in pod:
+            add("kube_pod_completion_time", T + pod["end"])
+    metrics = {"namespace": "a", "pod": "sweep-b", "uid": "u-sweep-b", "reason": "OOMKilled"}
+    metrics |= {"__name__": "kube_pod_container_status_terminated_reason"}
+    series += [
+        {"metric": metrics, "value": [T + 900, "1"]},
+        {"metric": {"__name__": "up"}, "value": [T + 900, "1"]},
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
+    (raw := tmp_path / "raw").mkdir()
+    (raw / "pods.json").write_text(json.dumps(answer))
+    trace = ingested("auto", raw)
+    assert trace.rows(ATTEMPTS) == [
+        ("a/gone", 1, 80, None, None, None, 2, "deleted_between_snapshots"),
+        ("a/new", 1, None, None, None, None, 2, None),
+        ("a/sweep", 1, 60, 500, "out_of_memory", "Failed", 2, None),
+    ]
+    placed = trace.rows("select job_id, machine_id, gpus from placements order by all")
+    assert placed[0] == ("a/gone", "n1", 2)
+    assert any("other kinds in the lists: 1." in note for note in trace.manifest.notes)
+
+
 def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     names = ["'; drop table jobs; --", "<script>alert(1)</script>", "\ud800 ☃", "a" * 10_000]
     items = [work(name, ADMITTED) for name in names]
@@ -350,6 +571,61 @@ def test_hostile_objects_are_counted(tmp_path: Path, ingested: Ingest) -> None:
     assert "Objects of other kinds in the lists: 6. They were not read." in trace.manifest.notes
 
 
+def on_host(item: dict[str, Any], host: str) -> dict[str, Any]:
+    """Assign all pods of an admitted Workload to one server."""
+    [assignment] = item["status"]["admission"]["podSetAssignments"]
+    domain = {"values": [host], "count": assignment["count"]}
+    assignment["topologyAssignment"] = {"levels": ["kubernetes.io/hostname"], "domains": [domain]}
+    return item
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reason", ["TopologyPlacementFailed", "Pending"])
+def test_a_gang_that_needs_one_server_waits_for_fragmented_gpus(
+    reason: str, tmp_path: Path, ingested: Ingest
+) -> None:
+    """Two servers of four GPUs are half full until second 300, so that a gang of four waits."""
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": meta(name, namespace=None)}
+        | {"status": {"capacity": {"nvidia.com/gpu": "4"}}}
+        for name in ("n1", "n2")
+    ]
+    end = ("Finished", "Succeeded", T + 300.0)
+    admitted = ("Admitted", "Admitted", T + 0.0)
+    halves = [on_host(work(f"half{n}", admitted), f"n{n}") for n in (1, 2)]
+    done = [on_host(work(f"half{n}", admitted, end), f"n{n}") for n in (1, 2)]
+    waits = work("gang", ("Q", reason, T), gpus=4)
+    started = on_host(work("gang", ("Admitted", "Admitted", T + 300.0), gpus=4), "n1")
+    for item in (waits, started):
+        [pods] = item["spec"]["podSets"]
+        pods["topologyRequest"] = {"required": "kubernetes.io/hostname"}
+    raw = write(
+        tmp_path / "raw",
+        t10=[*nodes, *halves, waits],
+        t200=[*halves, waits],
+        t400=[*done, started],
+    )
+    trace = ingested("kubernetes", raw)
+    assert trace.rows("select servers from jobs where job_id = 'a/gang'") == [(1,)]
+    causes = trace.rows("select job_id, cause, sum(wait_s) from wait_causes group by all")
+    assert causes == [("a/gang", "fragmented", 300)]
+
+
+@pytest.mark.slow
+def test_clocks_that_differ_are_counted(tmp_path: Path, ingested: Ingest) -> None:
+    """A pod ends before its start by the clock of its server; a job is admitted too early."""
+    behind = pod("behind", "Failed")
+    [container] = behind["status"]["containerStatuses"]
+    container["state"]["terminated"]["finishedAt"] = kueue.stamp(T + 50)
+    early = work("early", ("Admitted", "Admitted", T - 30.0), ("PodsReady", "Started", T - 40.0))
+    trace = ingested("kubernetes", write(tmp_path / "raw", t100=[behind, early]))
+    assert [row[:3] for row in trace.rows(ATTEMPTS)] == [("a/early", 1, -30)]
+    assert trace.rows("select job_id from jobs order by all") == [("a/behind",), ("a/early",)]
+    reasons = trace.account("attempts").rejected
+    assert reasons == {"ended_at fails: ended_at >= started_at": 1}
+    assert trace.note("1 attempts started before their job was created")
+
+
 @pytest.mark.slow
 def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> None:
     later = work("w", uid="other", creationTimestamp=kueue.stamp(T + 150))
@@ -362,17 +638,17 @@ def test_a_name_used_again_is_another_job(tmp_path: Path, ingested: Ingest) -> N
 
 @pytest.mark.slow
 def test_two_appends_equal_one_ingest(tmp_path: Path, ingested: Ingest) -> None:
-    works = kueue.fortnight(seed=4, jobs=30, days=4)
-    whole = kueue.write(tmp_path / "whole", works, 1800)
+    whole = kueue.write(tmp_path / "whole", simulated(seed=4, jobs=30, days=4), 1800)
     at_once = ingested("kubernetes", whole)
     files = sorted(whole.iterdir())
     grown = tmp_path / "grown"
-    for number, part in enumerate((files[:150], files[150:])):
-        (half := tmp_path / f"half{number}").mkdir()
+    for half, part in ((tmp_path / "1", files[:150]), (tmp_path / "2", files[150:])):
+        half.mkdir()
         for file in part:
             (half / file.name).write_bytes(file.read_bytes())
         ingest("kubernetes", half, grown, append=True)
-    names = ["jobs", "attempts", "placements", "machines", "queue_states", "virtual_clusters"]
+    names = ["jobs", "attempts", "placements", "machines", "queue_states"]
+    names += ["virtual_clusters", "cohorts"]
     assert_equal_tables(Path(at_once.trace.path), grown, names)
 
 

@@ -50,8 +50,8 @@ def test_a_repeated_ip_is_one_server_in_two_containers(made: Ingest) -> None:
     held = [("m1", 0, 0), ("m2", 5, 1), ("m1", 3, 2)]
     detail = [{"ip": machine, "gpus": [f"gpu{gpu}"]} for machine, gpu, _ in held]
     got = made(job("j1", [attempt(end="None") | {"detail": detail}]))
-    found = got.rows("select machine_id, gpu, container from placements order by container")
-    assert found == held
+    placements = got.rows("select machine_id, gpu, container from placements order by container")
+    assert placements == held
     assert got.rows("select gpus from jobs") == [(3,)]
     assert got.rows("select machine_id, gpus from machines order by all") == [("m1", 4), ("m2", 6)]
 

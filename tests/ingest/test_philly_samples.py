@@ -263,8 +263,8 @@ def test_each_wrong_line_is_rejected_with_its_number_and_text(made: Ingest) -> N
     }
     got = made(EIGHT, cluster_gpu_util=[*lines])
     expected = [(i, reason) for i, reason in enumerate(lines.values(), 2) if reason]
-    found = got.rejects("gpu_samples")
-    for (line, reason), (expected_line, start) in zip(found, expected, strict=True):
+    rejects = got.rejects("gpu_samples")
+    for (line, reason), (expected_line, start) in zip(rejects, expected, strict=True):
         assert line == expected_line and reason.startswith(start)
     texts = got.rows("select raw from rejects order by source_line")
     assert [t for (t,) in texts] == [line for line, reason in lines.items() if reason]
@@ -400,6 +400,6 @@ def test_values_are_doubled_where_pairs_are_equal_or_half_of_them_is_never_used(
     with duckdb.connect() as con:
         con.register("log_gpus", pl.DataFrame(log, columns, orient="row"))
         con.register("gpu_glimpse", pl.DataFrame(glimpse, ["machine_id", "vals"], orient="row"))
-        found = con.sql(Path(philly.__file__).with_name("gpu_layout.sql").read_text()).fetchall()
-    assert set(found) == expected
-    assert 30 < sum(doubled for *_, doubled in found) < 170
+        layout = con.sql(Path(philly.__file__).with_name("gpu_layout.sql").read_text()).fetchall()
+    assert set(layout) == expected
+    assert 30 < sum(doubled for *_, doubled in layout) < 170

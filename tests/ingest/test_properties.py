@@ -59,8 +59,8 @@ def test_each_utilisation_line_is_kept_or_rejected_on_its_line(
         blank = sum(kind == "blank" for kind, _, _ in given_rows)
         assert (counted.read, counted.kept) == (len(lines) - blank, len(first))
         with Trace(folder / "trace") as trace:
-            found = trace.sql("select source_line, raw from rejects order by all").fetchall()
-            assert found == [(n, lines[n - 2]) for n in rejected]
+            rejects = trace.sql("select source_line, raw from rejects order by all").fetchall()
+            assert rejects == [(n, lines[n - 2]) for n in rejected]
             assert not first or trace.answer("gpu_samples").pl().height == len(first)
 
 
@@ -128,9 +128,9 @@ def test_host_files_in_any_order_are_joined_and_repeats_left_out(
         assert counted.read == (len(cpu) + len(mem)) * (1 + grows)
         assert counted.kept == len({*cpu}) + len({*mem})
         with Trace(folder / "trace") as trace:
-            found = trace.sql(
+            kept = trace.sql(
                 "select extract(day from sampled_at), extract(minute from sampled_at), "
                 "machine_id, cpu_pct, ((mem_gb - mem_used_gb) * 1048576)::integer from host_samples"
             ).fetchall()
-        assert len(found) == len(expected)
-        assert {row[:3]: row[3:] for row in found} == expected
+        assert len(kept) == len(expected)
+        assert {row[:3]: row[3:] for row in kept} == expected

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.ingest.conftest import Ingest, write_files
@@ -40,7 +41,7 @@ def test_extracts_equal_a_plain_python_reading(
     got = ingested("table", traces / raw / part, map=name)
     [jobs, *_, attempts] = got.manifest.accounts
     assert jobs.read == jobs.kept == attempts.kept == len(expected)
-    found = got.rows(
+    rows = got.rows(
         "select submitted_at, jobs.gpus, coalesce(run_s, epoch(ended_at - started_at)), "
         "epoch(started_at - submitted_at), status from jobs join attempts using (job_id)"
     )
@@ -48,7 +49,7 @@ def test_extracts_equal_a_plain_python_reading(
     def rounded(*job: Any) -> tuple[Any, ...]:
         return tuple(round(v, 3) if isinstance(v, float) else v for v in job)
 
-    assert Counter(rounded(*job) for job in found) == Counter(
+    assert Counter(rounded(*job) for job in rows) == Counter(
         rounded(j.submitted_at, j.gpus, j.run_s, j.wait_s, j.status) for j in expected
     )
 
@@ -257,3 +258,53 @@ def test_jobs_of_marconi100_are_read_as_parquet(tmp_path: Path, ingested: Ingest
         "select job_id, jobs.gpus, servers, time_limit_s, status, epoch(ended_at - started_at) "
         "from jobs join attempts using (job_id) order by 1"
     ) == [("1", 8, 2, 3600, "Pass", 240), ("2", 4, 1, None, "Failed", 420)]
+
+
+def test_jobs_of_kestrel_are_read_as_parquet(tmp_path: Path, ingested: Ingest) -> None:
+    """Columns that the map does not read are there as well; the second row has an offset."""
+    (tmp_path / "raw").mkdir()
+    pl.DataFrame(
+        {
+            "id": ["7", "8"],
+            "account_hash": ["x", "x"],
+            "partition": ["gpu-h100", "gpu-h100"],
+            "qos": ["normal", "high"],
+            "gpus_requested": [8, 4],
+            "processors_req": [128, 64],
+            "nodes_req": [2, 1],
+            "memory_req": ["1", "1"],
+            "submit_time": ["2025-07-01 12:00:00", "2025-07-01 12:00:00-06:00"],
+            "start_time": ["2025-07-01 12:00:30", "2025-07-01 12:01:00-06:00"],
+            "end_time": ["2025-07-01 12:10:30", "2025-07-01 12:02:00-06:00"],
+            "state_simple": ["COMPLETED", "TIMEOUT"],
+        }
+    ).write_parquet(tmp_path / "raw" / "part-0.parquet")
+    got = ingested("auto", tmp_path / "raw")
+    assert got.rows(
+        "select job_id, jobs.gpus, servers, submitted_at, epoch(ended_at - started_at), end_reason "
+        "from jobs join attempts using (job_id) order by 1"
+    ) == [
+        ("7", 8, 2, datetime(2025, 7, 1, 19), 600, "completed"),
+        ("8", 4, 1, datetime(2025, 7, 1, 18), 60, "time_limit"),
+    ]
+
+
+def test_tasks_of_cloudbrain_are_gangs(tmp_path: Path, ingested: Ingest) -> None:
+    """The file has no header; a job of two tasks is one gang, and a faulty task is part of none."""
+    raw = {
+        "jobs_info.csv": "u_1_0,8,32,65536.0,1000,1030,1630,dgx,a-1,55.5,1000.0,20.0,4000.0\n"
+        "u_1_1,8,32,65536.0,1000,1031,1630,dgx,a-2,55.5,1000.0,20.0,4000.0\n"
+        "u_1_2,8,32,many,1000,1031,1630,dgx,a-2,55.5,1000.0,20.0,4000.0\n"
+        "v_2_0,1,4,8192.0,1100,1105,1165,debug,b-2,0.0,0.0,20.0,100.0\n",
+        "nodes.csv": "a-1,8,32768.0\nb-2,4,16384.0\n",
+    }
+    got = ingested("auto", write_files(tmp_path / "raw", raw))
+    assert got.rows(
+        "select job_id, user, vc, jobs.gpus, cpus, mem_gb, epoch(started_at - submitted_at), "
+        "epoch(ended_at - started_at) from jobs join attempts using (job_id) order by 1"
+    ) == [("1", "u", "dgx", 16, 64, 131.072, 31, 599), ("2", "v", "debug", 1, 4, 8.192, 5, 60)]
+    assert got.rows("select machine_id, gpus from machines order by 1") == [("a-1", 8), ("b-2", 4)]
+    assert got.account("jobs").rejected == {
+        "a part of a job: its GPUs count for the whole": 1,
+        "mem_gb is not a number": 1,
+    }

@@ -133,15 +133,15 @@ def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:
 
     What ran or waited may have moved on; nothing else may differ but what the print lacks.
     """
-    found: list[str] = []
+    problems: list[str] = []
     (want_jobs, want_attempts), (jobs, attempts) = plain_reading(), read(trace)
     both: list[tuple[dict[Any, Row], dict[Any, Row]]]
     both = [(want_jobs, jobs), (want_attempts, attempts)]
     for want, got in both:
         still = {key for key, row in want.items() if row["open"]}
         # a task of an array that waited had no number yet; a requeued job waits as another record
-        found += [f"{key} is missing" for key in want.keys() - still - got.keys()]
-        found += [
+        problems += [f"{key} is missing" for key in want.keys() - still - got.keys()]
+        problems += [
             f"{row} is new"
             for row in (got[key] for key in got.keys() - want.keys())
             if row.get("end_reason") == "completed"
@@ -150,8 +150,8 @@ def differences(trace: Path, lacks: Sequence[str] = ()) -> list[str]:
         for key in (want.keys() - still) & got.keys():
             for column in want[key].keys() - {"open", *lacks}:
                 if want[key][column] != got[key][column]:
-                    found.append(f"{key} {column}: {want[key][column]} and {got[key][column]}")
-    return found
+                    problems.append(f"{key} {column}: {want[key][column]} and {got[key][column]}")
+    return problems
 
 
 OLD_JSON = ("user", "exit_code")

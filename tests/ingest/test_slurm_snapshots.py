@@ -99,15 +99,15 @@ def test_each_print_of_a_real_queue_is_covered_by_the_reason_that_it_gives(
         moment = datetime.strptime(f"2026-11-21 {name[:6]}", "%Y-%m-%d %H%M%S")
         pattern = r"JobId=(\d+) JobName=.*?JobState=PENDING Reason=(\w+)"
         for text in re.split(r"\n(?=JobId=)", str(files[f"{name}.txt"])):
-            if not (found := re.match(pattern, text, re.DOTALL)) or "ArrayTaskId" in text:
+            if not (record := re.match(pattern, text, re.DOTALL)) or "ArrayTaskId" in text:
                 continue
-            job_id = f"alpha:{found[1]}"
+            job_id = f"alpha:{record[1]}"
             reasons = [
                 r for j, since, until, r in spans if j == job_id and since <= moment <= until
             ]
             left = waited.get(job_id)
             if left is None or left > moment:
-                assert reasons == [found[2]], job_id
+                assert reasons == [record[2]], job_id
                 seen += 1
     assert seen >= 10
 
@@ -116,8 +116,8 @@ def test_each_print_of_a_real_queue_is_covered_by_the_reason_that_it_gives(
 def test_snapshots_in_local_time_are_converted_by_their_jobs(
     tmp_path: Path, ingested: Ingest
 ) -> None:
-    def later(found: re.Match[str]) -> str:
-        return (datetime.fromisoformat(found[0]) + timedelta(hours=5, minutes=30)).isoformat()
+    def later(moment: re.Match[str]) -> str:
+        return (datetime.fromisoformat(moment[0]) + timedelta(hours=5, minutes=30)).isoformat()
 
     names = ("215009_scontrol_show_job_d.alpha", "215609_scontrol_show_job_d_o.alpha")
     utc = "".join(unpacked(f"running/{name}.txt.gz") for name in names)

@@ -82,8 +82,8 @@ def test_jobstats_sums_up_servers_and_gpus_and_tells_which(
     ],
 )
 def test_a_comment_that_cannot_be_read_is_one_fault(comment: str) -> None:
-    [found] = summaries(comment)
-    assert found["fault"] == "the summary of jobstats cannot be read"
+    [summary] = summaries(comment)
+    assert summary["fault"] == "the summary of jobstats cannot be read"
 
 
 @pytest.mark.parametrize("comment", ["JS1:", "JS1:None", "JS1:Short", js1({"nodes": {}})])

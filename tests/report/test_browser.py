@@ -60,9 +60,9 @@ def probed(page: Path, width: int, probe: str, scripts: str = "", *more: str) ->
         f'<iframe src="probed.html" width="{width}" height="800"></iframe>'
     )
     dom = chromium(f"--window-size={width + 100},1000", "--dump-dom", *more, outer.as_uri())
-    [found] = re.findall(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
-    assert found, f"no answer of {probe} at {width} pixels within a minute of the page's time"
-    return json.loads(html.unescape(found))
+    [answer] = re.findall(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
+    assert answer, f"no answer of {probe} at {width} pixels within a minute of the page's time"
+    return json.loads(html.unescape(answer))
 
 
 def bare(text: str) -> str:
@@ -94,54 +94,56 @@ def test_the_page_keeps_its_policy_and_looks_the_same_without_it(page: Path) -> 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_fits_and_is_legible_at_every_width(pages: Pages, kind: str, width: int) -> None:
-    found = probed(pages.page(kind), width, "fits")
-    assert found["wide"] <= found["inner"] == width, "nothing sticks out"
-    assert found["least"] is None or found["least"] >= 7.3
-    assert found["over"] == [], "words of a figure"
-    assert found["unlabelled"] == found["empty"] == 0
+    layout = probed(pages.page(kind), width, "fits")
+    assert layout["wide"] <= layout["inner"] == width, "nothing sticks out"
+    assert layout["least"] is None or layout["least"] >= 7.3
+    assert layout["over"] == [], "words of a figure"
+    assert layout["unlabelled"] == layout["empty"] == 0
     if width == 1280 and kind == "sample":
-        assert len(found["charts"]) == 3 and max(found["charts"]) < 800, "the first screen answers"
+        assert len(layout["charts"]) == 3 and max(layout["charts"]) < 800, (
+            "the first screen answers"
+        )
 
 
 def test_values_are_shown_under_the_pointer(pages: Pages) -> None:
-    found = probed(pages.page("sample"), 1280, "hover")
+    tips = probed(pages.page("sample"), 1280, "hover")
     trace = pages.trace("sample")
     waits = analyze(trace, "queueing_delay").table
     waits = waits[(waits["gang"] == "1") & waits["vc"].isna()]
     median = waits.set_index("percentile")["wait_s"][50]
-    name, wait, share = found["curve"]
+    name, wait, share = tips["curve"]
     assert name == "1 GPU" and share.endswith("50 %")
     number, unit = wait.split()[-2:]
     assert unit == "s" and abs(float(number) / median - 1) < 0.03
     status = analyze(trace, "job_status").table.set_index("status")
-    assert found["mark"] == [f"Pass: {status['gpu_h_pct']['Pass']:.4g}", "GPU time"]
-    assert found["gone"]
+    assert tips["mark"] == [f"Pass: {status['gpu_h_pct']['Pass']:.4g}", "GPU time"]
+    assert tips["gone"]
 
 
 def test_a_click_on_a_header_sorts_the_table(page: Path) -> None:
-    found = probed(page, 1280, "sorts")
-    assert len(found["down"]) > 5
-    assert found["down"] == sorted(found["down"], reverse=True) == found["up"][::-1]
-    assert (found["order"], found["now"]) == ("descending", None)
-    assert found["names"] == sorted(found["names"], reverse=True)
+    orders = probed(page, 1280, "sorts")
+    assert len(orders["down"]) > 5
+    assert orders["down"] == sorted(orders["down"], reverse=True) == orders["up"][::-1]
+    assert (orders["order"], orders["now"]) == ("descending", None)
+    assert orders["names"] == sorted(orders["names"], reverse=True)
 
 
 def test_every_row_of_a_figure_is_a_click_away(page: Path, pages: Pages) -> None:
-    found = probed(page, 1280, "rows")
+    shown = probed(page, 1280, "rows")
     waits = analyze(pages.trace("sample"), "queueing_delay").table
-    assert (found["first"], found["opened"], found["more"]) == (12, 200, 400)
-    assert (found["none"], found["count"]) == (0, f"{len(waits)} rows")
-    assert float(found["longest"].replace(",", "")) == pytest.approx(
+    assert (shown["first"], shown["opened"], shown["more"]) == (12, 200, 400)
+    assert (shown["none"], shown["count"]) == (0, f"{len(waits)} rows")
+    assert float(shown["longest"].replace(",", "")) == pytest.approx(
         waits["wait_s"].max(), rel=1e-3
     )
 
 
 def test_a_name_shows_its_worst_jobs_and_a_word_filters_all_lists(page: Path) -> None:
-    found = probed(page.parent / "entries.html", 1280, "entries")
-    assert 0 < found["worst"] <= 10
-    assert found["fragment"] == f"#{found['id']}"
-    assert found["closed"]
-    assert (found["jobs"], found["users"]) == (1, 0)
+    shown = probed(page.parent / "entries.html", 1280, "entries")
+    assert 0 < shown["worst"] <= 10
+    assert shown["fragment"] == f"#{shown['id']}"
+    assert shown["closed"]
+    assert (shown["jobs"], shown["users"]) == (1, 0)
 
 
 def test_question_sentence_and_figure_are_printed_together(page: Path) -> None:
@@ -170,7 +172,7 @@ def test_axe_finds_no_serious_fault_at_any_width(pages: Pages, kind: str, scheme
     if not axe:
         pytest.skip("no axe.min.js: name it in PHILLY_AXE")
     words = ("--force-dark-mode",) if scheme == "dark" else ()
-    found = {
+    by_width = {
         width: [
             fault
             for fault in probed(
@@ -180,4 +182,4 @@ def test_axe_finds_no_serious_fault_at_any_width(pages: Pages, kind: str, scheme
         ]
         for width in WIDTHS
     }
-    assert {width: faults for width, faults in found.items() if faults} == {}
+    assert {width: faults for width, faults in by_width.items() if faults} == {}

@@ -268,14 +268,14 @@ def test_groups_that_gain_and_lose(tmp_path: Path) -> None:
     # narrow jobs wait 20 minutes less, wide ones 30 minutes more
     before, after = many(tmp_path, "before", (30, 30, 10)), many(tmp_path, "after", (10, 10, 40))
     result = compare([before, after])
-    found = {(c.by, c.group): c for c in changes_in(result.table)}
-    narrow, wide = found["gang", "1"], found["gang", "5-8"]
+    changes = {(c.by, c.group): c for c in changes_in(result.table)}
+    narrow, wide = changes["gang", "1"], changes["gang", "5-8"]
     assert (narrow.jobs, narrow.before_s, narrow.after_s) == (40, 40 * 60, 20 * 60)
     assert (narrow.change.effect, narrow.change.low, narrow.change.high) == pytest.approx(
         (-50, -50, -50)
     )
     assert wide.change.effect == pytest.approx(150)
-    assert found["vc", "w"].change == found["user", "x"].change == narrow.change
+    assert changes["vc", "w"].change == changes["user", "x"].change == narrow.change
     assert [c.group for c in changes_in(result.table) if c.by == "user"] == ["x", "<i>y</i>"]
     assert list(group_sentences(result)) == [
         "Under after the mean completion time is shorter for jobs of 1 GPU; is longer for jobs of "
@@ -371,12 +371,12 @@ def test_the_largest_clusters_and_the_users_who_moved_most_are_shown() -> None:
     )
     moved = {f"u{i:02d}": float(i - 6) for i in range(12)}  # u06 stays
     after = before.assign(jct_s=100 + before["user"].map(moved))
-    found = list(group_changes("after", before, after, same=True))
-    assert [c.group for c in found if c.by == "gang"] == ["1"]
+    changes = list(group_changes("after", before, after, same=True))
+    assert [c.group for c in changes if c.by == "gang"] == ["1"]
     largest = before["vc"].value_counts().head(8)
-    assert [c.group for c in found if c.by == "vc"] == list(largest.index)
+    assert [c.group for c in changes if c.by == "vc"] == list(largest.index)
     of_users = ["u00", "u01", "u02", "u03", "u04", "u07", "u08", "u09", "u10", "u11"]
-    assert [c.group for c in found if c.by == "user"] == of_users
+    assert [c.group for c in changes if c.by == "user"] == of_users
     assert user_count(before, after) == (5, 12)
     one = [rows.assign(vc="v") for rows in (before, after)]
     assert "vc" not in {c.by for c in group_changes("after", *one, same=True)}

@@ -38,7 +38,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_an_experiment_page_answers_first(page: str) -> None:
     body = page.split("</head>")[1]
-    front, rest = body.split("</header>")
+    front, main = body.split("</header>")
     cards = front.split('<section class="card"')[1:]
     assert ["amoeba-literature" in cards[0], "amoeba-philly" in cards[1]] == [True, True]
     for card in cards:
@@ -49,9 +49,9 @@ def test_an_experiment_page_answers_first(page: str) -> None:
         assert "Shrinking: mean completion time" in figure and "dotted: published" in figure
         assert "<details><summary>Where this comes from" in card
         assert "Assumed: jobs may use" in card.split("<details>")[1]
-    assert rest.index("Published beside measured") < rest.index(
+    assert main.index("Published beside measured") < main.index(
         "Choices that the paper leaves open"
     )
-    assert "Change of mean completion time" in rest and "Assumed: jobs may use" not in rest
-    row = rest.split(">order SRTF</td>")[1].split("</tr>")[0]
+    assert "Change of mean completion time" in main and "Assumed: jobs may use" not in main
+    row = main.split(">order SRTF</td>")[1].split("</tr>")[0]
     assert "+10" in row and "elastic" in row

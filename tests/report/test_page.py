@@ -165,9 +165,9 @@ def test_the_page_loads_nothing_and_every_link_has_a_target(page: str, folder: P
 
 def test_the_page_opens_with_the_three_answers(page: str, folder: Path) -> None:
     with Trace(folder / "paper") as trace:
-        found = analyze(trace, ["why_waits", "how_used", "why_failures"])
+        results = analyze(trace, ["why_waits", "how_used", "why_failures"])
     first = page[: page.index('<nav aria-label="Contents">')]
-    for result in found.values():
+    for result in results.values():
         assert f'<h2><a href="#{result.name}">{escape(result.question)}</a></h2>' in first
         answer = verdict(result)
         number = f": <b>{bind_units(answer.number)}</b>" if answer.number else ""
@@ -200,8 +200,8 @@ def test_a_figure_is_described_without_markup(tmp_path: Path) -> None:
     ax.plot([0, 1])
     said = Markup('Type <code>sbatch <span class="option">--gres</span></code>, "now".')
     sentences = (said, "It is <b> 1.")
-    own = Result("one", pd.DataFrame({"x": [1]}), sentences=sentences, draw=lambda _: fig)
-    cards = [Card("one", "What to do?", section("one", "What to do?", own))]
+    result = Result("one", pd.DataFrame({"x": [1]}), sentences=sentences, draw=lambda _: fig)
+    cards = [Card("one", "What to do?", section("one", "What to do?", result))]
     written = results_page("t", "l", [], tmp_path / "page", cards=cards).read_text("utf-8")
     [label] = re.findall(r'<figure role="img" aria-label="([^"]*)"><div', written)
     assert unescape(label) == 'Type sbatch --gres, "now". It is <b> 1.'
@@ -209,8 +209,8 @@ def test_a_figure_is_described_without_markup(tmp_path: Path) -> None:
 
 def test_differences_from_published_numbers_have_a_sign(tmp_path: Path) -> None:
     rows = [Comparison("jobs", 3, measured, "", "here", "why") for measured in (5.5, 1, None)]
-    own = Result("one", pd.DataFrame({"x": [1]}), comparisons=rows)
-    chapter = Chapter("Numbers", (section("one", "How many?", own),))
+    result = Result("one", pd.DataFrame({"x": [1]}), comparisons=rows)
+    chapter = Chapter("Numbers", (section("one", "How many?", result),))
     written = results_page("t", "l", [chapter], tmp_path / "page", cards=[]).read_text("utf-8")
     shown = re.findall(r'<td class="num">([^<]*)</td><td></td><td>here</td>', written)
     assert shown == ["+2.50", "-2", "–"]
@@ -239,6 +239,20 @@ def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "mine" / "t").mkdir(parents=True)
     with pytest.raises(TraceError, match="not a report"):
         report(path, tmp_path / "mine")
+
+
+@pytest.mark.slow
+def test_a_finding_without_a_row_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chapters = {"Waiting": (ANALYSES["queueing_delay"],), "Trust": (ANALYSES["overview"],)}
+    monkeypatch.setattr(trace_page, "CHAPTERS", chapters)
+    never_started = ATTEMPTS.with_columns(started_at=pl.lit(None, pl.Datetime))
+    path = trace_of(tmp_path / "t", JOBS, never_started)
+    text = report(path, tmp_path / "out").html
+    assert 'id="queueing_delay"' not in text and 'id="overview"' in text
+    [line] = re.findall(r"<li>(How long is the queueing delay.*?)</li>", text)
+    assert line.endswith("The log has no waits: no attempt has a known submission and start.")
 
 
 def test_every_analysis_module_is_in_a_chapter() -> None:

@@ -109,11 +109,11 @@ def test_sentences_of_findings_read_well_with_any_number_of_jobs(
 def collect(said: Said, label: str, trace: Trace) -> None:
     """Add the label of a trace to each of its sentences."""
     for name, result in analyze(trace).items():
-        found = [*result.sentences, *result.caveats]
+        sentences = [*result.sentences, *result.caveats]
         if (v := result.verdict) is not None:
             card = (v.label, f"{v.number} {v.noun}".strip(), v.cost, v.trend, v.advice)
-            found += filter(None, card)
-        for text in found:
+            sentences += filter(None, card)
+        for text in sentences:
             said.setdefault((name, text), []).append(label)
 
 
@@ -123,12 +123,12 @@ def read(said: Said, kind: str, label: str, out: Path, write: Callable[..., obje
     try:
         write(out=folder)
     except PhillyError as error:
-        found = [str(error)]
+        sentences = [str(error)]
     else:
         [page] = folder.rglob("*.html")
-        found = texts(page.read_text("utf-8"))
+        sentences = texts(page.read_text("utf-8"))
     seen = set()
-    for text in found:
+    for text in sentences:
         same = re.sub(r"\d[\d.,]*", "#", text) if not re.search(r"\b1\b", text) else text
         if " " in text and same not in seen:
             seen.add(same)

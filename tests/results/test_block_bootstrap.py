@@ -26,16 +26,16 @@ def test_the_estimate_is_the_change_of_the_mean() -> None:
 def test_equal_changes_of_the_same_jobs_leave_no_interval() -> None:
     rng = np.random.default_rng(1)
     before, blocks = rng.lognormal(0, 2, 200), np.repeat(np.arange(10), 20)
-    found = mean_change(0.6 * before, before, blocks)
-    assert (found.effect, found.low, found.high) == pytest.approx((-40, -40, -40))
+    change = mean_change(0.6 * before, before, blocks)
+    assert (change.effect, change.low, change.high) == pytest.approx((-40, -40, -40))
     apart = mean_change(0.6 * before, before, blocks, blocks)
     assert apart.effect == pytest.approx(-40) and apart.low < -50 and apart.high > -25
 
 
 def test_no_estimate_without_positive_means() -> None:
     for after, before in (([], []), ([0.0], [1.0]), ([1.0], [0.0])):
-        found = mean_change(after, before, np.zeros(len(after)))
-        assert np.isnan([found.effect, found.low, found.high]).all()
+        change = mean_change(after, before, np.zeros(len(after)))
+        assert np.isnan([change.effect, change.low, change.high]).all()
 
 
 @pytest.mark.slow

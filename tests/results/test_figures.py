@@ -422,7 +422,7 @@ def test_nothing_overlaps_in_the_figures_of_a_page_and_all_can_be_read(
     drawn = pages.figures(kind)
     assert len(drawn) >= pages.page(kind).read_text("utf-8").count('<div class="wide of')
     assert bool(drawn) == (kind != "atlas"), "its panels are checked in a browser"
-    assert [found for fig in drawn if (found := faults(fig))] == []
+    assert [problems for fig in drawn if (problems := faults(fig))] == []
 
 
 @pytest.mark.slow
@@ -444,4 +444,4 @@ def test_nothing_overlaps_in_the_figures_of_real_traces(
     drawn = {name: r.plot() for name, r in analyze(tmp_path / "trace").items() if r.draw}
     shown = {name: fig for name, fig in drawn.items() if not figures.is_empty(fig)}
     assert len(shown) >= fewest
-    assert {name: found for name, fig in shown.items() if (found := faults(fig))} == {}
+    assert {name: problems for name, fig in shown.items() if (problems := faults(fig))} == {}

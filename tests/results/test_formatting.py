@@ -19,6 +19,7 @@ from philly_analysis.results import formatting
         (172_800, "2 days"),
         (1_209_599, "14 days"),
         (1_209_600, "2 weeks"),
+        (604_800 * 21_937, "21,900 weeks"),
         (-90, "-1.5 min"),
     ],
 )

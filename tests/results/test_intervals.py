@@ -20,10 +20,10 @@ def test_the_correlation_is_spearmans() -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(0, 5, 300)
     y = x + rng.normal(0, 3, 300)
-    found = rank_association(x, y)
-    assert found.rho == pytest.approx(spearmanr(x, y).statistic)
-    assert found.low < found.rho < found.high
-    assert found.n == found.clusters == 300
+    association = rank_association(x, y)
+    assert association.rho == pytest.approx(spearmanr(x, y).statistic)
+    assert association.low < association.rho < association.high
+    assert association.n == association.clusters == 300
 
 
 @pytest.mark.slow
@@ -59,37 +59,41 @@ def test_directions_and_their_sentences() -> None:
 
 def test_missing_values_are_excluded_and_missing_users_are_clusters_of_one() -> None:
     users = np.array(["a", None, "b", None, "a"], dtype=object)
-    found = rank_association([1, 2, np.nan, 4, 5], [1, 2, 3, 4, np.nan], users)
-    assert (found.n, found.clusters) == (3, 3)
+    association = rank_association([1, 2, np.nan, 4, 5], [1, 2, 3, 4, np.nan], users)
+    assert (association.n, association.clusters) == (3, 3)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_observations_or_clusters_have_no_interval(n: int) -> None:
-    found = rank_association(range(n), range(n))
-    assert found.direction == "unclear" and np.isnan(found.rho)
-    assert "too few to tell" in found.sentence(rises="up", falls="down", unclear="unclear")
+    association = rank_association(range(n), range(n))
+    assert association.direction == "unclear" and np.isnan(association.rho)
+    assert "too few to tell" in association.sentence(rises="up", falls="down", unclear="unclear")
 
 
 def test_jobs_of_one_user_are_one_observation() -> None:
-    found = rank_association(range(100), range(100), ["same"] * 100)
-    assert found.rho == pytest.approx(1) and found.direction == "unclear"
+    association = rank_association(range(100), range(100), ["same"] * 100)
+    assert association.rho == pytest.approx(1) and association.direction == "unclear"
 
 
 @pytest.mark.parametrize(
     ("users", "why"), [("ab", "too few to tell"), ("aabbcc", "a constant"), ("abc", "a constant")]
 )
 def test_a_constant_has_no_correlation(users: str, why: str) -> None:
-    found = rank_association([1] * len(users), range(len(users)), [*users])
-    assert found.direction == "unclear"
-    assert f": {why}" in found.sentence(rises="up", falls="down", unclear="unclear")
+    association = rank_association([1] * len(users), range(len(users)), [*users])
+    assert association.direction == "unclear"
+    assert f": {why}" in association.sentence(rises="up", falls="down", unclear="unclear")
 
 
 def test_the_interval_of_a_share_of_independent_observations_is_students() -> None:
     hits = np.r_[np.ones(30), np.zeros(70)]
-    found = clustered_share(hits)
+    interval = clustered_share(hits)
     half = t.ppf(0.975, 99) * hits.std(ddof=1) / np.sqrt(100)
-    assert (found.frac, found.low, found.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
-    assert str(found) == f"30.0 % (95 % interval {share(found.low)} to {share(found.high)})"
+    assert (interval.frac, interval.low, interval.high) == pytest.approx(
+        (0.3, 0.3 - half, 0.3 + half)
+    )
+    assert (
+        str(interval) == f"30.0 % (95 % interval {share(interval.low)} to {share(interval.high)})"
+    )
     # two users are too few clusters
     assert np.isnan(clustered_share(hits, np.arange(100) % 2).low)
     assert np.isnan(clustered_share([]).frac)
@@ -98,9 +102,11 @@ def test_the_interval_of_a_share_of_independent_observations_is_students() -> No
 
 @pytest.mark.parametrize("hit", [0, 1])
 def test_shares_of_0_and_1_have_an_interval(hit: int) -> None:
-    found = clustered_share(np.full(60, hit), np.arange(60) % 20)
+    interval = clustered_share(np.full(60, hit), np.arange(60) % 20)
     exact = binomtest(20 * hit, 20).proportion_ci(method="exact")
-    assert (found.frac, found.low, found.high) == pytest.approx((hit, exact.low, exact.high))
+    assert (interval.frac, interval.low, interval.high) == pytest.approx(
+        (hit, exact.low, exact.high)
+    )
 
 
 @pytest.mark.slow
@@ -165,9 +171,9 @@ def test_the_dispersion_test_has_its_nominal_level() -> None:
 def test_the_interval_of_pairs_is_students() -> None:
     rng = np.random.default_rng(6)
     one, other = rng.normal(size=12), rng.normal(size=12)
-    found, known = paired(one, other), ttest_rel(one, other).confidence_interval(0.95)
-    interval = np.array([known.low, known.high])
-    assert [found.low, found.high] == pytest.approx(interval)
+    computed, expected = paired(one, other), ttest_rel(one, other).confidence_interval(0.95)
+    interval = np.array([expected.low, expected.high])
+    assert [computed.low, computed.high] == pytest.approx(interval)
     changed = paired(np.exp(one), np.exp(other), relative=True)
     assert [changed.low, changed.high] == pytest.approx(100 * np.expm1(interval))
     halved = paired([2.0, 8.0, 3.0], [4.0, 16.0, 6.0], relative=True)

@@ -40,5 +40,5 @@ def test_pdfs_embed_truetype_at_the_width_of_columns(
 def test_cut_intervals_have_an_arrow_head() -> None:
     [ax] = forest_panels([Panel("Load 0.9", ROWS)], "change, %").axes
     heads = [line for line in ax.lines if line.get_marker() in ("<", ">")]
-    found = [(head.get_marker(), np.asarray(head.get_ydata()).tolist()) for head in heads]
-    assert found == [(">", [0])]
+    marks = [(head.get_marker(), np.asarray(head.get_ydata()).tolist()) for head in heads]
+    assert marks == [(">", [0])]

@@ -49,7 +49,7 @@ def test_the_change_has_the_interval_of_a_difference_of_ratios() -> None:
     user = [u for _ in range(-1, 14) for u in USERS]
     hits, weights = rng.random(len(day)), rng.random(len(day)) + 0.1
     weights[:3] = 0.0  # excluded: nobody waited
-    found = share_trend([FIRST + timedelta(d) for d in day], hits, user, weights, "waits")
+    weekly = share_trend([FIRST + timedelta(d) for d in day], hits, user, weights, "waits")
     sums = {
         (late, u, what): sum(
             w * (x if what == "hits" else 1)
@@ -72,10 +72,10 @@ def test_the_change_has_the_interval_of_a_difference_of_ratios() -> None:
     ]  # fmt: skip
     error = math.sqrt(3 / 2 * sum(p * p for p in parts))
     half = stats.t.ppf(0.975, 2) * error
-    assert found.earlier == pytest.approx(frac[False])
-    assert found.later == pytest.approx(frac[True])
-    assert (found.low + found.high) / 2 == pytest.approx(frac[True] - frac[False])
-    assert (found.high - found.low) / 2 == pytest.approx(half)
+    assert weekly.earlier == pytest.approx(frac[False])
+    assert weekly.later == pytest.approx(frac[True])
+    assert (weekly.low + weekly.high) / 2 == pytest.approx(frac[True] - frac[False])
+    assert (weekly.high - weekly.low) / 2 == pytest.approx(half)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_the_change_has_the_interval_of_a_difference_of_ratios() -> None:
     ],
 )
 def test_the_interval_decides_on_the_words(low: float, high: float, weeks: int, text: str) -> None:
-    found = Trend(0.44, 0.54, low, high, weeks)
-    assert str(found) == text
-    facts = {f.name: f.value for f in found.facts()}
+    weekly = Trend(0.44, 0.54, low, high, weeks)
+    assert str(weekly) == text
+    facts = {f.name: f.value for f in weekly.facts()}
     assert facts == pytest.approx(
         {
             "trend_weeks": weeks,

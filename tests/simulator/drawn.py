@@ -59,13 +59,13 @@ def migrates(bars: Bars) -> bool:
     return any(how == "migrated" for own in bars.values() for *_, how in own)
 
 
-def assert_same_bars(found: Bars, expected: Bars, *, within_s: float = 1e-3) -> None:
-    assert {name: [how for *_, how in bars] for name, bars in found.items()} == {
+def assert_same_bars(actual: Bars, expected: Bars, *, within_s: float = 1e-3) -> None:
+    assert {name: [how for *_, how in bars] for name, bars in actual.items()} == {
         name: [how for *_, how in bars] for name, bars in expected.items()
     }
     moments, wanted = (
-        [moment for name in found for *moments, _ in bars[name] for moment in moments]
-        for bars in (found, expected)
+        [moment for name in actual for *moments, _ in bars[name] for moment in moments]
+        for bars in (actual, expected)
     )
     assert moments == pytest.approx(wanted, abs=within_s, rel=0)
 

@@ -207,8 +207,8 @@ class LeastShare(Sharing):
 
     @staticmethod
     def _holds(server: Server, user: str) -> Fraction:
-        own = [place for job, place in server.places.items() if job.spec.user == user]
-        return sum((share for place in own for share in place.values()), Fraction())
+        places = [place for job, place in server.places.items() if job.spec.user == user]
+        return sum((share for place in places for share in place.values()), Fraction())
 
 
 @dataclass
@@ -234,7 +234,7 @@ class Aligned(Sharing):
 
     def place(self, world: World, server: Server) -> None:
         while True:
-            left = float(sum(server.left()))
+            free = float(sum(server.left()))
             waiting = [job for job in world.waiting if job not in server.places]
             heads: dict[float, RefJob] = {}
             for job in sorted(waiting, key=lambda job: (job.remaining_s, job.nth)):
@@ -242,7 +242,7 @@ class Aligned(Sharing):
                     heads.setdefault(job.gpus, job)
             if not heads:
                 return
-            aligned = {job: float(job.gpus) * left / server.gpus**2 for job in heads.values()}
+            aligned = {job: float(job.gpus) * free / server.gpus**2 for job in heads.values()}
             work = {job: job.remaining_s * float(job.gpus) / server.gpus for job in heads.values()}
             unit = sum(aligned.values()) / (sum(work.values()) or inf)
             server.start(

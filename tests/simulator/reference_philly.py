@@ -124,7 +124,7 @@ class Quotas(Policy):
 
     def _found(self, job: RefJob) -> Slots | None:
         """Fewest servers, the fullest that will do; of racks the emptiest with the fewest."""
-        free, found = self._free(), []
+        free, places = self._free(), []
         for rack in self._racks(job):
             servers = {m: free[m] for m in rack}
             counts: dict[int, int] = {}
@@ -132,20 +132,20 @@ class Quotas(Policy):
                 counts = {min(one)[1]: job.gpus}
             else:
                 for m in sorted(servers, key=lambda m: (-len(free[m]), m)):
-                    left = job.gpus - sum(counts.values())
-                    if 0 < left <= len(free[m]):
-                        rest = [(len(free[i]), i) for i in rack if i not in counts]
-                        counts[min(r for r in rest if r[0] >= left)[1]] = left
-                    elif left:
+                    missing = job.gpus - sum(counts.values())
+                    if 0 < missing <= len(free[m]):
+                        others = [(len(free[i]), i) for i in rack if i not in counts]
+                        counts[min(r for r in others if r[0] >= missing)[1]] = missing
+                    elif missing:
                         counts[m] = len(free[m])
             if sum(counts.values()) == job.gpus and len(counts) <= self._most_servers(job):
                 room = sum(map(len, servers.values()))
                 slots = sorted((m, i) for m, n in counts.items() for i in free[m][:n])
-                found.append((len(counts), -room, slots))
+                places.append((len(counts), -room, slots))
         if self._most_servers(job) == 1:  # one server: racks do not matter, the fullest does
-            found.sort(key=lambda f: (len(free[f[2][0][0]]), f[2][0][0]))
-            return found[0][2] if found else None
-        return min(found, key=lambda f: f[:2])[2] if found else None
+            places.sort(key=lambda f: (len(free[f[2][0][0]]), f[2][0][0]))
+            return places[0][2] if places else None
+        return min(places, key=lambda f: f[:2])[2] if places else None
 
     def _start(self, job: RefJob) -> bool:
         if slots := self._found(job):
@@ -213,10 +213,10 @@ class Quotas(Policy):
         youngest = sorted(ran, key=lambda j: (j.started_s, j.nth), reverse=True)
         for larger in (False, True):
             for victim in youngest:
-                left = excess.get(victim.spec.vc, 0)
-                if job.running or not victim.running or left <= 0:
+                surplus = excess.get(victim.spec.vc, 0)
+                if job.running or not victim.running or surplus <= 0:
                     continue
-                if larger or victim.gpus <= left:
+                if larger or victim.gpus <= surplus:
                     stopped.append((victim, victim.slots))
                     victim.place, victim.slots = {}, []
                     excess[victim.spec.vc] -= victim.gpus

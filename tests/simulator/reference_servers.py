@@ -24,10 +24,10 @@ def best_fit(world: World, gpus: int) -> Place | None:
         return {min(one)[1]: gpus}
     place: Place = {}
     for _, m in sorted((-n, m) for m, n in enumerate(free) if n):
-        left = gpus - sum(place.values())
-        if left <= free[m]:
-            last = min((n, i) for i, n in enumerate(free) if n >= left and i not in place)[1]
-            return {**place, last: left}
+        missing = gpus - sum(place.values())
+        if missing <= free[m]:
+            last = min((n, i) for i, n in enumerate(free) if n >= missing and i not in place)[1]
+            return {**place, last: missing}
         place[m] = free[m]
     return None
 
@@ -111,11 +111,11 @@ class DominantShares(HostPolicy):
 
     @staticmethod
     def _share(world: World, vc: str) -> float:
-        own = [job for job in world.running if job.spec.vc == vc]
+        vc_jobs = [job for job in world.running if job.spec.vc == vc]
         used = [
-            sum(job.gpus for job in own),
-            sum(job.gpus * job.cpus for job in own),
-            sum(job.gpus * job.mem_gb for job in own),
+            sum(job.gpus for job in vc_jobs),
+            sum(job.gpus * job.cpus for job in vc_jobs),
+            sum(job.gpus * job.mem_gb for job in vc_jobs),
         ]
         shares = [round(mine / all_, 9) for mine, all_ in zip(used, total(world), strict=True)]
         return max(shares)
@@ -294,12 +294,12 @@ class Greedy(HostPolicy):
                 refused.add(raw_request(job))
 
     def _victims(self, world: World, job: RefJob, ran: Sequence[RefJob]) -> list[RefJob]:
-        missing, found = job.gpus - world.free, []
+        missing, places = job.gpus - world.free, []
         for other in sorted(ran, key=submitted, reverse=True):
             if missing > 0 and other.running and submitted(other) > submitted(job):
-                found.append(other)
+                places.append(other)
                 missing -= other.gpus
-        return found if missing <= 0 else []
+        return places if missing <= 0 else []
 
     def _still_free(
         self, world: World, place: Place, slots: list[Slot], cpus: float, mem_gb: float

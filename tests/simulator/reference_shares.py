@@ -146,8 +146,8 @@ class MaxMinFairness(Counting):
         free = world.gpus
         while fitting := [j for j in world.present if j not in chosen and j.gpus <= free]:
             least = min({job.spec.vc for job in fitting}, key=lambda vc: self._has(vc, chosen))
-            own = [job for job in fitting if job.spec.vc == least]
-            chosen.append(min(own, key=lambda job: (job.spec.submit_s, job.nth)))
+            vc_jobs = [job for job in fitting if job.spec.vc == least]
+            chosen.append(min(vc_jobs, key=lambda job: (job.spec.submit_s, job.nth)))
             free -= chosen[-1].gpus
         return chosen
 
@@ -188,20 +188,20 @@ class TimeSlices(Counting):
             job.guest = job in packed
         return [*chosen, *packed]
 
-    def _packed(self, left: list[RefJob], chosen: list[RefJob]) -> dict[RefJob, RefJob]:
+    def _packed(self, waiting: list[RefJob], chosen: list[RefJob]) -> dict[RefJob, RefJob]:
         if not self.pack:
             return {}
         hosts = [job for job in chosen if job.gpus == 1]
-        left = [job for job in left if job.gpus == 1]
-        left.sort(key=lambda job: (_util(job), job.queued_s, job.nth))
+        waiting = [job for job in waiting if job.gpus == 1]
+        waiting.sort(key=lambda job: (_util(job), job.queued_s, job.nth))
         pairs = {}
-        for job in left:  # who has a place stays
+        for job in waiting:  # who has a place stays
             host = self.host.get(job)
             if host in hosts and _leave_room(job, host):
                 pairs[job] = host
                 hosts.remove(host)
         hosts.sort(key=lambda job: (_util(job), job.nth))
-        for job in left:
+        for job in waiting:
             fitting = [host for host in hosts if _leave_room(job, host)]
             if job not in pairs and fitting:
                 pairs[job] = fitting[0]

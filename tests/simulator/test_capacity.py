@@ -30,12 +30,12 @@ def looked_for(cluster: Cluster, gpus: int, cpus: float, mem_gb: float) -> dict[
     if gpus <= cluster.largest_server:
         fitting = [(free[m], m) for m in range(len(free)) if min(free[m], room[m]) >= gpus]
         return {min(fitting)[1]: gpus} if fitting else None
-    taken, left = {}, gpus
+    taken, missing = {}, gpus
     for m in sorted(range(len(free)), key=lambda m: (-free[m], m)):
-        if count := min(left, free[m], room[m]):
+        if count := min(missing, free[m], room[m]):
             taken[m] = count
-            left -= count
-    return None if left else taken
+            missing -= count
+    return None if missing else taken
 
 
 @given(
@@ -55,22 +55,22 @@ def test_a_search_finds_what_going_through_the_machines_finds(
     cluster = Cluster([replace(m, cpus=3.0 * m.gpus, mem_gb=250) for m in machines(4, 2, 4, 3)])
     taken: list[Allocation] = []
     for gpus, cpus, mem_gb, try_it in steps:
-        expected, found = (
+        expected, computed = (
             looked_for(cluster, gpus, cpus, mem_gb),
             fit(cluster, Request(gpus * GPU_UNITS, cpus, mem_gb)),
         )
-        assert (found and {m: len(set_bits(mask)) for m, mask in found.shares}) == expected
-        if found is None:
+        assert (computed and {m: len(set_bits(mask)) for m, mask in computed.shares}) == expected
+        if computed is None:
             if taken:
                 cluster.release(taken.pop(0))
         elif try_it:
             cluster.begin_trial()
-            cluster.allocate(found)
+            cluster.allocate(computed)
             fit(cluster, Request(GPU_UNITS, cpus, mem_gb))
             cluster.roll_back()
         else:
-            cluster.allocate(found)
-            taken.append(found)
+            cluster.allocate(computed)
+            taken.append(computed)
 
 
 @given(

@@ -86,8 +86,8 @@ def test_spread_is_never_better_than_packed_nor_company_than_none(pair: tuple[in
 
 def asked(trace: Path, sql: str) -> pl.DataFrame:
     with Trace(trace) as opened:
-        found: pl.DataFrame = opened.sql(sql).pl()
-    return found
+        speeds: pl.DataFrame = opened.sql(sql).pl()
+    return speeds
 
 
 def furthest_us(one: pl.Series, other: pl.Series) -> int:

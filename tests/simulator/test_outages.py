@@ -158,9 +158,9 @@ def test_rates_measured_of_a_what_if_are_those_it_was_given(tmp_path: Path) -> N
         workload(400), "fifo", tmp_path / "out", cluster=MACHINES_24, outages="machine:5e4:3e3"
     )
     with Trace(out) as trace:
-        found = node_failures.compute(trace)
+        failures = node_failures.compute(trace)
     low_s, mean_s, high_s = (
-        float(str(found.fact(name))) for name in ("mttf_low_s", "mttf_s", "mttf_high_s")
+        float(str(failures.fact(name))) for name in ("mttf_low_s", "mttf_s", "mttf_high_s")
     )
     assert low_s < 5e4 < high_s
     assert recorded_outages(out, 60) == Failures(machine_s=mean_s, machine_repair_s=60)

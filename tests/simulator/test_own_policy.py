@@ -120,8 +120,8 @@ class Twice(Policy):
 
     def decide(self, view: View) -> Decision:
         """Allocate without a plan."""
-        found = {job: allocate(view.cluster, job.request) for job in view.queue}
-        return {job: new for job, new in found.items() if new is not None}
+        chosen = {job: allocate(view.cluster, job.request) for job in view.queue}
+        return {job: new for job, new in chosen.items() if new is not None}
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ _FLEETS = {"a": fleet("2x8:24:500@1,2x4:6:125@2"), "b": fleet("3x8:24:500@1")}
 def _pool(name: str, seed: int) -> Workload:
     """A workload whose jobs and machines are all of one pool; names in it begin with its own."""
     load = workload(80, seed=seed, pool=name)
-    own = [
+    expected = [
         replace(m, machine_id=f"{name}-{m.machine_id}", pool=name, gpu_model="v100")
         for m in _FLEETS[name]
     ]
@@ -41,7 +41,7 @@ def _pool(name: str, seed: int) -> Workload:
         load,
         jobs=load.jobs.pl().with_columns(*renamed, pl.format(f"{name}-{{}}", "vc").alias("vc")),
         attempts=load.attempts.pl().with_columns(*renamed),
-        machines=machine_rows(own),
+        machines=machine_rows(expected),
     )
 
 

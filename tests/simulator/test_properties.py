@@ -80,8 +80,8 @@ def test_every_job_ends_once_and_never_starts_before_it_was_submitted(
         assert row["attempt"] == list(range(1, len(row["attempt"]) + 1))
         times = [spec.submit_s, *itertools.chain(*zip(row["start_s"], row["end_s"], strict=True))]
         assert times == sorted(times)
-        own = [r for r in row["end_reason"] if r not in ("preempted", "migrated", "resized")]
-        assert own == ["failed"] * (len(spec.attempts) - 1) + ["completed"]
+        reasons = [r for r in row["end_reason"] if r not in ("preempted", "migrated", "resized")]
+        assert reasons == ["failed"] * (len(spec.attempts) - 1) + ["completed"]
 
 
 @pytest.mark.parametrize("policy", quick_first(POLICIES.values(), 3))

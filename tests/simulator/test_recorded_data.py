@@ -79,10 +79,10 @@ def test_recorded_cpus_and_memory_are_kept_without_a_job_type(tmp_path: Path) ->
     with Trace(out) as trace:
         said = trace.answer("jobs").pl().join(asked, on="job_id", suffix="_asked")
         notes = trace.manifest.notes
-    known = said.filter(pl.col("cpus_asked").is_not_null())
-    assert known.height == 40
-    assert known["cpus"].equals(known["cpus_asked"].alias("cpus"))
-    assert known["mem_gb"].equals(known["mem_gb_asked"].alias("mem_gb"))
+    stated = said.filter(pl.col("cpus_asked").is_not_null())
+    assert stated.height == 40
+    assert stated["cpus"].equals(stated["cpus_asked"].alias("cpus"))
+    assert stated["mem_gb"].equals(stated["mem_gb_asked"].alias("mem_gb"))
     assert "Model: as recorded for 0 of 60 jobs, drawn for 60." in notes
     assert "CPUs: as recorded for 40 of 60 jobs, drawn for 20." in notes
 
@@ -165,14 +165,14 @@ def test_utilisation_is_that_of_the_samples(tmp_path: Path) -> None:
                 if start <= moment and (end - moment).total_seconds() >= 60:
                     means.setdefault(job_id, []).append(value)
     load = Workload.from_trace(out)
-    known = {s.job_id: s.util_frac for s in with_gpu_use(load, load.specs())}
-    assert all(known[j] is not None for j in means) and len(means) > 40
+    use = {s.job_id: s.util_frac for s in with_gpu_use(load, load.specs())}
+    assert all(use[j] is not None for j in means) and len(means) > 40
     long = {j: v for j, v in means.items() if len(v) > 120}
     for job_id, values in long.items():  # the first and last minute weigh little
-        assert 100 * (known[job_id] or 0) == pytest.approx(np.mean(values), rel=0.03)
+        assert 100 * (use[job_id] or 0) == pytest.approx(np.mean(values), rel=0.03)
     again = simulate(load, "antman", tmp_path / "again", cluster=MACHINES)
     [said] = [n for n in Manifest.read(again).notes if n.startswith("GPU utilisation")] or [""]
-    drawn = 50 - sum(u is not None for u in known.values())
+    drawn = 50 - sum(u is not None for u in use.values())
     assert said == (
         f"GPU utilisation: as recorded for {50 - drawn} of 50 jobs, drawn for {drawn}."
         * bool(drawn)
@@ -203,8 +203,8 @@ def test_a_wait_ends_with_the_first_start() -> None:
     jobs = [job("a", 0, 1, 100), job("b", 10, 1, 5), job("c", 20, 1, 200), job("d", 30, 1, 300)]
     schedule = run(jobs, machines(1), Srtf())
     recorded = pl.DataFrame({"job_id": ["a", "b", "c", "d"], "wait_s": [3.0, None, 0.0, -1.0]})
-    found = first_waits(recorded, schedule).sort("job_id").rows()
-    assert found == [("a", 1, 3.0, 0.0), ("c", 1, 0.0, 85.0)]
+    waits = first_waits(recorded, schedule).sort("job_id").rows()
+    assert waits == [("a", 1, 3.0, 0.0), ("c", 1, 0.0, 85.0)]
 
 
 @pytest.mark.slow

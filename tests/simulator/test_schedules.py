@@ -36,17 +36,17 @@ def _job(name: str, submit_s: str, size: str, *texts: str) -> JobSpec:
     gpus, runs_s = size.split("x")
     spec = job(name, float(submit_s), max(int(float(gpus)), 1), *map(float, runs_s.split("+")))
     values = dict(text.split("=") for text in texts)
-    known = {f.name for f in fields(spec) if str(f.type).startswith("float")}
-    given: dict[str, Any] = {k: float(v) if k in known else v for k, v in values.items()}
-    return replace(spec, gpu_frac=min(float(gpus), 1.0), **given)
+    numbers = {f.name for f in fields(spec) if str(f.type).startswith("float")}
+    arguments: dict[str, Any] = {k: float(v) if k in numbers else v for k, v in values.items()}
+    return replace(spec, gpu_frac=min(float(gpus), 1.0), **arguments)
 
 
 def read_bars(text: str) -> Bars:
     """Read attempts by job."""
     bars = {}
     for name, attempts in re.findall(r"(\w+) ([^,]+)", text):
-        found = re.findall(r"([\d.]+)-([\d.]+)(\S?)", attempts)
-        bars[name] = [(float(start_s), float(end_s), ENDINGS[how]) for start_s, end_s, how in found]
+        parts = re.findall(r"([\d.]+)-([\d.]+)(\S?)", attempts)
+        bars[name] = [(float(start_s), float(end_s), ENDINGS[how]) for start_s, end_s, how in parts]
     return bars
 
 

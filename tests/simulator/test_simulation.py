@@ -102,16 +102,16 @@ def test_delay_causes_agrees_with_the_engine(policy: str, tmp_path: Path) -> Non
     quotas = pl.DataFrame({"vc": ["blue", "red"], "gpus": [18, 8]})
     load = replace(workload(400, seed=0), virtual_clusters=quotas)
     out = simulate(load, policy, tmp_path / "t", cluster=MACHINES)
-    own = simulated_causes(out)
+    causes = simulated_causes(out)
     with Trace(out) as trace:
         seen = trace.answer("study_causes").pl()
     seen = seen.with_columns(pl.col("cause").replace("start_up", "unknown"))
     assert set(seen["method"]) == {"given"}
-    both = own.with_columns(pl.col("cause").replace("other", "unknown")).join(
+    both = causes.with_columns(pl.col("cause").replace("other", "unknown")).join(
         seen, on=["job_id", "attempt"]
     )
-    assert both.height == own.height > 150
-    assert set(own["cause"]) >= {"fair_share", "fragmentation"}
+    assert both.height == causes.height > 150
+    assert set(causes["cause"]) >= {"fair_share", "fragmentation"}
     assert (both["cause"] == both["cause_right"]).to_numpy().mean() >= 0.95
     for part in ("fair_share_s", "fragmentation_s"):
         off_s = (both[part] - both[f"{part}_right"]).abs()
@@ -148,14 +148,16 @@ def test_the_same_seed_writes_the_same_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize("run_policy", ["sum", "last"])
 @pytest.mark.slow
 def test_jobs_may_be_one_run_each(run_policy: str, tmp_path: Path) -> None:
-    given = workload(60)
-    single = given.as_runs(run_policy)
+    work = workload(60)
+    single = work.as_runs(run_policy)
     out = simulate(single, "fifo", tmp_path / "out", cluster=MACHINES)
     with Trace(out) as trace:
-        found = trace.sql("select job_id, epoch(ended_at - started_at) from attempts").fetchall()
-    asked = demand_of(given, run_policy).jobs
-    assert dict(found) == dict(asked.select("job_id", "run_s").iter_rows())
-    assert len(found) == asked.height == 60
+        run_times = trace.sql(
+            "select job_id, epoch(ended_at - started_at) from attempts"
+        ).fetchall()
+    asked = demand_of(work, run_policy).jobs
+    assert dict(run_times) == dict(asked.select("job_id", "run_s").iter_rows())
+    assert len(run_times) == asked.height == 60
     with pytest.raises(SimulationError, match="recorded replays attempts as they were recorded"):
         simulate(single, "recorded", tmp_path / "no", cluster=MACHINES)
 

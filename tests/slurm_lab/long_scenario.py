@@ -1,10 +1,8 @@
 """A scenario of 25 minutes, whose jobs run much longer than the delays of Slurm's daemons."""
 
-from pathlib import Path
 from random import Random
 
 from tests.slurm_lab import recorder
-from tests.slurm_lab.cluster import Cluster
 from tests.slurm_lab.scenario import GANGS, USERS, Step, Steps, one_server, servers
 
 SUBMITTED_S = 640
@@ -21,20 +19,14 @@ SNAPSHOTS: recorder.Snapshots = {
     for kind, interval_s in {
         "scontrol-job": 20,
         "squeue": 4,
-        "scontrol-node": 60,
-        "scontrol-reservation": 10,
+        "scontrol-node": 10,
+        "scontrol-reservation": 2,
         "sprio": 20,
     }.items()
 }
 
-
 _ACTIVITY = (8, 4, 2, 1)
 """Relative numbers of jobs of the users of an account."""
-
-
-def record(cluster: Cluster, folder: Path) -> None:
-    """Run the scenario and write a recording into a folder."""
-    recorder.record(cluster, folder, scenario(), end_s=END_S, snapshots=SNAPSHOTS)
 
 
 def scenario(seed: int = 53) -> list[Step]:

@@ -27,7 +27,7 @@ SNAPSHOTS: Snapshots = {
         ("squeue", "--all", "--array", "-o", "%A|%i|%F|%K|%P|%a|%u|%q|%T|%r|%D|%b|%V|%S|%Q|%N"),
     ),
     "scontrol-node": (10, ("scontrol", "show", "node", "-d", "-o")),
-    "scontrol-reservation": (10, ("scontrol", "show", "reservation", "-o")),
+    "scontrol-reservation": (2, ("scontrol", "show", "reservation", "-o")),
     "scontrol-license": (10, ("scontrol", "show", "license", "-o")),
     "sprio": (10, ("sprio", "-l")),
 }

@@ -1,7 +1,8 @@
 """The jobs of the laboratory and what is done to them, in the order of time."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 USERS = {
     "prod": ("mail", "news", "uucp"),
@@ -123,6 +124,15 @@ def scenario(seed: int = 52) -> list[Step]:
     for part in (_random_jobs, _limits, _held, _arrays, _servers, _preempted, _ended, _failed):
         part(steps)
     return sorted(steps.steps, key=lambda step: step.at_s)
+
+
+def shifted(steps: list[Step], seed: int) -> list[Step]:
+    """Return the steps in their order, each shifted by up to half a second."""
+    draw = random.Random(seed)
+    times = [max(step.at_s + draw.uniform(-0.5, 0.5), 0.0) for step in steps]
+    return [
+        replace(step, at_s=at_s) for step, at_s in zip(steps, accumulate(times, max), strict=True)
+    ]
 
 
 def _random_jobs(steps: Steps) -> None:

@@ -1,5 +1,6 @@
 """Replay the shipped recording of a real Slurm under the policy slurm, with its own settings."""
 
+import csv
 import shutil
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from scipy.stats import spearmanr
 
 from philly_analysis import Trace
 from philly_analysis.simulator import simulate
-from tests.slurm_lab import computed
+from tests.slurm_lab import computed, repeated
 from tests.slurm_lab.recording import LONG, SHIPPED, unpack
+from tests.slurm_lab.table import TABLE
 
 SETTINGS = ("scontrol-config", "scontrol-partition", "sacctmgr-assoc", "sacctmgr-qos")
 ELIGIBLE = "select job_id, epoch(coalesce(eligible_at, submitted_at)) from jobs where gpus > 0"
@@ -50,8 +52,22 @@ def test_replay_of_a_real_slurm_is_near(archive: Path, order: float, tmp_path: P
     recorded, replayed = waits(trace, trace), waits(out, trace)
     jobs = sorted(recorded)
     assert len(jobs) >= 300
+    assert sorted(recorded.values()) == sorted(repeated.waits(recording).values())
     assert recorded.keys() == replayed.keys()
     ratio = sum(replayed.values()) / sum(recorded.values())
     correlation = spearmanr([recorded[j] for j in jobs], [replayed[j] for j in jobs])[0]
     assert 0.85 <= ratio <= 1.15
     assert correlation >= order
+
+
+@pytest.mark.slow
+def test_the_table_of_repeated_scenarios_is_current() -> None:
+    with TABLE.with_name("slurm-lab-repeated.csv").open() as file:
+        header, *rows = map(tuple, csv.reader(file))
+    assert (header, rows) == (repeated.HEADER, repeated.compared())
+
+
+def test_the_agreement_of_waits_counts_jobs_of_both_recordings() -> None:
+    first = {"0": 1.0, "1": 2.0, "2": 3.0, "3": 9.0}
+    other = {"0": 10.0, "1": 30.0, "2": 20.0, "4": 9.0}
+    assert repeated.agreement(first, other) == (3, 2.0, 20.0, pytest.approx(0.5))

@@ -116,17 +116,17 @@ def test_every_analysis_answers(told: dict[str, dict[str, Any]]) -> None:
 def test_table_facts_and_figure_have_the_new_buckets(
     name: str, told: dict[str, dict[str, Any]]
 ) -> None:
-    found = told[name]
-    gangs = [str(g) for g in found["gangs"] if re.fullmatch(r">?\d+(-\d+)?", str(g))]
+    bucket = told[name]
+    gangs = [str(g) for g in bucket["gangs"] if re.fullmatch(r">?\d+(-\d+)?", str(g))]
     if gangs:
         assert {*_NEW} <= {*gangs} and _GONE not in gangs
-    for fact in found["facts"]:
+    for fact in bucket["facts"]:
         assert not re.search(r"over_8(_|$)", fact)
         if "5_8" in fact:
-            assert {fact.replace("5_8", word) for word in ("9_16", "over_16")} <= {*found["facts"]}
-    for text in (*found["texts"], *found["compared"]):
+            assert {fact.replace("5_8", word) for word in ("9_16", "over_16")} <= {*bucket["facts"]}
+    for text in (*bucket["texts"], *bucket["compared"]):
         assert not re.search(r">8\b", text), text
-    drawn = {word for text in found["texts"] for word in re.findall(r">?\d+(?:-\d+)?", text)}
+    drawn = {word for text in bucket["texts"] for word in re.findall(r">?\d+(?:-\d+)?", text)}
     if "5-8" in drawn:
         assert {*_NEW} <= drawn
 

@@ -31,8 +31,8 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     output_of("git", "apply", *DIFFS.values(), cwd=copy, GIT_CEILING_DIRECTORIES=str(copy.parent))
     checks = (sys.executable, "-m", "tests.successor_tasks.checks")
     printed = output_of(*checks, cwd=copy, PYTHONPATH=f"{copy}{os.pathsep}{ROOT}")
-    found: dict[str, str | None] = json.loads(printed.splitlines()[-1])
-    return found
+    answers: dict[str, str | None] = json.loads(printed.splitlines()[-1])
+    return answers
 
 
 def test_each_example_is_documented() -> None:

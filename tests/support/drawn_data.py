@@ -28,15 +28,15 @@ _CLOSE = 1e-6
 
 def bars(ax: Axes) -> Bars:
     """Return the lengths of the bars of a panel, without bars of length zero."""
-    found: Bars = {}
+    by_label: Bars = {}
     for some in _containers(ax):
         names = _tick_names(ax.yaxis if some.orientation == "horizontal" else ax.xaxis)
-        own = found.setdefault(_name(some.get_label()), {})
+        own = by_label.setdefault(_name(some.get_label()), {})
         for at, _, length, _ in _spans(some):
             if length:
                 nearest = min(names, key=lambda place: abs(place - at), default=None)
                 own[f"{at:g}" if nearest is None else names[nearest]] = length
-    return {label: lengths for label, lengths in found.items() if lengths}
+    return {label: lengths for label, lengths in by_label.items() if lengths}
 
 
 def lengths(ax: Axes) -> dict[str, list[float]]:
@@ -57,13 +57,13 @@ def curves(ax: Axes) -> dict[str, Floats]:
 
 def steps(ax: Axes) -> dict[str, Floats]:
     """Return the heights of the steps of a panel, above their baseline."""
-    found = {}
+    by_label = {}
     for i, patch in enumerate(p for p in ax.patches if isinstance(p, StepPatch)):
         heights, _, base = patch.get_data()
-        found[_name(patch.get_label()) or str(i)] = np.asarray(heights, float) - (
+        by_label[_name(patch.get_label()) or str(i)] = np.asarray(heights, float) - (
             0 if base is None else np.asarray(base)
         )
-    return found
+    return by_label
 
 
 def segments(ax: Axes) -> list[Floats]:

@@ -35,18 +35,18 @@ def overlaps(fig: Figure) -> list[str]:
     canvas = FigureCanvasAgg(fig)
     canvas.draw()  # type: ignore[no-untyped-call]
     boxes = [*_texts(fig)]
-    found = [
+    problems = [
         f"{a.what!r} over {b.what!r}"
         for a, b in combinations(boxes, 2)
         if _shared(a.box, b.box) and not _belong(a, b)
     ]
     canvas_box = fig.bbox.padded(_HAIR)
-    found += [f"{b.what!r} is cut off" for b in boxes if not _within(b.box, canvas_box)]
+    problems += [f"{b.what!r} is cut off" for b in boxes if not _within(b.box, canvas_box)]
     for box in boxes:
         for ax in fig.axes:
             if ax.get_visible() and box.artist is not ax.title:
-                found += [f"{box.what!r} over {mark}" for mark in _covered(box, ax)]
-    return list(dict.fromkeys(found))
+                problems += [f"{box.what!r} over {mark}" for mark in _covered(box, ax)]
+    return list(dict.fromkeys(problems))
 
 
 def bare_panels(fig: Figure) -> list[str]:

@@ -34,6 +34,7 @@ _SIZES = {
     "summaries": 12,
     "failures": 4,
     "virtual_clusters": 3,
+    "cohorts": 2,
     "speeds": 8,
     "holds": 8,
     "queue_states": 12,
@@ -77,16 +78,16 @@ def tables(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
     """Draw the tables of a valid trace: jobs and attempts, and others whose references exist."""
     optional = [t for t in TABLES if t not in ("jobs", "attempts")]
     wanted = {"jobs", "attempts", *draw(st.sets(st.sampled_from(optional)) | st.just(optional))}
-    found: dict[str, list[Row]] = {}
+    rows_of: dict[str, list[Row]] = {}
     for name, table in TABLES.items():
-        if name in wanted and all(other in found for other in table.references):
-            found[name] = _valid(table, _rows(draw, table, found))
-    return {name: _frame(TABLES[name], rows) for name, rows in found.items()}
+        if name in wanted and all(other in rows_of for other in table.references):
+            rows_of[name] = _valid(table, _rows(draw, table, rows_of))
+    return {name: _frame(TABLES[name], rows) for name, rows in rows_of.items()}
 
 
-def _rows(draw: st.DrawFn, table: Table, found: dict[str, list[Row]]) -> list[Row]:
+def _rows(draw: st.DrawFn, table: Table, rows_of: dict[str, list[Row]]) -> list[Row]:
     """Draw rows with existing references and unique keys."""
-    parents = [found[other] for other in table.references]
+    parents = [rows_of[other] for other in table.references]
     if not all(parents):
         return []
     referring = {c for other in table.references for c in TABLES[other].key}

@@ -46,9 +46,9 @@ def trace(tmp_path: Path) -> Path:
 
     told = json.loads((out / MANIFEST).read_text("utf-8"))
     del told["sha256"]  # its seal
-    for given in told["inputs"]:
-        del given["digest"]
-        given["sha256"] = sha256(raw / given["file"])
+    for entry in told["inputs"]:
+        del entry["digest"]
+        entry["sha256"] = sha256(raw / entry["file"])
     told["digests"] = {f: (size, sha256(out / f)) for f, (size, _) in told["digests"].items()}
     (out / MANIFEST).write_text(json.dumps(told), "utf-8")
     return out

@@ -37,16 +37,21 @@ def test_cells_are_the_share_of_their_two_minutes() -> None:
         if start + length > 0:
             gang = int(rng.choice([1, 3, 8, 16]))
             rows.append((f"m{rng.integers(3)}", "v", gang, min(gang, 4), start, start + length))
-    found = day_shares(runs(*rows), {"m0": 400, "m1": 300, "m2": 200, "m10": 8}, "gang", DAY)
-    assert found.servers == ["m0", "m1", "m2", "m10"] and found.classes == ["1", "2-4", "5-8", ">8"]
+    shares = day_shares(runs(*rows), {"m0": 400, "m1": 300, "m2": 200, "m10": 8}, "gang", DAY)
+    assert shares.servers == ["m0", "m1", "m2", "m10"] and shares.classes == [
+        "1",
+        "2-4",
+        "5-8",
+        ">8",
+    ]
     expected = np.zeros((4, 4, 1440))
     for machine, _, gang, gpus, start, end in rows:
         of = {1: 0, 3: 1, 8: 2, 16: 3}[gang]
         expected[of, int(machine[1:]), max(start, 0) : end] += gpus
     expected /= np.array([400, 300, 200, 8])[None, :, None]
-    assert found.frac == pytest.approx(expected.reshape(4, 4, 720, 2).mean(axis=3), abs=1e-12)
+    assert shares.frac == pytest.approx(expected.reshape(4, 4, 720, 2).mean(axis=3), abs=1e-12)
     used = (expected * np.array([400, 300, 200, 8])[None, :, None]).mean(axis=2).sum()
-    assert found.allocated_frac == pytest.approx(used / 908)
+    assert shares.allocated_frac == pytest.approx(used / 908)
 
 
 def test_servers_hold_as_many_gpus_as_are_known() -> None:
@@ -55,19 +60,19 @@ def test_servers_hold_as_many_gpus_as_are_known() -> None:
         ("b", None, 8, 8, 0, 720),  # not listed
         ("c", "z", 6, 6, 0, 1440),  # more than it has
     )
-    found = day_shares(rows, {"a": 2, "c": 3, "d": 1}, "vc", DAY)
-    assert found.classes == ["(none)", "z", "x"]
-    assert found.frac[:, :, 0].sum(axis=0).tolist() == [1, 1, 1, 0]
-    assert found.frac[:, 1, -1].tolist() == [0, 0, 0]
+    shares = day_shares(rows, {"a": 2, "c": 3, "d": 1}, "vc", DAY)
+    assert shares.classes == ["(none)", "z", "x"]
+    assert shares.frac[:, :, 0].sum(axis=0).tolist() == [1, 1, 1, 0]
+    assert shares.frac[:, 1, -1].tolist() == [0, 0, 0]
 
 
 def test_many_servers_share_rows_and_small_clusters_join_the_others() -> None:
     names = [f"s{i:04d}" for i in range(1025)]
     rows = runs(*((n, f"v{i // 3 % 9}", 1, 1, 0, 1440) for i, n in enumerate(names) if i % 3 != 1))
-    found = day_shares(rows, dict.fromkeys(names, 2), "vc", DAY)
-    assert found.per_row == 3 and found.frac.shape == (8, 342, 720)
-    assert found.classes[-1] == "others" and len(found.classes) == 8
-    assert found.frac[:, 0].sum(axis=0) == pytest.approx(2 / 6)
+    shares = day_shares(rows, dict.fromkeys(names, 2), "vc", DAY)
+    assert shares.per_row == 3 and shares.frac.shape == (8, 342, 720)
+    assert shares.classes[-1] == "others" and len(shares.classes) == 8
+    assert shares.frac[:, 0].sum(axis=0) == pytest.approx(2 / 6)
     seven = rows[rows["vc"].isin([f"v{i}" for i in range(7)])]
     assert "others" not in day_shares(seven, dict.fromkeys(names, 2), "vc", DAY).classes
     assert day_shares(rows[:512], dict.fromkeys(names[:512], 2), "vc", DAY).per_row == 2
@@ -121,11 +126,11 @@ def test_few_servers_are_named(servers: int, named: int) -> None:
     rows = runs(("s00", "v", 1, 1, 0, 60))
     _, [ax] = figures.canvas()
     names = dict.fromkeys([f"s{i:02d}" for i in range(servers)], 1)
-    found = day_shares(rows, names, "gang", DAY)
-    draw(ax, found, "gang")
+    shares = day_shares(rows, names, "gang", DAY)
+    draw(ax, shares, "gang")
     assert len(ax.get_yticklabels()) == named
     *_, rows_from, rows_to = ax.get_images()[0].get_extent()
-    assert (rows_from, rows_to) == (stacked(found.frac).shape[1], 0)
+    assert (rows_from, rows_to) == (stacked(shares.frac).shape[1], 0)
     if named:  # each name is in the middle between two lines, and so of its server's rows
         [between] = segments(ax)
         ends = np.array([0, *between[:, 0, 1], rows_from])

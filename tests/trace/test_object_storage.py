@@ -49,15 +49,15 @@ def noting(transfer: Any, names: list[str]) -> Any:
 @pytest.fixture
 def store(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """Storage in memory, empty, which notes what is got from it in `got` and put in `put`."""
-    found = fsspec.filesystem("memory")
-    monkeypatch.setattr(type(found), "store", {})
-    monkeypatch.setattr(type(found), "pseudo_dirs", [""])
+    filesystem = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(filesystem), "store", {})
+    monkeypatch.setattr(type(filesystem), "pseudo_dirs", [""])
     noted: dict[str, list[str]] = {"get_file": [], "put_file": [], "pipe_file": []}
     for verb, names in noted.items():
-        monkeypatch.setattr(type(found), verb, noting(getattr(type(found), verb), names))
-    found.noted = noted
-    yield found
-    del found.noted
+        monkeypatch.setattr(type(filesystem), verb, noting(getattr(type(filesystem), verb), names))
+    filesystem.noted = noted
+    yield filesystem
+    del filesystem.noted
 
 
 def put(out: str, seed: int = 1, *, force: bool = False) -> None:
@@ -65,11 +65,11 @@ def put(out: str, seed: int = 1, *, force: bool = False) -> None:
 
 
 def test_addresses_and_paths_differ() -> None:
-    given: Any
-    for given in ("s3://b/t", "gs://b", Path("s3://b/t"), "abfs://c@a/t", "memory://x/y"):
-        assert is_address(given)
-    for given in ("t", "/t", "C:/t", "a/s3:/t", "", {"jobs": None}, "S3"):
-        assert not is_address(given)
+    address: Any
+    for address in ("s3://b/t", "gs://b", Path("s3://b/t"), "abfs://c@a/t", "memory://x/y"):
+        assert is_address(address)
+    for address in ("t", "/t", "C:/t", "a/s3:/t", "", {"jobs": None}, "S3"):
+        assert not is_address(address)
 
 
 @pytest.mark.slow
@@ -78,8 +78,8 @@ def test_an_uploaded_trace_has_the_results_of_the_local_one(store: Store, tmp_pa
     put(str(tmp_path / "ours"))
     *_, last = store.noted["put_file"] + store.noted["pipe_file"]
     assert last == MANIFEST
-    for given in (ADDRESS, Path(ADDRESS)):
-        here, there = tmp_path / "ours", given
+    for address in (ADDRESS, Path(ADDRESS)):
+        here, there = tmp_path / "ours", address
         assert tables(there).equals(tables(here))
         assert query(there, COUNT).equals(query(here, COUNT))
         one, other = (analyze(t, "queueing_delay").table for t in (there, here))
@@ -251,17 +251,17 @@ def test_raw_files_are_copied_with_their_folders(store: Store) -> None:
     for name in ("jobs.txt", "2017/10/gpu.csv"):
         store.pipe_file(f"/raw/site/{name}", name.encode())
     with fetch_raw("memory://raw/site") as copy:
-        found = [p.relative_to(copy).as_posix() for p in copy.rglob("*") if p.is_file()]
-    assert sorted(found) == ["2017/10/gpu.csv", "jobs.txt"]
+        paths = [p.relative_to(copy).as_posix() for p in copy.rglob("*") if p.is_file()]
+    assert sorted(paths) == ["2017/10/gpu.csv", "jobs.txt"]
 
 
 @pytest.mark.slow
 def test_raw_files_are_read_from_the_storage(store: Store, tmp_path: Path) -> None:
     file = slurm(tmp_path, *LINES)
     store.pipe_file("/raw/slurm/sacct.txt", file.read_bytes())
-    for given in ("memory://raw/slurm", "memory://raw/slurm/sacct.txt"):
-        out = tmp_path / given.rpartition("/")[2].replace(".", "-")
-        run("ingest", "auto", given, out)
+    for address in ("memory://raw/slurm", "memory://raw/slurm/sacct.txt"):
+        out = tmp_path / address.rpartition("/")[2].replace(".", "-")
+        run("ingest", "auto", address, out)
         assert query(out, COUNT)["n"][0] == 4
     with pytest.raises(InputError, match="nothing at memory://raw/other"):
         ingest("slurm", "memory://raw/other", tmp_path / "t")
@@ -338,9 +338,9 @@ def s3(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     s3fs.S3FileSystem.clear_instance_cache()
-    found = fsspec.filesystem("s3")
-    found.makedirs("lake", exist_ok=True)
-    yield found
+    filesystem = fsspec.filesystem("s3")
+    filesystem.makedirs("lake", exist_ok=True)
+    yield filesystem
     s3fs.S3FileSystem.clear_instance_cache()
     started.stop()
 

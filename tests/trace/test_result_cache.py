@@ -166,13 +166,13 @@ def test_figures_are_equal_whichever_process_draws(
 
 
 def test_a_cached_result_has_the_names_that_it_read(path: Path, computed: list[str]) -> None:
-    found = []
+    results = []
     for _ in range(2):
         with Trace(path) as trace, trace.record_reads() as asked:
-            found.append((analyze(trace, [NAME])[NAME].reads, list(asked)))
+            results.append((analyze(trace, [NAME])[NAME].reads, list(asked)))
     assert computed == [NAME]
-    assert found[0] == found[1]
-    assert set(found[0][0]) <= set(found[0][1]) != set()
+    assert results[0] == results[1]
+    assert set(results[0][0]) <= set(results[0][1]) != set()
 
 
 def _other_notes(path: Path, _: pytest.MonkeyPatch) -> None:
@@ -340,12 +340,12 @@ def test_a_cached_result_equals_the_computed_one(path: Path, table: pd.DataFrame
     )
     with Trace(path) as trace:
         result_cache.store_result(trace, result)
-        found = result_cache.load_result(trace, "mine")
-    assert found is not None
-    pd.testing.assert_frame_equal(found.table, table, check_exact=True)
-    assert found.table.to_html() == table.to_html()
-    assert repr(found) == repr(result)
-    assert (found.comparisons, found.reads) == (result.comparisons, result.reads)
+        cached = result_cache.load_result(trace, "mine")
+    assert cached is not None
+    pd.testing.assert_frame_equal(cached.table, table, check_exact=True)
+    assert cached.table.to_html() == table.to_html()
+    assert repr(cached) == repr(result)
+    assert (cached.comparisons, cached.reads) == (result.comparisons, result.reads)
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,8 @@ def every_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         host_samples=pl.DataFrame(minutes),
         devices=pl.DataFrame({"machine_id": ["m1"], "gpu": [0], "util_metric": ["utilisation"]}),
         summaries=pl.DataFrame({"job_id": ["a"], "attempt": [1]}),
+        virtual_clusters=pl.DataFrame({"vc": ["x"], "gpus": [4]}),
+        cohorts=pl.DataFrame({"vc": ["x"], "cohort": ["c"]}),
         speeds=pl.DataFrame(interval | {"speed": [1.0]}),
         holds=pl.DataFrame(interval | {"machine_id": ["m1"], "gpu": [0]}),
         queue_states=pl.DataFrame(
@@ -310,9 +312,9 @@ def test_a_path_passes_few_modules_from_fit_to_the_open_trace(path: Path) -> Non
         if event == "return" and code is Trace.__init__.__code__:
             raise OpenedError
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given = (frame.f_locals.get(name) for name in names)
+        values = (frame.f_locals.get(name) for name in names)
         if event == "call" and any(
-            str(v).startswith(str(path)) for v in given if isinstance(v, str | Path)
+            str(v).startswith(str(path)) for v in values if isinstance(v, str | Path)
         ):
             modules.append(code.co_filename.removeprefix(root))
 
@@ -340,7 +342,7 @@ def test_tables_and_relations_are_attributes_that_complete(tmp_path: Path) -> No
 
 def test_a_table_spans_from_its_earliest_time_to_its_latest(path: Path) -> None:
     with Trace(path) as trace:
-        found = trace.describe().set_index("table")[["start", "end"]]
+        spans = trace.describe().set_index("table")[["start", "end"]]
         times = {
             name: [
                 time
@@ -352,7 +354,7 @@ def test_a_table_spans_from_its_earliest_time_to_its_latest(path: Path) -> None:
             for name in ("jobs", "attempts")
         }
     for name, some in times.items():
-        assert tuple(found.loc[name]) == (min(some), max(some)), name
+        assert tuple(spans.loc[name]) == (min(some), max(some)), name
 
 
 def test_a_trace_is_closed_twice_and_after_its_scratch_was_removed(tmp_path: Path) -> None:

@@ -134,16 +134,16 @@ def log_end(jobs: list[Job]) -> datetime:
 
 def waits(jobs: list[Job]) -> dict[tuple[str, int], tuple[float, str | None]]:
     """Seconds that each attempt waited, and why that is not to be trusted."""
-    found = {}
+    values = {}
     for job in jobs:
         since: datetime | None = job.submitted
         for a in job.attempts:
             if a.start is not None and since is not None:
                 wait = (a.start - since).total_seconds()
                 flag = a.flag or job.flag or ("negative_wait" if wait < 0 else None)
-                found[job.job_id, a.number] = (wait, flag)
+                values[job.job_id, a.number] = (wait, flag)
             since = a.end
-    return found
+    return values
 
 
 @dataclass
@@ -236,7 +236,7 @@ def read_gpu_use(folder: Path) -> dict[tuple[str, int, str, int], Reading]:
     rows = read_gpus(folder)
     moments = sorted({at for by_minute in rows.values() for at in by_minute})
     step = min(b - a for a, b in pairwise(moments))  # minutes that a reading stands for
-    found = {}
+    answers = {}
     for job in read_jobs(folder):
         for a in job.attempts:
             if a.start is None or a.end is None:
@@ -254,5 +254,5 @@ def read_gpu_use(folder: Path) -> dict[tuple[str, int, str, int], Reading]:
                             seen.offline += 1
                         else:
                             seen.values.append(value)
-                found[job.job_id, a.number, machine, gpu] = seen
-    return found
+                answers[job.job_id, a.number, machine, gpu] = seen
+    return answers

@@ -142,25 +142,34 @@ class Scheduler:
         self.truth[cause] += seconds
         self.gpu_truth[cause] += seconds * job.gpus
 
+    def jobs(self) -> list[Job]:
+        """Return the jobs, in order of submission."""
+        return jobs_of(self.scenario)
+
+    def outages(self, last_s: int) -> Iterator[tuple[int, int, int]]:
+        """Yield begin and end (s) of each outage and its server; `last_s`: the last submission."""
+        rng = random.Random(-self.scenario.seed)
+        for _ in range(self.scenario.failures):
+            begin_s, server = rng.randrange(1, last_s), rng.randrange(SERVERS)
+            yield begin_s, begin_s + 1_200, server
+
     def run(self) -> None:
         """Simulate all jobs."""
         s = self.scenario
-        rng = random.Random(-s.seed)
         events: list[tuple[int, int, str, Job | int, int]] = []
         tick = iter(range(10**9))
 
         def at(moment: int, kind: str, what: Job | int, attempt: int = 0) -> None:
             heapq.heappush(events, (moment, next(tick), kind, what, attempt))
 
-        jobs = jobs_of(s)
+        jobs = self.jobs()
         for job in jobs:
             at(job.submitted_s, "submit", job)
             if job.eligible_s > job.submitted_s:
                 at(job.eligible_s, "eligible", job)
-        for _ in range(s.failures):
-            moment, server = rng.randrange(1, jobs[-1].submitted_s), rng.randrange(SERVERS)
-            at(moment, "fail", server)
-            at(moment + 1_200, "repair", server)
+        for begin_s, end_s, server in self.outages(jobs[-1].submitted_s):
+            at(begin_s, "fail", server)
+            at(end_s, "repair", server)
         last_s = 0
         while events:
             now_s = events[0][0]

@@ -17,8 +17,8 @@ CASES = [
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> Case:
-    found: Case = request.getfixturevalue(request.param)
-    return found
+    log_case: Case = request.getfixturevalue(request.param)
+    return log_case
 
 
 @pytest.fixture

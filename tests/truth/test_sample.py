@@ -122,8 +122,8 @@ FOUND = {"unknown": "other"}
 def test_the_causes_of_waiting_are_found(sample: Case) -> None:
     truth = pl.read_parquet(SAMPLE / "truth.parquet")
     with Trace(sample.trace) as trace:
-        found = trace.sql("select job_id, attempt, wait_s, cause from study_causes").pl()
-    both = found.filter(pl.col("wait_s") > 0).join(
+        causes = trace.sql("select job_id, attempt, wait_s, cause from study_causes").pl()
+    both = causes.filter(pl.col("wait_s") > 0).join(
         truth.select("job_id", "attempt", true="cause"), on=["job_id", "attempt"]
     )
     right = both.filter(pl.col("true") == pl.col("cause").replace(FOUND))
@@ -158,8 +158,8 @@ def test_accuracy_is_by_waiting_time_and_of_start_up_by_waits() -> None:
         ("start_up", "other", 10, 40.0),
         ("other", "start_up", 20, 100.0),
     ]
-    found = pd.DataFrame(rows, columns=["cause", "found", "waits", "wait_s"])
-    assert cause_accuracy.row(found) == {
+    counts = pd.DataFrame(rows, columns=["cause", "found", "waits", "wait_s"])
+    assert cause_accuracy.row(counts) == {
         "waits": 63,
         "days waited": 0.0,
         "right": 66,
@@ -205,8 +205,8 @@ def test_quirks_of_the_job_log() -> None:
     # the first jobs after each restart of the resource manager are stamped seconds after it, in UTC
     first = {}
     for e in jobs:
-        if found := re.match(r"application_(\d+)_0001$", e.get("jobid", "")):
-            first[int(found[1])] = reference.clock(e["submitted_time"])
+        if identifier := re.match(r"application_(\d+)_0001$", e.get("jobid", "")):
+            first[int(identifier[1])] = reference.clock(e["submitted_time"])
     after = [(at - reference.EPOCH).total_seconds() - ms / 1000 for ms, at in first.items() if at]
     assert sum(0 < s < 60 for s in after) >= 2
 
@@ -224,8 +224,8 @@ def test_quirks_of_the_machine_list(sample: Case) -> None:
     assert sum(used[m] > n for m, n in listed.items()) > len(listed) / 4
     assert sum(used[m] == 0 for m in listed) == 2
     with Trace(sample.trace) as trace:
-        found = dict(trace.sql("select machine_id, gpus from machines").fetchall())
-    assert all(found[m] == n for m, n in used.items() if n)
+        gpus = dict(trace.sql("select machine_id, gpus from machines").fetchall())
+    assert all(gpus[m] == n for m, n in used.items() if n)
 
 
 def test_quirks_of_the_utilisation_files() -> None:

@@ -33,20 +33,25 @@ def counted(sample_trace: Path) -> Counted:
     for a in pl.read_parquet(sample_trace / "attempts.parquet").sort("attempt").to_dicts():
         attempts.setdefault(a["job_id"], []).append(a)
     times = [j["submitted_at"] for j in jobs]
-    times += [a[k] for own in attempts.values() for a in own for k in ("started_at", "ended_at")]
+    times += [
+        a[k]
+        for job_attempts in attempts.values()
+        for a in job_attempts
+        for k in ("started_at", "ended_at")
+    ]
     end = max(t for t in times if isinstance(t, datetime))
     n, gpu_s, running = 0, 0.0, 0
     left_out: dict[str, int] = {}
     for job in jobs:
-        own = attempts.get(job["job_id"], [])
-        ran = [a for a in own if a["started_at"]]
-        flag = job["flag"] or min((str(a["flag"]) for a in own if a["flag"]), default=None)
-        goes_on = bool(ran) and ran[-1] is own[-1] and not own[-1]["ended_at"]
+        job_attempts = attempts.get(job["job_id"], [])
+        ran = [a for a in job_attempts if a["started_at"]]
+        flag = job["flag"] or min((str(a["flag"]) for a in job_attempts if a["flag"]), default=None)
+        goes_on = bool(ran) and ran[-1] is job_attempts[-1] and not job_attempts[-1]["ended_at"]
         if not flag and ran and not ran[-1]["ended_at"] and not goes_on:
             flag = "end_unknown"
         checks = {
             str(flag).replace("_", " "): flag,
-            "no attempt": not own,
+            "no attempt": not job_attempts,
             "no attempt has a start": not ran,
             "gang size not known": job["gpus"] is None,
             "no GPUs asked for": job["gpus"] == 0,
@@ -56,7 +61,7 @@ def counted(sample_trace: Path) -> Counted:
             continue
         seconds = 0.0
         for a in ran:
-            until = a["ended_at"] or (end if goes_on and a is own[-1] else None)
+            until = a["ended_at"] or (end if goes_on and a is job_attempts[-1] else None)
             if until:
                 seconds += (until - a["started_at"]).total_seconds()  # type: ignore[operator]
         n, gpu_s, running = n + 1, gpu_s + seconds * job["gpus"], running + goes_on
@@ -75,14 +80,14 @@ def test_every_reader_of_jobs_has_those_of_a_loop(
     written = json.loads((tmp_path / "out.json").read_text())
     delay_s = [written["profiles"][job["profile"]]["delay"] for job in written["jobs"]]
     gpus = [job["res"] for job in written["jobs"]]
-    found = {
+    demand = {
         "demand": (needs.jobs.height, needs.gpu_s / 3600),
         "models": (len(data.timed), np.dot(data.timed["run_s"], data.timed["gpus"]) / 3600),
         "page": (page.fact("jobs"), page.fact("gpu_h")),
         "validation": (len(validated), np.dot(validated["run_s"], validated["gpus"]) / 3600),
         "export": (len(delay_s), np.dot(delay_s, gpus) / 3600),
     }
-    for reader, read in found.items():
+    for reader, read in demand.items():
         assert read == pytest.approx((counted.jobs, counted.gpu_h)), reader
     running = (needs.jobs["censored"].sum(), data.timed["censored"].sum(), page.fact("running"))
     assert set(running) == {counted.running} and counted.running > 0
@@ -115,5 +120,5 @@ def test_quotas_are_those_of_the_relation(sample_trace: Path, tmp_path: Path) ->
     workload = replace(workload, virtual_clusters=workload.virtual_clusters.limit(0))
     rows = workload.answer("vc_quotas").filter(pl.col("method") == "p99").select("vc", "gpus")
     out = simulate(workload, "philly", tmp_path / "out").path
-    given = pl.read_parquet(out / "virtual_clusters.parquet")
-    assert dict(given.iter_rows()) == dict(rows.iter_rows())
+    vcs = pl.read_parquet(out / "virtual_clusters.parquet")
+    assert dict(vcs.iter_rows()) == dict(rows.iter_rows())

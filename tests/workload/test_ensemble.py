@@ -97,7 +97,7 @@ def test_conflicting_or_undefined_loads_raise() -> None:
 @pytest.mark.slow
 def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
     months = load_model("literature").sample(jobs=60, gpus=16, offered=1.1, seeds=(5, 2, 8))
-    found = simulate(months, "fifo", tmp_path / "all", cluster=16)
+    simulated = simulate(months, "fifo", tmp_path / "all", cluster=16)
     mean_s = []
     for seed in months.seeds:
         with Trace(tmp_path / "all" / f"seed-{seed}") as trace:
@@ -108,14 +108,14 @@ def test_a_what_if_of_an_ensemble_is_that_of_each_draw(tmp_path: Path) -> None:
             pl.read_parquet(f / f"{table}.parquet") for f in (alone.path, tmp_path / "all/seed-2")
         )
         assert one.equals(other)
-    [row] = found.table[found.table["measure"] == "mean_wait_s"].to_dict("records")
+    [row] = simulated.table[simulated.table["measure"] == "mean_wait_s"].to_dict("records")
     half = t.ppf(0.975, 2) * np.std(mean_s, ddof=1) / np.sqrt(3)
     mean = np.mean(mean_s)
     expected = [mean * np.exp(d / mean) for d in (0, -half, half)]  # positive, whatever the width
     assert [row[c] for c in ("mean", "low", "high")] == pytest.approx(expected)
     assert [row["p5"], row["p95"]] == pytest.approx(np.quantile(mean_s, [0.05, 0.95]))
-    assert found.fact("mean_wait_s") == pytest.approx(np.mean(mean_s))
-    assert "3 months" in found.sentences[1]
+    assert simulated.fact("mean_wait_s") == pytest.approx(np.mean(mean_s))
+    assert "3 months" in simulated.sentences[1]
 
 
 @pytest.mark.slow

@@ -28,12 +28,12 @@ def test_missing_quotas_are_estimates_scaled_to_the_cluster(tmp_path: Path) -> N
         (18, {"x": 3, "y": 12}, "at least; scaled to the cluster at hand by 1.5."),
         (1, {"x": 1, "y": 1}, "by 0.0833."),
     ):
-        found, source = quotas_of(workload, capacity)
-        assert found == quotas
+        vc_quotas, source = quotas_of(workload, capacity)
+        assert vc_quotas == quotas
         assert source.endswith(end)
 
 
 def test_given_quotas_are_not_scaled(tmp_path: Path) -> None:
-    given = pl.DataFrame({"vc": ["x", "y"], "gpus": [5, 7]})
-    path = paper_trace(tmp_path / "t", virtual_clusters=given)
+    quotas = pl.DataFrame({"vc": ["x", "y"], "gpus": [5, 7]})
+    path = paper_trace(tmp_path / "t", virtual_clusters=quotas)
     assert quotas_of(Workload.from_trace(path), 24)[0] == {"x": 5, "y": 7}

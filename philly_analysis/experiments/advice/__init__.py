@@ -1,6 +1,6 @@
 """Advise a cluster: replay the recorded jobs, and price possible changes."""
 
-from philly_analysis.experiments.advice.advice import Advice, advise
+from philly_analysis.experiments.advice.advice import Advice, advise, believed_scenario
 from philly_analysis.experiments.advice.baseline import CANDIDATES, fit_baseline
 from philly_analysis.experiments.advice.charts import waits_figure
 from philly_analysis.experiments.advice.gains import Monthly

@@ -30,6 +30,8 @@ from philly_analysis.workload import Workload, demand_of
 
 _SHORTEST_S = 86_400.0
 """Shortest time between submissions that gains are extrapolated from."""
+_FITTED = 10_000
+"""Most jobs by which a policy is fitted for forecasts, the latest (chosen: a minute)."""
 
 
 def disputed_levers(
@@ -130,16 +132,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
     scenario, log_facts = recorded_scenario(trace)
     period_d = _days_of(scenario)
-    workload = Workload.from_trace(trace)
-    recorded = demand_of(workload).jobs.drop_nulls("wait_s")
-    baseline = fit_baseline(
-        scenario,
-        dict(recorded.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
-        _start_up_s(trace),
-        executor,
-        quotas=len(workload.virtual_clusters) > 0,
-        cache=trace,
-    )
+    baseline = _baseline(trace, scenario, executor)
     causes, method = waiting(trace, period_d)
     bound = binding(trace, causes)
     log_facts = replace(log_facts, binding=binding_names(scenario.limits, bound))
@@ -177,6 +170,52 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         limits=bound,
         value=assumed.value,
     )
+
+
+def _baseline(
+    trace: Trace, scenario: Scenario, executor: Executor, part: str = ""
+) -> Baseline | None:
+    """Fit the baseline of a scenario to the recorded waits: see :func:`fit_baseline`."""
+    workload = Workload.from_trace(trace)
+    recorded = demand_of(workload).jobs.drop_nulls("wait_s")
+    return fit_baseline(
+        scenario,
+        dict(recorded.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
+        _start_up_s(trace),
+        executor,
+        quotas=len(workload.virtual_clusters) > 0,
+        cache=trace,
+        part=part,
+    )
+
+
+def believed_scenario(
+    trace: Trace, executor: Executor, until_s: float
+) -> tuple[str, Scenario] | None:
+    """Return the policy that reproduces the waits of the jobs before a moment.
+
+    Parameters
+    ----------
+    until_s
+        Moment in seconds after the workload's origin. Later jobs do not count.
+
+    Returns
+    -------
+    tuple or None
+        The policy's name, and all jobs and machines under the policy. None: the trace lacks jobs,
+        machines or known waits, or no policy reproduces the waits.
+    """
+    if completeness.missing_jobs(trace):
+        return None
+    scenario, _ = recorded_scenario(trace)
+    before = scenario.only([spec for spec in scenario.jobs if spec.submit_s < until_s])
+    if not before.pools:
+        return None
+    baseline = _baseline(trace, before.latest(_FITTED), executor, f"until {until_s:.0f}: ")
+    if baseline is None or not baseline.near:
+        return None
+    fitted = baseline.scenario
+    return baseline.name, replace(scenario, policy=fitted.policy, estimates=fitted.estimates)
 
 
 def _days_of(scenario: Scenario) -> float:

@@ -127,6 +127,7 @@ def fit_baseline(
     *,
     quotas: bool = False,
     cache: Trace | None = None,
+    part: str = "",
 ) -> Baseline | None:
     """Replay the jobs under each candidate, and choose the one nearest to the recorded waits.
 
@@ -141,6 +142,8 @@ def fit_baseline(
         quotas are considered.
     cache
         Trace in whose cache outcomes are stored.
+    part
+        Name of the part of the log that the scenario has, for the cache; empty: the whole log.
 
     Returns
     -------
@@ -161,9 +164,9 @@ def fit_baseline(
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
     every, (run, jobs) = jobs, _spans(jobs)
     if len(jobs) < len(every):
-        spans = {f"spans of {s.rules}": s.only(run) for s in scenarios}
+        spans = {f"{part}spans of {s.rules}": s.only(run) for s in scenarios}
     else:
-        spans = {s.rules: s for s in scenarios}
+        spans = {f"{part}{s.rules}": s for s in scenarios}
     replays = replay_all(spans, executor, cache)
     recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
     waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
@@ -174,7 +177,7 @@ def fit_baseline(
     chosen, last = scenarios[best].latest(), jobs
     replayed, last_waits = replays[best], waits[best]
     if len(jobs) < len(every):
-        [replayed] = replay_all({chosen.rules: chosen}, executor, cache)
+        [replayed] = replay_all({f"{part}{chosen.rules}": chosen}, executor, cache)
         ids = {spec.job_id for spec in chosen.jobs}
         last = [spec for spec in every if spec.job_id in ids]
         last = last[round(_WARM_UP * len(last)) :]

@@ -235,8 +235,10 @@ LEVERS = (
     Lever(
         "cpus",
         _cpus,
-        lambda _: "Request no more CPUs per GPU than servers have",
-        "Jobs with fewer CPUs run as fast as before.",
+        lambda _: "Request no more CPUs per GPU than servers have, unless jobs need more",
+        "The log does not record how many CPUs a job needs. Jobs with fewer CPUs are assumed to "
+        "run as fast as before, so that the gain is an upper bound. Compare the CPU time of some "
+        "jobs (sacct, TotalCPU) with their CPUs first.",
         changes="requests",
     ),
     Lever(

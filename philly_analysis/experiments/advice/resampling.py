@@ -38,11 +38,11 @@ def drawn_month(scenario: Scenario, log_facts: LogFacts, seed: int) -> tuple[Sce
 
     pools = tuple(replace(pool, jobs=copies(pool.jobs)) for pool in scenario.pools)
     month = replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))
-    return month, LogFacts(
+    return month, replace(
+        log_facts,
         idle={name: log_facts.idle[job] for name, job in log_id.items() if job in log_facts.idle},
         spread=frozenset(name for name, job in log_id.items() if job in log_facts.spread),
         broken={
             name: log_facts.broken[job] for name, job in log_id.items() if job in log_facts.broken
         },
-        worst_servers=log_facts.worst_servers,
     )

@@ -112,10 +112,10 @@ class Scenario:
         )
         return replace(self, pools=tuple(pool for pool in pools if pool.jobs))
 
-    def latest(self) -> Self:
-        """Return the scenario with the last :data:`MOST_JOBS` jobs, in the order of submission."""
+    def latest(self, most: int = MOST_JOBS) -> Self:
+        """Return the scenario with the last jobs in the order of submission."""
         jobs = self.jobs
-        return self if len(jobs) <= MOST_JOBS else self.only(jobs[-MOST_JOBS:])
+        return self if len(jobs) <= most else self.only(jobs[-most:])
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
         """Return the scenario with each job changed."""

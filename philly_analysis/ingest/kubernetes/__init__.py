@@ -1,5 +1,6 @@
 """Read repeated snapshots of a Kubernetes cluster: Kueue's Workloads, Jobs, pods, nodes, queues."""
 
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
+from philly_analysis.ingest.kubernetes.pod_metrics import is_pod_metrics, read_pod_metrics
 from philly_analysis.ingest.kubernetes.snapshots import (
     KINDS,
     Snapshot,
@@ -25,6 +27,9 @@ _SNAPSHOTS = "kubernetes_snapshots"
 _TABLES = (*dict.fromkeys(kind.table for kind in KINDS.values()), _SNAPSHOTS)
 _BATCH_ROWS = 20_000
 
+Span = tuple[str, dict[str, Any]]
+"""Table and row of an object that did not change between snapshots."""
+
 
 def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     """Open a snapshot, or a folder of snapshots.
@@ -38,15 +43,13 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     for name in _TABLES:
         create_table(con, name, RAW_TABLES[name].empty_table())
     new = store.new_files(_files(raw))
-    refused: dict[Path, str] = {}
-    for file in new:
-        try:
-            if not is_list(file, first_lines(file)):
-                refused[file] = "it is no list of Workloads, Jobs, pods, nodes or queues."
-        except InputError as error:
-            refused[file] = str(error)
-    snapshots = open_snapshots([file for file in new if file not in refused])
-    _insert_spans(con, snapshots)
+    lists, metrics, refused = _sorted_files(new)
+    snapshots = open_snapshots(lists)
+    _insert_spans(con, unchanged_spans(snapshots))
+    for file in metrics:
+        snapshot, spans = _pods_of(file)
+        snapshots.append(snapshot)
+        _insert_spans(con, spans)
     for snapshot in snapshots:
         if snapshot.fault and not snapshot.objects:
             refused[snapshot.path] = snapshot.fault
@@ -74,8 +77,44 @@ def _files(raw: Path) -> list[Path]:
     return [raw]
 
 
-def _insert_spans(con: duckdb.DuckDBPyConnection, snapshots: list[Snapshot]) -> None:
-    spans = unchanged_spans(snapshots)
+def _sorted_files(files: Sequence[Path]) -> tuple[list[Path], list[Path], dict[Path, str]]:
+    """Return the lists of objects, the responses with metrics, and why others are not read."""
+    lists, metrics, refused = [], [], {}
+    for file in files:
+        try:
+            lines = first_lines(file)
+        except InputError as error:
+            refused[file] = str(error)
+            continue
+        if is_list(file, lines):
+            lists.append(file)
+        elif is_pod_metrics(file, lines):
+            metrics.append(file)
+        else:
+            refused[file] = "it is no list of Workloads, Jobs, pods, nodes or queues."
+    return lists, metrics, refused
+
+
+def _pods_of(file: Path) -> tuple[Snapshot, Iterator[Span]]:
+    """Return a file of metrics as a snapshot of its pods, and the rows of the pods."""
+    read = read_pod_metrics(file)
+    counts = {"Pod": len(read.pods)} if read.pods else {}
+    snapshot = Snapshot(file, read.taken_s, True, [], counts, read.others, read.fault)
+    rows = (
+        {
+            "source_file": file.name,
+            "source_line": number,
+            "raw": pod.name or pod.uid,
+            "first_s": first_s,
+            "last_s": last_s,
+            **pod._asdict(),
+        }
+        for number, first_s, last_s, pod in read.pods
+    )
+    return snapshot, (("kubernetes_pods", row) for row in rows)
+
+
+def _insert_spans(con: duckdb.DuckDBPyConnection, spans: Iterator[Span]) -> None:
     while rows := list(islice(spans, _BATCH_ROWS)):
         by_table: dict[str, list[dict[str, Any]]] = {}
         for table, row in rows:

@@ -13,6 +13,7 @@ granted as (
     life,
     uid,
     admitted_s,
+    coalesce(max(reserved_s) filter (reserved_s <= admitted_s), admitted_s) as reserved_s,
     min(ready_s) filter (ready_s >= admitted_s) as ready_s,
     max_by(gpus, last_s) as gpus,
     max_by(hosts, last_s) as hosts,

@@ -1,9 +1,8 @@
-"""Parse pods, Jobs, nodes, ClusterQueues and LocalQueues."""
+"""Parse pods, Jobs and nodes."""
 
 from typing import Any, NamedTuple
 
 from philly_analysis.ingest.kubernetes.fields import (
-    GPU_RESOURCE,
     conditions,
     field,
     gpus,
@@ -17,11 +16,18 @@ from philly_analysis.ingest.kubernetes.fields import (
     text,
     whole,
 )
+from philly_analysis.ingest.kubernetes.owners import is_job_owner
 
 _WORKLOAD = "kueue.x-k8s.io/workload"
 """Annotation of a pod with the name of its Workload."""
 
-_SERVICES = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node")
+_GROUP_NAMES = {
+    "annotations": ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
+    "labels": ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"),
+}
+"""Annotations and labels of a pod with the name of its PodGroup."""
+
+SERVICES = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node")
 """Owners whose pods are no gang: each pod is a job of its own."""
 
 
@@ -35,6 +41,7 @@ class Pod(NamedTuple):
     workload: str | None = None
     owner_uid: str | None = None
     owner_name: str | None = None
+    pod_group: str | None = None
     node: str | None = None
     priority_class: str | None = None
     created_s: float | None = None
@@ -56,6 +63,7 @@ class Job(NamedTuple):
     name: str | None = None
     namespace: str | None = None
     owner_uid: str | None = None
+    owner_name: str | None = None
     created_s: float | None = None
     ended_s: float | None = None
     gpus: int | None = None
@@ -77,16 +85,6 @@ class Node(NamedTuple):
     gpu_model: str | None = None
 
 
-class Queue(NamedTuple):
-    """A ClusterQueue with its nominal quota, or a LocalQueue with its ClusterQueue."""
-
-    fault: str | None = None
-    uid: str | None = None
-    name: str | None = None
-    cluster_queue: str | None = None
-    gpus: int | None = None
-
-
 def parse_pod(item: dict[str, Any]) -> Pod:
     """Return the state of a pod."""
     uid, name = identity(item)
@@ -96,7 +94,7 @@ def parse_pod(item: dict[str, Any]) -> Pod:
     namespace = text(item, "metadata", "namespace")
     workload = text(field(item, "metadata", "annotations"), _WORKLOAD)
     owner = next(owners(item), {})
-    grouped = text(owner, "kind") not in _SERVICES
+    grouped = text(owner, "kind") not in SERVICES
     owner_name = text(owner, "name")
     ends = [
         end
@@ -114,6 +112,7 @@ def parse_pod(item: dict[str, Any]) -> Pod:
         workload=f"{namespace}/{workload}" if workload else None,
         owner_uid=text(owner, "uid") if grouped else None,
         owner_name=f"{namespace}/{owner_name}" if grouped and owner_name else None,
+        pod_group=_pod_group(item, namespace),
         node=text(item, "spec", "nodeName"),
         priority_class=text(item, "spec", "priorityClassName"),
         created_s=created,
@@ -126,6 +125,15 @@ def parse_pod(item: dict[str, Any]) -> Pod:
         exit_code=max(codes) if over and codes else None,
         end_reason=_end(item, ends) if over else None,
     )
+
+
+def _pod_group(item: dict[str, Any], namespace: str | None) -> str | None:
+    """Return the PodGroup of a pod, as namespace/name."""
+    for place, names in _GROUP_NAMES.items():
+        for name in names:
+            if group := text(field(item, "metadata", place), name):
+                return f"{namespace}/{group}"
+    return None
 
 
 def _end(item: dict[str, Any], ends: list[dict[str, Any]]) -> str:
@@ -151,13 +159,16 @@ def parse_job(item: dict[str, Any]) -> Job:
     pods = whole(item, "spec", "parallelism")
     pods = 1 if pods is None else pods
     count, cpus, memory = pod_resources(field(item, "spec", "template", "spec"))
+    namespace = text(item, "metadata", "namespace")
+    owner = next(filter(is_job_owner, owners(item)), {})
     state = conditions(item)
     completed, failed = since_s(state.get("Complete")), since_s(state.get("Failed"))
     return Job(
         uid=uid,
         name=name,
-        namespace=text(item, "metadata", "namespace"),
-        owner_uid=text(next(owners(item), {}), "uid"),
+        namespace=namespace,
+        owner_uid=text(owner, "uid"),
+        owner_name=f"{namespace}/{text(owner, 'name')}" if owner else None,
         created_s=created,
         ended_s=moment_s(item, "status", "completionTime") or completed or failed,
         gpus=min(pods * count, 2**31 - 1),
@@ -183,28 +194,3 @@ def parse_node(item: dict[str, Any]) -> Node:
         gpu_model=text(labels, "nvidia.com/gpu.product")
         or text(labels, "amd.com/gpu.product-name"),
     )
-
-
-def parse_cluster_queue(item: dict[str, Any]) -> Queue:
-    """Return a ClusterQueue with its nominal quota of GPUs over all flavors."""
-    uid, name = identity(item)
-    if uid is None or name is None:
-        return Queue(fault="the object has no uid or no name")
-    quotas = [
-        quantity(field(resource, "nominalQuota"))
-        for group in objects(item, "spec", "resourceGroups")
-        for flavor in objects(group, "flavors")
-        for resource in objects(flavor, "resources")
-        if GPU_RESOURCE.fullmatch(text(resource, "name") or "")
-    ]
-    counts = [n for n in quotas if n is not None]
-    gang = min(round(sum(counts)), 2**31 - 1) if counts else None
-    return Queue(uid=uid, name=name, cluster_queue=name, gpus=gang)
-
-
-def parse_local_queue(item: dict[str, Any]) -> Queue:
-    """Return a LocalQueue with its ClusterQueue."""
-    uid, name = identity(item)
-    if uid is None or name is None:
-        return Queue(fault="the object has no uid or no name")
-    return Queue(uid=uid, name=name, cluster_queue=text(item, "spec", "clusterQueue"))

@@ -28,6 +28,15 @@ from kubernetes_jobs
 where fault is not null
 union all
 select
+  'jobs' as target,
+  source_file,
+  source_line,
+  raw,
+  fault as reject
+from kubernetes_owners
+where fault is not null
+union all
+select
   'machines' as target,
   source_file,
   source_line,

@@ -11,9 +11,10 @@ with pods as (
   inner join workload_pods as links using (uid)
   union
   select
-    name,
-    coalesce(owner_uid, uid) as life
-  from latest_pods
+    p.name,
+    l.life
+  from latest_pods as p
+  inner join plain_lives as l using (uid)
 ),
 
 names as (

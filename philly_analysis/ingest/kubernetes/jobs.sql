@@ -29,6 +29,7 @@ select
   end as status,
   w.cpus,
   w.mem_gb,
+  w.servers,
   w.time_limit_s,
   w.namespace as account,
   w.priority_class as qos,
@@ -44,12 +45,13 @@ left join local_queues as q
 union all
 select
   lives.job_id,
-  null::varchar as vc,
+  p.queue as vc,
   p.gpus,
   moment(p.created_s) as submitted_at,
   p.status,
   p.cpus,
   p.mem_gb,
+  null::integer as servers,
   p.time_limit_s,
   p.namespace as account,
   p.priority_class as qos,

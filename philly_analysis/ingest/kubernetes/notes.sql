@@ -66,6 +66,14 @@ where runs.started_s < w.submitted_s
 having count(*) > 0
 union all
 select
+  count(distinct name)::varchar || ' Cohorts, such as ' || min(name) || ', have a parent or a '
+  || 'quota of their own: their queues lend to one another as one cohort without this quota.'
+    as note
+from kubernetes_cohorts
+where fault is null and (cohort is not null or gpus is not null)
+having count(*) > 0
+union all
+select
   'No node was printed: a server''s GPUs are the most that attempts held on it at once.' as note
 from machines
 having count(*) > 0 and count(gpus_listed) = 0

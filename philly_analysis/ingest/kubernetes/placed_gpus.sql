@@ -31,8 +31,9 @@ with pods as (
     p.source_file,
     p.source_line
   from runs
+  inner join plain_lives as l using (life)
   inner join latest_pods as p
-    on runs.life = coalesce(p.owner_uid, p.uid)
+    on l.uid = p.uid
   where p.scheduled_s is not null
 ),
 

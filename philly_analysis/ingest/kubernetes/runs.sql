@@ -4,7 +4,8 @@
 with last_snapshots as (
   select
     max(taken_s) filter (kind = 'Workload') as workloads_s,
-    max(taken_s) filter (kind = 'Pod' or kind = 'Job') as pods_s
+    max(taken_s) filter (kind = 'Pod' or kind = 'Job') as pods_s,
+    max(taken_s) filter (kind = 'kubernetes_owners') as owners_s
   from kubernetes_snapshots
   where complete
 ),
@@ -74,7 +75,10 @@ select
   coalesce(
     r.ended_s is null and case
       when w.life is not null then w.finished_s is null and w.last_s < last_snapshots.workloads_s
-      else p.status is null and p.last_s < last_snapshots.pods_s
+      else
+        p.status is null
+        and coalesce(p.pods_last_s < last_snapshots.pods_s, true)
+        and coalesce(p.owner_last_s < last_snapshots.owners_s, true)
     end,
     false
   ) as deleted

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.kubernetes import cluster, workload
+from philly_analysis.ingest.kubernetes import cluster, owners, queues, workload
 from philly_analysis.ingest.kubernetes.fields import moment_s, text
 from philly_analysis.ingest.raw_file import json_items
 
@@ -23,7 +23,7 @@ _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)[-:]?(\d\d)[-:]?(\d\d)Z")
 _TIMES = {"creationTimestamp", "lastTransitionTime", "startTime", "startedAt", "finishedAt"}
 """Fields of times that are past when an object is printed."""
 
-Parsed = workload.Workload | cluster.Pod | cluster.Job | cluster.Node | cluster.Queue
+Parsed = workload.Workload | cluster.Pod | cluster.Job | cluster.Node | owners.Owner | queues.Queue
 
 
 Versions = dict[tuple[str, str], tuple[str, Parsed]]
@@ -39,13 +39,26 @@ class Kind(NamedTuple):
 
 KINDS = {
     ("kueue.x-k8s.io", "Workload"): Kind("kubernetes_workloads", workload.parse_workload),
-    ("kueue.x-k8s.io", "ClusterQueue"): Kind("kubernetes_queues", cluster.parse_cluster_queue),
-    ("kueue.x-k8s.io", "LocalQueue"): Kind("kubernetes_queues", cluster.parse_local_queue),
+    ("kueue.x-k8s.io", "ClusterQueue"): Kind("kubernetes_queues", queues.parse_cluster_queue),
+    ("kueue.x-k8s.io", "LocalQueue"): Kind("kubernetes_queues", queues.parse_local_queue),
+    ("kueue.x-k8s.io", "Cohort"): Kind("kubernetes_cohorts", queues.parse_cohort),
     ("batch", "Job"): Kind("kubernetes_jobs", cluster.parse_job),
     ("", "Pod"): Kind("kubernetes_pods", cluster.parse_pod),
     ("", "Node"): Kind("kubernetes_nodes", cluster.parse_node),
+    ("scheduling.volcano.sh", "Queue"): Kind("kubernetes_queues", queues.parse_volcano_queue),
+    **dict.fromkeys(
+        ((group, kind) for group, kinds in owners.JOB_OWNERS.items() for kind in kinds),
+        Kind("kubernetes_owners", owners.parse_owner),
+    ),
+    **dict.fromkeys(
+        ((group, "PodGroup") for group in owners.POD_GROUPS),
+        Kind("kubernetes_owners", owners.parse_pod_group),
+    ),
 }
 """Kinds of objects that are read, by API group and kind."""
+
+
+_OWNERS = (owners.parse_owner, owners.parse_pod_group)
 
 
 class Reading(NamedTuple):
@@ -133,7 +146,8 @@ def _read(snapshot: Snapshot, versions: Versions) -> tuple[list[Reading], float 
             if kind is None:
                 snapshot.others += 1
                 continue
-            record, name = _parsed(kind, item, versions), item["kind"]
+            record = _parsed(kind, item, versions)
+            name = kind.table if kind.parse in _OWNERS else item["kind"]
             raw = record.name or json.dumps(item)[:_RAW_CHARS]
             readings.append(Reading(name, kind.table, record, raw, number))
             snapshot.objects[name] = snapshot.objects.get(name, 0) + 1

@@ -7,8 +7,4 @@ select
   source_line,
   raw,
   fault as reject
-from kubernetes_queues
-where fault is not null or gpus is not null
-qualify row_number() over (
-  partition by coalesce(name, raw) order by last_s desc, source_file desc, source_line desc
-) = 1
+from latest_queues

@@ -34,6 +34,9 @@ _EVICTIONS = {
 }
 """End of an attempt by the first word of the reason of its eviction; others: requeued."""
 
+_CHECKS = "UnsatisfiedAdmissionChecks"
+"""Kueue's reason for a Workload with reserved quota that is not admitted."""
+
 _FINISHES = {
     "Succeeded": ("completed", "Pass"),
     "Failed": ("failed", "Failed"),
@@ -58,9 +61,13 @@ class Workload(NamedTuple):
         LocalQueue as namespace/name; ClusterQueue of the admission.
     gpus, cpus, mem_gb
         Request of the whole gang, or what the admission granted.
+    servers
+        1 if all pods with GPUs must be on one server; None: no such requirement.
     pending_reason
         Reason of the condition QuotaReserved=False, else of Admitted=False.
-    admitted_s, ready_s, recovered_s, evicted_s, requeued_s, finished_s
+    pending_s
+        When the condition QuotaReserved became False.
+    reserved_s, admitted_s, ready_s, recovered_s, evicted_s, requeued_s, finished_s
         When a condition became true, in seconds since 1970; None: it is not true.
     evict_reason, finish_reason, status
         End of the attempt, and status of its job, by the reasons of Evicted and Finished.
@@ -82,8 +89,11 @@ class Workload(NamedTuple):
     gpus: int | None = None
     cpus: float | None = None
     mem_gb: float | None = None
+    servers: int | None = None
     time_limit_s: float | None = None
     pending_reason: str | None = None
+    pending_s: float | None = None
+    reserved_s: float | None = None
     admitted_s: float | None = None
     ready_s: float | None = None
     recovered_s: float | None = None
@@ -133,7 +143,10 @@ def parse_workload(item: dict[str, Any]) -> Workload:
         cpus=cpus or None,
         mem_gb=memory / 1e9 or None,
         time_limit_s=whole(item, "spec", "maximumExecutionTimeSeconds") or None,
+        servers=_servers(item),
         pending_reason=_pending_reason(state),
+        pending_s=since_s(state.get("QuotaReserved"), "False"),
+        reserved_s=since_s(state.get("QuotaReserved")),
         admitted_s=since_s(state.get("Admitted")),
         ready_s=None if recovered else since_s(ready),
         recovered_s=since_s(ready) if recovered else None,
@@ -149,10 +162,14 @@ def parse_workload(item: dict[str, Any]) -> Workload:
 
 
 def _pending_reason(state: dict[str, dict[str, Any]]) -> str | None:
-    """Return the reason of QuotaReserved=False, else of Admitted=False."""
-    for kind in ("QuotaReserved", "Admitted"):
-        if field(state.get(kind), "status") == "False":
-            return text(state[kind], "reason")
+    """Return the reason of QuotaReserved=False, else of Admitted=False.
+
+    Before KEP-10852, a Workload that waits for an admission check has no condition Admitted.
+    """
+    if field(state.get("QuotaReserved"), "status") == "False":
+        return text(state["QuotaReserved"], "reason")
+    if "QuotaReserved" in state and field(state.get("Admitted"), "status") != "True":
+        return text(state.get("Admitted"), "reason") or _CHECKS
     return None
 
 
@@ -184,6 +201,16 @@ def _resources(item: dict[str, Any]) -> tuple[int, float, float]:
     ]
     gang, cores, size = (sum(one[0] * one[i] for one in sets) for i in (1, 2, 3))
     return min(round(gang), 2**31 - 1), cores, size
+
+
+def _servers(item: dict[str, Any]) -> int | None:
+    """Return 1 if a topology request requires one server for all pods with GPUs."""
+    required = [
+        text(one, "topologyRequest", "required")
+        for one in objects(item, "spec", "podSets")
+        if pod_resources(field(one, "template", "spec"))[0]
+    ]
+    return 1 if required == [_HOSTNAME] else None
 
 
 def _topology(item: dict[str, Any]) -> dict[str, int]:

@@ -1,5 +1,6 @@
+-- materialized
 -- Which pods belong to which job of Kueue?
--- One row per pod and job. The pod names its Workload, or both have the same owner.
+-- One row per pod and job. The pod names its Workload, or the Workload's owner owns the pod.
 with owned as (
   select distinct
     life,
@@ -18,12 +19,15 @@ names as (
 
 pod_owners as (
   select
+    uid,
+    uid as owner_uid
+  from latest_pods
+  union all
+  select
     p.uid,
-    p.workload,
-    unnest([p.uid, p.owner_uid, j.owner_uid]) as owner_uid
+    a.ancestor_uid as owner_uid
   from latest_pods as p
-  left join latest_jobs as j
-    on p.owner_uid = j.uid
+  inner join ancestors as a using (uid)
 )
 
 select
@@ -33,8 +37,8 @@ from pod_owners
 inner join owned using (owner_uid)
 union
 select
-  pod_owners.uid,
+  p.uid,
   names.life
-from pod_owners
+from latest_pods as p
 inner join names
-  on pod_owners.workload = names.name
+  on p.workload = names.name

@@ -61,6 +61,8 @@ def prepare(builder: TraceBuilder, raw: Path, table_map: str | Path | None = Non
     for table, kinds in FIELDS.items():
         for name in kinds:
             con.execute(f'set variable {table}_{name} = (select map.{table}."{name}" from map)')
+    parts = chosen.tables["jobs"].parts
+    con.execute("set variable jobs_are_parts = $parts", {"parts": parts})
     con.execute(_MACROS.read_text("utf-8"))
     records = {}
     for table in FIELDS:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.table.map_keys import WHITESPACE
 from philly_analysis.ingest.table.rows import files_of, first_record
 from philly_analysis.ingest.table.table_map import SHIPPED, Layout, load_map
 
@@ -27,6 +26,6 @@ def _has_columns(file: Path, layout: Layout) -> bool:
     except InputError:
         return False
     if layout.header:
-        return layout.delimiter == WHITESPACE and len(record) == len(layout.header)
+        return len(record) == len(layout.header)
     columns = {field.column for field in layout.fields.values() if field.column is not None}
     return columns <= {name.strip() for name in record}

@@ -1,18 +1,26 @@
 -- Functions of the table source. A rule is the map's rule of a field; text is the field of the row,
 -- null where it is missing.
 
--- A word as the map translates it; null for '' and for a word that the map lacks.
+-- A text, or the part of the text that the map's pattern takes; null where the pattern does not fit.
+create or replace macro taken(text, rule) as
+if(rule.pattern is null, text, nullif(regexp_extract(text, rule.pattern, 1), ''));
+
+-- A text as the map translates it; null for '' and for a word that the map lacks.
 create or replace macro meaning(text, rule) as
 case
-  when text is null or rule.words is null then text
-  else nullif(if(map_contains(rule.words, text), rule.words[text], rule.otherwise), '')
+  when text is null or rule.words is null then taken(text, rule)
+  else nullif(
+    if(
+      map_contains(rule.words, taken(text, rule)), rule.words[taken(text, rule)], rule.otherwise
+    ), ''
+  )
 end;
 
 -- The fault of a word that the map should translate and does not.
 create or replace macro unknown_word(field, text, rule) as
 if(
   text is not null and rule.words is not null and rule.otherwise is null
-  and not map_contains(rule.words, text),
+  and not coalesce(map_contains(rule.words, taken(text, rule)), false),
   field || ' is none of the words in the map', null
 );
 

@@ -72,7 +72,6 @@ _words = _parser(
 _number = _parser(
     lambda v: _is_number(v) and abs(v) <= sys.float_info.max, "should be a number", convert=float
 )
-_true = _parser(lambda v: v is True, "should be true, or absent")
 _unit = _parser(
     lambda v: isinstance(v, str) and v in UNITS_S,
     f"should be one of {', '.join(UNITS_S)}",
@@ -84,6 +83,7 @@ _time = _parser(
     "should be a time with its offset: 2021-03-04T00:00:00Z",
     convert=lambda v: v.astimezone(UTC).replace(tzinfo=None),
 )
+true = _parser(lambda v: v is True, "should be true, or absent")
 _time_format = _parser(
     lambda v: _is_text(v) and "%z" not in v.lower(),
     "should be text, and may not read offsets or zones; without format, offsets are read",
@@ -106,6 +106,7 @@ ORIGINS: dict[str, Parse] = {"column": text, "value": constant, "file_name": pat
 
 KEYS: dict[Kind, dict[str, tuple[Parse, pa.DataType]]] = {
     "text": {
+        "pattern": (pattern, pa.string()),
         "words": (_words, pa.map_(pa.string(), pa.string())),
         "otherwise": (text, pa.string()),
     },
@@ -116,13 +117,13 @@ KEYS: dict[Kind, dict[str, tuple[Parse, pa.DataType]]] = {
         "pattern": (pattern, pa.string()),
         "otherwise": (_number, pa.float64()),
         "at_most": (_number, pa.float64()),
-        "round_up": (_true, pa.bool_()),
+        "round_up": (true, pa.bool_()),
     },
     "time": {
         "unit": (_unit, pa.float64()),
         "origin": (_time, pa.timestamp("us")),
         "origin_after": (text, pa.string()),
-        "since_row_before": (_true, pa.bool_()),
+        "since_row_before": (true, pa.bool_()),
         "misread_as": (_zone, pa.string()),
         "zone": (_zone, pa.string()),
         "format": (_time_format, pa.string()),

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from philly_analysis.errors import InputError, UnknownNameError, file_errors
-from philly_analysis.ingest.table.map_keys import KEYS, ORIGINS, Kind, Parse, delimiter, text, texts
+from philly_analysis.ingest.table.map_keys import (
+    KEYS,
+    ORIGINS,
+    Kind,
+    Parse,
+    delimiter,
+    text,
+    texts,
+    true,
+)
 from philly_analysis.study import END_REASONS, STATUSES
 from philly_analysis.trace import ATTEMPTS, JOBS, MACHINES, SELECTION_CRITERIA, Column, Sample
 
@@ -77,6 +86,8 @@ class Layout:
         Names of the columns, for files without a header.
     nulls
         Texts for a missing value.
+    parts
+        Whether rows of one job_id are parts of one job, which start together.
     """
 
     files: str = ""
@@ -84,6 +95,7 @@ class Layout:
     comment: str = ""
     header: tuple[str, ...] = ()
     nulls: tuple[str, ...] = ()
+    parts: bool = False
     fields: dict[str, Field] = field(default_factory=dict)
 
 
@@ -137,7 +149,8 @@ def _sample(section: "_Section") -> Sample:
 
 def _layout(section: "_Section", table: str) -> Layout:
     kinds = FIELDS[table]
-    section.check_keys("files", "delimiter", "comment", "header", "nulls", *kinds)
+    keys = ("files", "delimiter", "comment", "header", "nulls")
+    section.check_keys(*keys, *(("parts",) if table == "jobs" else ()), *kinds)
     for name in NEEDED[table]:
         if name not in section.raw:
             raise section.error(f"it should define {name}")
@@ -147,6 +160,7 @@ def _layout(section: "_Section", table: str) -> Layout:
         comment=section.get("comment", text, ""),
         header=section.get("header", texts, ()),
         nulls=("", *section.get("nulls", texts, ())),
+        parts="parts" in section.raw and section.get("parts", true),
         fields={
             name: _field(section.field(name), name, kind)
             for name, kind in kinds.items()

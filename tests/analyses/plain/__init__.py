@@ -30,10 +30,10 @@ class Rows:
 
     def __getattr__(self, name: str) -> list[Row]:
         if name not in self._known:
-            found = self.trace.sql(f"from {name}")
+            relation = self.trace.sql(f"from {name}")
             self._known[name] = [
-                SimpleNamespace(**dict(zip(found.columns, row, strict=True)))
-                for row in found.fetchall()
+                SimpleNamespace(**dict(zip(relation.columns, row, strict=True)))
+                for row in relation.fetchall()
             ]
         return self._known[name]
 
@@ -42,12 +42,12 @@ def by(
     rows: Iterable[Row], key: str | Callable[[Row], tuple[Any, ...]]
 ) -> dict[tuple[Any, ...], list[Row]]:
     """Group rows by columns, or by a function of the row."""
-    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[key(row) if callable(key) else tuple(getattr(row, c) for c in key.split())].append(
+        groups[key(row) if callable(key) else tuple(getattr(row, c) for c in key.split())].append(
             row
         )
-    return found
+    return groups
 
 
 def cube(
@@ -64,11 +64,11 @@ def cube(
 
 def tally(rows: Iterable[tuple[Any, ...]], numbers: int = 1) -> Iterator[tuple[Any, ...]]:
     """Sum the last columns of rows by the others."""
-    found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0] * numbers)
+    totals: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0] * numbers)
     for row in rows:
-        sums = found[row[:-numbers]]
+        sums = totals[row[:-numbers]]
         sums[:] = (a + b for a, b in zip(sums, row[-numbers:], strict=True))
-    return ((*key, *sums) for key, sums in found.items())
+    return ((*key, *sums) for key, sums in totals.items())
 
 
 def column(rows: Iterable[Row], name: str) -> list[Any]:
@@ -78,14 +78,14 @@ def column(rows: Iterable[Row], name: str) -> list[Any]:
 
 def total(values: Iterable[float | None]) -> float | None:
     """Sum the known values; None without any."""
-    known = [v for v in values if v is not None]
-    return sum(known) if known else None
+    numbers_only = [v for v in values if v is not None]
+    return sum(numbers_only) if numbers_only else None
 
 
 def quantile(values: Iterable[float], q: float) -> float | None:
     """Return the quantile between the two nearest values; None without any."""
-    known = list(values)
-    return float(np.quantile(known, q)) if known else None
+    numbers_only = list(values)
+    return float(np.quantile(numbers_only, q)) if numbers_only else None
 
 
 def curve(*key: Any, values: list[float], cols: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

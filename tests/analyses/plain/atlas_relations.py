@@ -19,8 +19,8 @@ def failures_rise_with_age(t: Rows) -> Out:
 def gpu_readings_are_low(t: Rows) -> Out:
     users = {j.job_id: j.user or j.job_id for j in t.jobs}
     placed = {p.placement: p for p in t.placed_gpus if p.attribution == "gpu_exact"}
-    known = (b for b in t.gpu_use_bins if b.bin is not None and b.placement in placed)
-    return py.tally((users[placed[b.placement].job_id], b.bin, b.minutes) for b in known)
+    bins = (b for b in t.gpu_use_bins if b.bin is not None and b.placement in placed)
+    return py.tally((users[placed[b.placement].job_id], b.bin, b.minutes) for b in bins)
 
 
 def gpus_fail_rarely(t: Rows) -> Out:
@@ -38,8 +38,8 @@ def idle_gpus_are_fragments(t: Rows) -> Out:
 
 
 def jobs_need_less_than_one_gpu(t: Rows) -> Out:
-    known = (j for j in t.jobs if j.gpus is not None and j.flag is None)
-    return py.tally((j.user, j.submitted_at.date(), _kind(j), 1) for j in known)
+    jobs = (j for j in t.jobs if j.gpus is not None and j.flag is None)
+    return py.tally((j.user, j.submitted_at.date(), _kind(j), 1) for j in jobs)
 
 
 def large_gangs_run_longer(t: Rows) -> Out:
@@ -48,18 +48,16 @@ def large_gangs_run_longer(t: Rows) -> Out:
 
 
 def load_follows_the_week(t: Rows) -> Out:
-    known = (j.submitted_at.date() for j in t.jobs if j.flag is None and j.gpus != 0)
-    return py.tally((day, day.isoweekday() % 7, 1) for day in known)
+    days = (j.submitted_at.date() for j in t.jobs if j.flag is None and j.gpus != 0)
+    return py.tally((day, day.isoweekday() % 7, 1) for day in days)
 
 
 def long_jobs_use_most(t: Rows) -> Out:
     def length(run_s: float) -> str:
         return "longer" if run_s > 86_400 else "a day" if run_s > 3_600 else "an hour"
 
-    known = (j for j in t.workload_jobs if j.left_out is None)
-    return py.tally(
-        ((j.user, j.submitted_at.date(), length(j.run_s), 1, j.gpu_h) for j in known), 2
-    )
+    jobs = (j for j in t.workload_jobs if j.left_out is None)
+    return py.tally(((j.user, j.submitted_at.date(), length(j.run_s), 1, j.gpu_h) for j in jobs), 2)
 
 
 def most_jobs_wait_little(t: Rows) -> Out:
@@ -74,11 +72,11 @@ ENDED = {
 
 
 def retries_help(t: Rows) -> Out:
-    known = (r for r in t.job_runs if r.attempts > 1 and r.status and r.gpus)
+    runs = (r for r in t.job_runs if r.attempts > 1 and r.status and r.gpus)
     attempts = sorted(t.attempts, key=lambda a: a.attempt, reverse=True)
     first = {a.job_id: ENDED.get(a.end_reason, "other") for a in attempts}
     return py.tally(
-        ((r.user, r.submitted_at.date(), first[r.job_id], 1, r.status == "Pass") for r in known),
+        ((r.user, r.submitted_at.date(), first[r.job_id], 1, r.status == "Pass") for r in runs),
         2,
     )
 
@@ -90,14 +88,14 @@ def _kind(job: Row) -> str:
 
 
 def waits_are_predictable(t: Rows) -> Out:
-    found = []
+    waits = []
     for w in t.trusted_waits:
-        known = [k for k in t.trusted_waits if k.gpus == w.gpus and k.started_at < w.since_at]
-        if known:
-            latest = max(k.started_at for k in known)
-            last_s = max(k.wait_s - k.held_s for k in known if k.started_at == latest)
-            found.append((w.since_at.date(), last_s >= 600, 1, w.wait_s - w.held_s >= 600))
-    return py.tally(found, 2)
+        earlier = [k for k in t.trusted_waits if k.gpus == w.gpus and k.started_at < w.since_at]
+        if earlier:
+            latest = max(k.started_at for k in earlier)
+            last_s = max(k.wait_s - k.held_s for k in earlier if k.started_at == latest)
+            waits.append((w.since_at.date(), last_s >= 600, 1, w.wait_s - w.held_s >= 600))
+    return py.tally(waits, 2)
 
 
 def _runs(t: Rows) -> list[Row]:

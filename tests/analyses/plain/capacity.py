@@ -14,11 +14,11 @@ def steps(changes: Iterable[tuple[int, float]]) -> list[tuple[int, float, float]
     at: dict[int, float] = defaultdict(float)
     for moment, change in changes:
         at[moment] += change
-    found, level = [], 0.0
+    levels, level = [], 0.0
     for moment in sorted(at):
-        found.append((moment, level, level + at[moment]))
+        levels.append((moment, level, level + at[moment]))
         level += at[moment]
-    return found
+    return levels
 
 
 def starts_and_ends(since: datetime, until: datetime, gpus: float) -> list[tuple[int, float]]:
@@ -140,15 +140,15 @@ def free_capacity(t: Rows) -> Out:
             if h.machine_id in there and h.gpus is not None:
                 for moment, change in starts_and_ends(h.allocated_at, h.until_at, h.gpus):
                     totals[moment] -= change
-        free, known = dict(there), {}
+        free, gpus_by_server = dict(there), {}
         for machines in {n for p, n, _ in wanted if p == pool and n < servers}:
-            known[machines] = sum(sorted(free.values())[-machines:])
-            yield pool, machines, 0, known[machines]
+            gpus_by_server[machines] = sum(sorted(free.values())[-machines:])
+            yield pool, machines, 0, gpus_by_server[machines]
         for moment in sorted(changes):
             free |= dict(changes[moment])
-            for machines, before in known.items():
+            for machines, before in gpus_by_server.items():
                 if (most := sum(sorted(free.values())[-machines:])) != before:
-                    known[machines] = most
+                    gpus_by_server[machines] = most
                     yield pool, machines, moment, most
         level, before = 0.0, None
         for moment in sorted(totals):
@@ -186,7 +186,7 @@ def pool_use(t: Rows) -> Out:
     for (pool,), machines in by(t.machine_pools, "pool").items():
         caps = {m.machine_id: m.gpus for m in machines}
         free = dict(caps)
-        found: list[tuple[Any, ...]] = []
+        spans: list[tuple[Any, ...]] = []
         for u in sorted(t.machine_use, key=lambda u: u.moment):
             if u.machine_id in caps:
                 free[u.machine_id] = u.free_after
@@ -195,10 +195,10 @@ def pool_use(t: Rows) -> Out:
                     sum(caps.values()) - sum(free.values()),
                     sum(n == 0 for n in free.values()),
                 )
-                found = [f for f in found if f[1] < u.moment // 2]
-                found.append((pool, u.moment // 2, used, empty, full))
-        ends = [*(f[1] for f in found[1:]), None]
-        for one, until in zip(found, ends[: len(found)], strict=True):
+                spans = [f for f in spans if f[1] < u.moment // 2]
+                spans.append((pool, u.moment // 2, used, empty, full))
+        ends = [*(f[1] for f in spans[1:]), None]
+        for one, until in zip(spans, ends[: len(spans)], strict=True):
             yield *one[:2], until, *one[2:]
 
 
@@ -207,16 +207,16 @@ def idle_gpus(t: Rows) -> Out:
     caps = {m.machine_id: m.gpus for m in t.machines if m.gpus}
     changes = sorted((u.moment, u.machine_id, u.free_after) for u in t.machine_use)
     free = dict(caps)
-    found: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    levels: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     at = max(t.snapshot[0].complete_from, EPOCH + timedelta(microseconds=changes[0][0] // 2))
     for moment, machine, after in changes:
         until = EPOCH + timedelta(microseconds=moment // 2)
         while at < until:
             end = min(until, monday(at) + 7 * DAY)
-            hours, week = (end - at) / HOUR, found[monday(at).date()]
+            hours, week = (end - at) / HOUR, levels[monday(at).date()]
             week[0] += hours * sum(caps.values())
             week[1] += hours * (sum(caps.values()) - sum(free.values()))
             week[2] += hours * sum(n for m, n in free.items() if n < caps[m])
             at = end
         free[machine] = after
-    return ((w, there, held, there - held, partly) for w, (there, held, partly) in found.items())
+    return ((w, there, held, there - held, partly) for w, (there, held, partly) in levels.items())

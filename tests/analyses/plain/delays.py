@@ -212,13 +212,13 @@ def start_up_limits(t: Rows) -> Out:
     ]
     keys = {(q.job_id, q.attempt) for q in started}
     waits = py.by(t.wait_parts, "method job_id attempt")
-    found = {p.method: [1.0] * len(at_once) for p in t.wait_parts}
+    shares = {p.method: [1.0] * len(at_once) for p in t.wait_parts}
     for (method, *key), rows in waits.items():
         if tuple(key) in keys and [r.cap for r in rows] == [None]:
             [r] = rows
             if r.room_s and not (r.too_few_s or r.scattered_s or r.stranded_s or r.behind_s):
-                found[method].append(max(r.room_s, 1))
-    for method, times in found.items():
+                shares[method].append(max(r.room_s, 1))
+    for method, times in shares.items():
         if (number := len(times) - len(at_once)) > 9:
             q1, _, q3 = quantiles(times, method="inclusive")
             yield method, number, min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)

@@ -25,10 +25,10 @@ def with_all(rows: list[Row], name: str) -> list[tuple[Any, list[Row]]]:
 
 
 def arrivals(t: Rows) -> Out:
-    found = defaultdict(list)
+    groups = defaultdict(list)
     for h in t.arrival_hours:
-        found[h.hour.isoweekday(), h.hour.hour].append(h.jobs)
-    return ((*key, len(n), sum(n), sum(n) / len(n)) for key, n in found.items())
+        groups[h.hour.isoweekday(), h.hour.hour].append(h.jobs)
+    return ((*key, len(n), sum(n), sum(n) / len(n)) for key, n in groups.items())
 
 
 def arrivals_bursts(t: Rows) -> Out:
@@ -52,14 +52,14 @@ def concentration(t: Rows) -> Out:
 
 
 def cause_accuracy(t: Rows) -> Out:
-    known = py.keyed(t.known_causes)
+    true_causes = py.keyed(t.known_causes)
     parts = ("start_up", "fair_share", "fragmentation", "other")
     rows = []
     for w in t.study_causes:
-        if w.wait_s > 0 and (k := known.get((w.job_id, w.attempt))):
+        if w.wait_s > 0 and (k := true_causes.get((w.job_id, w.attempt))):
             cause = max(parts, key=lambda c: getattr(k, f"{c}_s"))
-            found = "other" if w.cause == "unknown" else w.cause
-            rows.append((w.method, cause, found, 1, w.wait_s))
+            stated_cause = "other" if w.cause == "unknown" else w.cause
+            rows.append((w.method, cause, stated_cause, 1, w.wait_s))
     return py.tally(rows, 2)
 
 
@@ -76,8 +76,8 @@ def delay_causes(t: Rows) -> Out:
 
 
 def delay_causes_no_quota(t: Rows) -> Out:
-    given = {q.vc for q in t.given_quotas}
-    yield (sum(w.vc not in given and bool(w.gpus) for w in t.waits),)
+    vcs = {q.vc for q in t.given_quotas}
+    yield (sum(w.vc not in vcs and bool(w.gpus) for w in t.waits),)
 
 
 def failure_costs_pool(t: Rows) -> Out:
@@ -126,8 +126,8 @@ def failure_reasons(t: Rows) -> Out:
 
 
 def failure_reasons_no_output(t: Rows) -> Out:
-    jobs, known = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.failures)
-    yield (sum((a.job_id, a.attempt) not in known and a.job_id in jobs
+    jobs, failures = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.failures)
+    yield (sum((a.job_id, a.attempt) not in failures and a.job_id in jobs
                and (a.end_reason or jobs[a.job_id].status) in ("failed", "out_of_memory", "Failed")
                for a in t.attempts),)  # fmt: skip
 
@@ -165,8 +165,8 @@ def gang_failures(t: Rows) -> Out:
 
 
 def gang_failures_gpus(t: Rows) -> Out:
-    known = [r for r in t.attempt_runs if r.gpus and r.run_s is not None and r.flag is None]
-    for (gpus,), rows in py.by(known, "gpus").items():
+    runs = [r for r in t.attempt_runs if r.gpus and r.run_s is not None and r.flag is None]
+    for (gpus,), rows in py.by(runs, "gpus").items():
         yield gpus, len(rows), total_of(rows, "run_s") / 86_400
 
 
@@ -188,8 +188,10 @@ def reliability(t: Rows) -> Out:
     for (servers,), rows in py.by(t.held_servers, "servers").items():
         days = sum(days_of_use(of) for of in py.by(rows, "machine_id").values())
         gangs = {(s.job_id, s.attempt): s for s in rows}.values()
-        known = [s.gpus * ((s.until_at - s.started_at) / DAY) for s in gangs if s.gpus is not None]
-        yield servers, days, py.total(known)
+        gpu_days = [
+            s.gpus * ((s.until_at - s.started_at) / DAY) for s in gangs if s.gpus is not None
+        ]
+        yield servers, days, py.total(gpu_days)
 
 
 def reliability_causes(t: Rows) -> Out:
@@ -228,8 +230,8 @@ def day_of(t: Rows, *times: str) -> Callable[[Row], date | None]:
     made = py.keyed(t.attempts)
 
     def day(row: Row) -> date | None:
-        known = (getattr(made[row.job_id, row.attempt], c) for c in times)
-        return next((moment.date() for moment in known if moment), None)
+        moments = (getattr(made[row.job_id, row.attempt], c) for c in times)
+        return next((moment.date() for moment in moments if moment), None)
 
     return day
 
@@ -251,9 +253,9 @@ def how_used_levels(t: Rows) -> Out:
 
 
 def how_used_by_summary(t: Rows) -> Out:
-    known = [s for s in t.summarised_attempts if s.gpu_h]
+    attempts = [s for s in t.summarised_attempts if s.gpu_h]
     day = day_of(t, "ended_at")
-    for key, rows in py.by(known, lambda s: (day(s), s.user, level(s.mean_pct))).items():
+    for key, rows in py.by(attempts, lambda s: (day(s), s.user, level(s.mean_pct))).items():
         yield (*key, len(rows), total_of(rows, "gpu_h"),
                sum(s.gpu_h * s.mean_pct for s in rows) / 100)  # fmt: skip
 
@@ -273,12 +275,12 @@ def read_off(bins: list[Row]) -> list[float]:
         minutes[b.bin] += b.minutes
     at, grid = sorted(minutes), []
     for p in range(101):
-        left = p * sum(minutes.values()) / 100
+        remaining = p * sum(minutes.values()) / 100
         for n in at:
-            if left <= minutes[n] + 1e-9 or n == at[-1]:
-                grid.append(n - 1 + left / minutes[n] if n else 0.0)
+            if remaining <= minutes[n] + 1e-9 or n == at[-1]:
+                grid.append(n - 1 + remaining / minutes[n] if n else 0.0)
                 break
-            left -= minutes[n]
+            remaining -= minutes[n]
     return grid
 
 
@@ -317,8 +319,8 @@ def gpu_util_dedicated(t: Rows) -> Out:
 
 
 def notebook_gpu_util(t: Rows) -> Out:
-    known, groups = [b for b in t.notebook_gpu_util_bins if b.bin is not None], defaultdict(list)
-    for b in known:
+    bins, groups = [b for b in t.notebook_gpu_util_bins if b.bin is not None], defaultdict(list)
+    for b in bins:
         groups[5, b.gpus, b.status or "unknown"].append(b)
         if b.dedicated and b.gpus >= 8:
             groups[6, b.gpus, None].append(b)
@@ -421,12 +423,12 @@ def retries(t: Rows) -> Out:
 
 
 def run_policy(t: Rows) -> Out:
-    known = [r for r in t.job_runs if r.flag is None and r.gpus and not r.censored
+    runs = [r for r in t.job_runs if r.flag is None and r.gpus and not r.censored
              and None not in (r.span_s, r.sum_s, r.last_s)]  # fmt: skip
-    again = [r for r in known if r.attempts > 1]
+    again = [r for r in runs if r.attempts > 1]
     for policy in ("span", "sum", "last"):
-        every, retried = ([getattr(r, f"{policy}_s") for r in some] for some in (known, again))
-        cols = (len(known), len(again), sum(every) / 3600)
+        every, retried = ([getattr(r, f"{policy}_s") for r in some] for some in (runs, again))
+        cols = (len(runs), len(again), sum(every) / 3600)
         curves_ = (py.curve(values=values) for values in (every, retried))
         for (p, run_s), (_, retried_s) in zip(*curves_, strict=True):
             yield policy, *cols, p, run_s, retried_s
@@ -456,21 +458,21 @@ def time_asked(t: Rows) -> Out:
 
 def usage(t: Rows) -> Out:
     jobs, runs = {j.job_id: j for j in t.gpu_jobs}, py.keyed(t.attempt_runs)
-    found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, 0.0, []])
+    totals: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, 0.0, []])
 
     def group(j: Row, at: datetime) -> list[Any]:
         names = (j.account or "(none)", j.user or "(none)", j.vc or "(none)")
-        return found[*names, py.monday(at).date()]
+        return totals[*names, py.monday(at).date()]
 
     for j in jobs.values():
         group(j, j.submitted_at)[0] += 1
     for a in t.attempt_weeks:
-        found[a.account, a.user, a.vc, a.week][1] += a.gpu_h or 0
+        totals[a.account, a.user, a.vc, a.week][1] += a.gpu_h or 0
     for w in t.trusted_waits:
         j, r = jobs[w.job_id], runs.get((w.job_id, w.attempt))
         weight = None if r is None or None in (r.run_s, r.gpus) else r.run_s * r.gpus * j.gpu_frac
         group(j, w.since_at)[2].append((w.wait_s, weight))
-    for key, (made, gpu_h, waited) in found.items():
+    for key, (made, gpu_h, waited) in totals.items():
         times = [s for s, _ in waited]
         weighed = py.total(s * n for s, n in waited if n is not None)
         yield (*key, made, gpu_h, len(times), py.quantile(times, 0.5), py.quantile(times, 0.9),
@@ -497,11 +499,11 @@ def wait_states_unplaced(t: Rows) -> Out:
 
 def by_state(t: Rows, causes: list[Row]) -> Out:
     """Waits by method, cause, name and gang."""
-    queued, found = py.keyed(t.queued_attempts), defaultdict(list)
+    queued, groups = py.keyed(t.queued_attempts), defaultdict(list)
     for c in causes:
         q = queued[c.job_id, c.attempt]
-        found[c.method, c.cause, c.name or "(none)", py.bucket(q.gpus)].append((c.wait_s, q))
-    for key, rows in found.items():
+        groups[c.method, c.cause, c.name or "(none)", py.bucket(q.gpus)].append((c.wait_s, q))
+    for key, rows in groups.items():
         times = [s for s, _ in rows]
         yield (*key, len(rows), sum(q.outcome == "started" for _, q in rows), sum(times) / 3600,
                sum(s * q.gpus for s, q in rows) / 3600, py.quantile(times, 0.5),
@@ -509,10 +511,10 @@ def by_state(t: Rows, causes: list[Row]) -> Out:
 
 
 def waits_by_day(t: Rows) -> Out:
-    found = defaultdict(list)
+    groups = defaultdict(list)
     for w in t.trusted_waits:
-        found[w.since_at.date()].append(w)
-    for day, rows in found.items():
+        groups[w.since_at.date()].append(w)
+    for day, rows in groups.items():
         times = py.column(rows, "wait_s")
         yield (day, len(rows), times.count(0), py.quantile(times, 0.5), py.quantile(times, 0.9),
                max(times), sum(w.wait_s * w.gpus for w in rows) / 3600)  # fmt: skip
@@ -575,8 +577,8 @@ def worst_offenders_idle(t: Rows) -> Out:
 
 def failures_come_early(t: Rows) -> Out:
     for r in t.job_runs:
-        known = r.flag is None and r.last_s is not None and not r.censored
-        if known and r.status == "Failed" and r.gpus:
+        complete = r.flag is None and r.last_s is not None and not r.censored
+        if complete and r.status == "Failed" and r.gpus:
             yield r.user, r.submitted_at.date(), r.last_s
 
 
@@ -650,9 +652,9 @@ def large_gangs_fail_more(t: Rows) -> Out:
 
 
 def load_follows_the_day(t: Rows) -> Out:
-    found = Counter((j.submitted_at.date(), j.submitted_at.hour)
+    jobs_by_hour = Counter((j.submitted_at.date(), j.submitted_at.hour)
                     for j in t.jobs if j.flag is None and j.gpus != 0)  # fmt: skip
-    return ((*key, n) for key, n in found.items())
+    return ((*key, n) for key, n in jobs_by_hour.items())
 
 
 def overtaken_without_room(t: Rows) -> Out:
@@ -672,13 +674,13 @@ def submissions_are_bursty(t: Rows) -> Out:
     counts = Counter(j.submitted_at.replace(minute=0, second=0, microsecond=0)
                      for j in t.jobs if j.flag is None and j.gpus != 0)  # fmt: skip
     hour, last = min(counts), max(counts)
-    found = []
+    rows = []
     while hour < last:
         before, hour = counts[hour], hour + timedelta(hours=1)
         n = counts[hour]
         level = "0" if n == 0 else "1-3" if n <= 3 else "4-15" if n <= 15 else ">15"
-        found.append((hour.date(), level, 1, n, (n - before) ** 2))
-    return py.tally(found, 3)
+        rows.append((hour.date(), level, 1, n, (n - before) ** 2))
+    return py.tally(rows, 3)
 
 
 def time_limits_are_loose(t: Rows) -> Out:
@@ -688,8 +690,8 @@ def time_limits_are_loose(t: Rows) -> Out:
 
 
 def unsuccessful_jobs_cost_most(t: Rows) -> Out:
-    known = [r for r in t.job_runs if r.status and r.gpus and r.flag is None]
-    for key, rows in py.by(known, lambda r: (r.user, r.submitted_at.date(), r.status)).items():
+    runs = [r for r in t.job_runs if r.status and r.gpus and r.flag is None]
+    for key, rows in py.by(runs, lambda r: (r.user, r.submitted_at.date(), r.status)).items():
         yield *key, len(rows), total_of(rows, "gpu_h")
 
 
@@ -726,25 +728,25 @@ def model_spreads(t: Rows) -> Out:
 def model_use(t: Rows) -> Out:
     status = {j.job_id: j.status for j in t.jobs}
     placed, servers = {p.placement: p for p in t.placed_gpus}, py.keyed(t.attempt_servers)
-    found = []
+    rows = []
     for b in t.gpu_use_bins:
         p = placed[b.placement]
         if b.bin is not None and p.attribution == "gpu_exact":
             s = servers[p.job_id, p.attempt]
-            found.append((s.gpus, s.servers, status[p.job_id], b.bin, b.minutes))
-    return py.tally(found)
+            rows.append((s.gpus, s.servers, status[p.job_id], b.bin, b.minutes))
+    return py.tally(rows)
 
 
 def occupancy(t: Rows) -> Out:
     sizes = {pool: rows for (pool,), rows in py.by(t.machine_pools, "pool").items()}
-    found: dict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
     for u in t.pool_use:
         since = max(u.from_us, py.us(t.snapshot[0].complete_from))
         servers, gpus = len(sizes[u.pool]), total_of(sizes[u.pool], "gpus")
         if u.until_us is not None and u.until_us > since:
             parts = (100 * u.servers_empty / servers, 100 * u.servers_full / servers)
-            found[u.pool, gpus, 100 * u.gpus_used // gpus].append((u.until_us - since, *parts))
-    for key, rows in found.items():
+            groups[u.pool, gpus, 100 * u.gpus_used // gpus].append((u.until_us - since, *parts))
+    for key, rows in groups.items():
         held = sum(h for h, _, _ in rows)
         empty = [e for _, e, _ in rows]
         yield (*key, held / 3.6e9, sum(h * e for h, e, _ in rows) / held, min(empty), max(empty),

@@ -97,26 +97,26 @@ def workload_jobs(t: Rows) -> Out:
             "run time not known": r.run_s is None,
         }
         out = out or next((why for why, holds in lacks.items() if holds), None)
-        known = None not in (r.run_s, j.gpus)
+        complete = None not in (r.run_s, j.gpus)
         yield (j.job_id, j.vc, j.user, j.gpus, j.status, j.submitted_at, r.first_started_at,
                r.run_s, r.sum_s, r.censored, frac,
-               r.run_s * j.gpus * frac / 3600 if known else None, out)  # fmt: skip
+               r.run_s * j.gpus * frac / 3600 if complete else None, out)  # fmt: skip
 
 
 def job_records(t: Rows) -> Out:
     made = py.by(t.attempts, "job_id")
     for j in t.jobs:
-        own = made.get((j.job_id,), [])
-        starts = [a.started_at for a in own if a.started_at]
-        ends = [a.ended_at for a in own if a.ended_at]
+        attempts = made.get((j.job_id,), [])
+        starts = [a.started_at for a in attempts if a.started_at]
+        ends = [a.ended_at for a in attempts if a.ended_at]
         runs = [
             py.first(a.run_s, (a.ended_at - a.started_at).total_seconds()
                      if a.started_at and a.ended_at else None)
-            for a in own
+            for a in attempts
         ]  # fmt: skip
-        known = [run for run in runs if run is not None]
+        runs_s = [run for run in runs if run is not None]
         yield (*vars(j).values(), min(starts, default=None), max(ends, default=None),
-               sum(known) if known else None, len(own))  # fmt: skip
+               sum(runs_s) if runs_s else None, len(attempts))  # fmt: skip
 
 
 def trusted_runs(t: Rows) -> Out:
@@ -143,18 +143,18 @@ def started_jobs(t: Rows) -> Out:
 
 
 def exclusions(t: Rows) -> Out:
-    found = Counter(("run time", j.left_out) for j in t.workload_jobs)
+    counts = Counter(("run time", j.left_out) for j in t.workload_jobs)
     for w in t.waits:
         lacks = "gang size not known" if w.gpus is None else None
-        found["wait", (w.flag or "").replace("_", " ") or lacks] += 1
-    known, jobs = py.keyed(t.waits), {j.job_id: j for j in t.jobs}
+        counts["wait", (w.flag or "").replace("_", " ") or lacks] += 1
+    waits, jobs = py.keyed(t.waits), {j.job_id: j for j in t.jobs}
     for a in t.attempts:
-        if (a.job_id, a.attempt) not in known:
+        if (a.job_id, a.attempt) not in waits:
             why = (
                 "start not known" if a.started_at is None else "end of the attempt before not known"
             )
-            found["wait", "no GPUs asked for" if jobs[a.job_id].gpus == 0 else why] += 1
-    return ((*key, n) for key, n in found.items() if key[1])
+            counts["wait", "no GPUs asked for" if jobs[a.job_id].gpus == 0 else why] += 1
+    return ((*key, n) for key, n in counts.items() if key[1])
 
 
 def flags(t: Rows) -> Out:
@@ -166,8 +166,8 @@ def flags(t: Rows) -> Out:
 
 def end_reasons(t: Rows) -> Out:
     jobs = {j.job_id for j in t.gpu_jobs}
-    found = Counter(a.end_reason for a in t.attempts if a.job_id in jobs)
-    yield from found.items()
+    reasons = Counter(a.end_reason for a in t.attempts if a.job_id in jobs)
+    yield from reasons.items()
 
 
 def log_totals(t: Rows) -> Out:
@@ -226,24 +226,24 @@ def vc_days(t: Rows) -> Out:
 
 
 def arrival_hours(t: Rows) -> Out:
-    found = Counter(
+    counts = Counter(
         j.submitted_at.replace(minute=0, second=0) for j in t.gpu_jobs if j.flag is None
     )
-    hour = min(found)
-    while hour <= max(found):
-        yield hour, found[hour]
+    hour = min(counts)
+    while hour <= max(counts):
+        yield hour, counts[hour]
         hour += HOUR
 
 
 def spreads_by_group(t: Rows) -> Out:
-    found: dict[tuple[str, str, str], list[tuple[float, bool]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[tuple[float, bool]]] = defaultdict(list)
     times = [("run time", r, r.submitted_at, (r.run_s, r.censored)) for r in t.trusted_runs]
     times += [("wait", w, w.since_at, (w.wait_s, False)) for w in t.trusted_waits]
     for what, row, began, value in times:
-        found[what, "user", row.user or "(none)"].append(value)
-        found[what, "vc", row.vc or "(none)"].append(value)
-        found[what, "week", f"{py.monday(began):%Y-%m-%d}"].append(value)
-    for key, values in found.items():
+        groups[what, "user", row.user or "(none)"].append(value)
+        groups[what, "vc", row.vc or "(none)"].append(value)
+        groups[what, "week", f"{py.monday(began):%Y-%m-%d}"].append(value)
+    for key, values in groups.items():
         grid = [py.quantile([s for s, _ in values], q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)]
         yield (*key, len(values), sum(c for _, c in values), *grid)
 
@@ -271,20 +271,22 @@ def run_survival(t: Rows) -> Out:
 def queue_entries(t: Rows) -> Out:
     made = py.by(t.attempts, "job_id")
     for j in t.jobs:
-        own = sorted(made.get((j.job_id,), []), key=lambda a: a.attempt)
-        unknown = any(a.run_s is not None and a.started_at is None for a in own)
-        if not j.gpus or j.flag or any(a.flag for a in own) or unknown:
+        attempts = sorted(made.get((j.job_id,), []), key=lambda a: a.attempt)
+        unknown = any(a.run_s is not None and a.started_at is None for a in attempts)
+        if not j.gpus or j.flag or any(a.flag for a in attempts) or unknown:
             continue
         entered = max(
-            m for m in (j.submitted_at, j.eligible_at, own[0].eligible_at if own else None) if m
+            m
+            for m in (j.submitted_at, j.eligible_at, attempts[0].eligible_at if attempts else None)
+            if m
         )
-        started = min((a.started_at for a in own if a.started_at), default=None)
-        over = all(a.started_at is None or a.ended_at for a in own)
-        ended = max((a.ended_at for a in own if a.ended_at), default=None) if over else None
-        left = started or ended
-        if left < entered if left else j.status:
+        started = min((a.started_at for a in attempts if a.started_at), default=None)
+        over = all(a.started_at is None or a.ended_at for a in attempts)
+        ended = max((a.ended_at for a in attempts if a.ended_at), default=None) if over else None
+        moment = started or ended
+        if moment < entered if moment else j.status:
             continue
-        moments = (entered, started, left, ended if started else None)
+        moments = (entered, started, moment, ended if started else None)
         yield (j.job_id, j.vc, j.account, j.user, j.qos, j.gpus, j.servers, j.cpus, j.mem_gb,
                j.time_limit_s, *(m and py.us(m) / 1e6 for m in moments))  # fmt: skip
 

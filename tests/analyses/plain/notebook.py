@@ -24,10 +24,10 @@ def notebook_waits(t: Rows) -> Out:
         j, since, wait = jobs[job], jobs[job].submitted_at, None
         gpus = py.first(mine[0].gpus, j.gpus)
         for a in mine:
-            own = py.seconds(since, a.started_at)
-            wait, since = py.first(own, wait), a.ended_at
+            minute = py.seconds(since, a.started_at)
+            wait, since = py.first(minute, wait), a.ended_at
             if gpus and wait:
-                yield job, a.attempt, j.vc, gpus, py.bucket(gpus), wait, own is None
+                yield job, a.attempt, j.vc, gpus, py.bucket(gpus), wait, minute is None
 
 
 def notebook_locality(t: Rows) -> Out:
@@ -53,7 +53,7 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
                 (s.sampled_at - (7 if s.sampled_at < back else 8) * HOUR, s)
             )
     jobs, held = {j.job_id: j for j in t.jobs}, py.by(t.placements, "job_id attempt")
-    found = []
+    readings = []
     for job, mine in py.attempts_of(t).items():
         gpus = len(held.get((job, mine[0].attempt), []))
         for a in mine if gpus in (1, 4, 8, 16) else []:
@@ -72,5 +72,5 @@ def notebook_gpu_util_bins(t: Rows) -> Out:
                         pct = s.util_pct[p.gpu]
                         bin_ = None if pct is None else ceil(pct)
                         key = (gpus, jobs[job].status, dedicated, py.monday(s.sampled_at), bin_)
-                        found.append((*key, inside / MINUTE, inside / MINUTE * (pct or 0)))
-    return unread_without_sum(py.tally(found, 2))
+                        readings.append((*key, inside / MINUTE, inside / MINUTE * (pct or 0)))
+    return unread_without_sum(py.tally(readings, 2))

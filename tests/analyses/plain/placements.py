@@ -74,8 +74,8 @@ def server_runs(t: Rows) -> Out:
     for (job, attempt, machine), its in py.by(t.placements, "job_id attempt machine_id").items():
         r = runs.get((job, attempt))
         if r and r.started_at and r.until_at and r.until_at > r.started_at:
-            known = all(p.gpu is not None or p.gpus is not None for p in its)
-            held = sum(py.first(p.gpus, 1) for p in its) if known else None
+            counted = all(p.gpu is not None or p.gpus is not None for p in its)
+            held = sum(py.first(p.gpus, 1) for p in its) if counted else None
             yield job, attempt, machine, r.vc, r.gpus, held, r.started_at, r.until_at
 
 
@@ -124,8 +124,8 @@ def placed_servers(t: Rows) -> Out:
     met = shared([(machine, a) for machine, a, _ in held])
     for n, ((machine, a, some), both) in enumerate(zip(held, met, strict=True), 1):
         since, until = own_minutes(a)
-        known = all(p.gpu is not None or p.gpus is not None for p in some)
-        gpus = sum(py.first(p.gpus, 1) for p in some) if known else None
+        counted = all(p.gpu is not None or p.gpus is not None for p in some)
+        gpus = sum(py.first(p.gpus, 1) for p in some) if counted else None
         due = py.seconds(since, until)
         met_by = None if due is None else "node_shared" if both else "node_exclusive"
         yield (n, a.job_id, a.attempt, machine, gpus, since, until, py.ratio(due, 60), met_by)

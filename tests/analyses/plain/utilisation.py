@@ -13,8 +13,8 @@ from tests.analyses.plain import EPOCH, MINUTE, Out, Row, Rows
 
 def summarised_attempts(t: Rows) -> Out:
     jobs, made, runs = {j.job_id: j for j in t.jobs}, py.keyed(t.attempts), py.keyed(t.attempt_runs)
-    known = [s for s in t.summaries if s.util_pct is not None]
-    for key, rows in py.by(known, "job_id attempt").items():
+    measured = [s for s in t.summaries if s.util_pct is not None]
+    for key, rows in py.by(measured, "job_id attempt").items():
         j, r = jobs[key[0]], runs.get(key)
         gpus = py.first(made[key].gpus, j.gpus)
         if gpus:
@@ -27,12 +27,16 @@ def summarised_attempts(t: Rows) -> Out:
 
 def job_use_by_summary(t: Rows) -> Out:
     for (job,), rows in py.by(t.summaries, "job_id").items():
-        known = [s for s in rows if s.util_pct is not None]
+        measured = [s for s in rows if s.util_pct is not None]
         mem = [min(1, s.gpu_mem_used_gb / s.gpu_mem_gb) for s in rows
                if None not in (s.gpu_mem_used_gb, s.gpu_mem_gb)]  # fmt: skip
-        if known or mem:
-            util = py.total(s.util_pct * (s.gpus or 1) for s in known)
-            yield job, py.ratio(util, 100 * sum(s.gpus or 1 for s in known)), max(mem, default=None)
+        if measured or mem:
+            util = py.total(s.util_pct * (s.gpus or 1) for s in measured)
+            yield (
+                job,
+                py.ratio(util, 100 * sum(s.gpus or 1 for s in measured)),
+                max(mem, default=None),
+            )
 
 
 def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
@@ -45,7 +49,7 @@ def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
         for (machine,), some in py.by(samples, "machine_id").items()
     }  # fmt: skip
     longest = max((long for some in seen.values() for _, long, _ in some), default=MINUTE)
-    found = []
+    rows = []
     for *key, machine, place, since, until in intervals:
         some = seen.get(machine, [])
         for at, long, values in some[bisect_left(some, (max(since, EPOCH) - longest,)) :]:
@@ -55,8 +59,8 @@ def binned(samples: list[Row], intervals: Iterable[tuple[Any, ...]]) -> Out:
             if inside > 0 and place < len(values):
                 pct = values[place]
                 bin_ = None if pct is None else ceil(pct)
-                found.append((*key, py.monday(at), bin_, inside, inside * (pct or 0)))
-    return unread_without_sum(py.tally(found, 2))
+                rows.append((*key, py.monday(at), bin_, inside, inside * (pct or 0)))
+    return unread_without_sum(py.tally(rows, 2))
 
 
 def unread_without_sum(rows: Iterable[tuple[Any, ...]]) -> Out:

@@ -216,8 +216,8 @@ def test_what_is_not_the_file_leaves_nothing_under_its_name(
     server.answers = (answer,)
     with pytest.raises(InputError, match=said):
         fetch("mine", tmp_path, retries=QUICK)
-    left = {p.name: p.stat().st_size for p in tmp_path.iterdir()}
-    assert left in ({}, {"file.bin.part": 0})
+    sizes = {p.name: p.stat().st_size for p in tmp_path.iterdir()}
+    assert sizes in ({}, {"file.bin.part": 0})
 
 
 def test_a_name_that_another_file_has_is_left_alone(published: RemoteFile, tmp_path: Path) -> None:

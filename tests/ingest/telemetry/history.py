@@ -32,7 +32,7 @@ class Reading:
 def history(seconds: float, seed: int = 1) -> list[Reading]:
     """Readings at a rate, over midnight; some moments are missing, some GPUs do not answer."""
     rng = random.Random(seed)
-    found = []
+    samples = []
     for machine, gpus in GPUS.items():
         moment = BEGINS
         while moment < BEGINS + MOMENTS * timedelta(seconds=seconds):
@@ -41,9 +41,11 @@ def history(seconds: float, seed: int = 1) -> list[Reading]:
                     # idle a quarter of the time; the first GPU of each machine always answers
                     util = None if gpu and rng.random() < 0.05 else max(0, rng.randint(-33, 100))
                     power = round(rng.uniform(50, 400), 2)
-                    found.append(Reading(moment, machine, gpu, util, rng.randint(0, 80_000), power))
+                    samples.append(
+                        Reading(moment, machine, gpu, util, rng.randint(0, 80_000), power)
+                    )
             moment += timedelta(seconds=seconds)
-    return found
+    return samples
 
 
 def expected(
@@ -56,13 +58,13 @@ def expected(
     moments = defaultdict(list)
     for moment, machine in rows:
         moments[machine].append(moment)
-    found = {}
+    samples = {}
     for machine, times in moments.items():
         for moment, after in zip(times, [*times[1:], None], strict=True):
             lasts = (after - moment).total_seconds() if after else seconds
             lasts_s = lasts if lasts <= 1.5 * seconds else seconds
-            found[moment, machine] = (rows[moment, machine], lasts_s)
-    return found
+            samples[moment, machine] = (rows[moment, machine], lasts_s)
+    return samples
 
 
 def epoch(moment: datetime) -> float:
@@ -148,8 +150,8 @@ def nvidia_smi(
         lines[r.machine].append(", ".join(map(str, values)))
     first = ", ".join(f"{n} [{u}]" if u else n for n, u in names.items())
     return {
-        f"{machine}_nvidia-smi.csv": "\n".join([*([first] if header else []), *found, ""])
-        for machine, found in lines.items()
+        f"{machine}_nvidia-smi.csv": "\n".join([*([first] if header else []), *text, ""])
+        for machine, text in lines.items()
     }
 
 
@@ -167,7 +169,7 @@ def dmon(readings: list[Reading]) -> dict[str, str]:
         lines[r.machine].append(
             f"{shown} GPU {r.gpu}     {util:<6}  {r.mem_mib:<6}  0.500   {r.power:.3f}"
         )
-    return {f"{machine}/dmon.txt": "\n".join([*found, ""]) for machine, found in lines.items()}
+    return {f"{machine}/dmon.txt": "\n".join([*text, ""]) for machine, text in lines.items()}
 
 
 FORMATS: dict[str, Callable[[list[Reading]], dict[str, str] | dict[str, bytes]]] = {

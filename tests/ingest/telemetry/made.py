@@ -83,9 +83,9 @@ def made(
         builder.rows[name] = len(full)
         builder.accounts[name] = Account(name, len(full), len(full))
     con.execute(f"create view job_names as {JOB_NAMES}")
-    given = find_telemetry(top, clock)
-    assert given is not None
-    fill_telemetry(builder, given)
+    telemetry = find_telemetry(top, clock)
+    assert telemetry is not None
+    fill_telemetry(builder, telemetry)
     for name in ("devices", "gpu_samples"):
         assert violations(con, TABLES[name], builder.rows) == []
     return Made(builder)

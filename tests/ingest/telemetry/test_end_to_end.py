@@ -48,17 +48,17 @@ def write_jobs(folder: Path, seconds: float) -> Path:
 def walk(seconds: float) -> dict[str, list[float]]:
     """Minutes read, offline and idle, and the sum of percent times minutes, by job."""
     samples = expected(history(seconds), seconds)
-    found = {}
+    spans = {}
     for number, (server, _, first, last) in list(JOBS.items())[:3]:
         begin, end = (moment(p, seconds).replace(microsecond=0) for p in (first, last))
-        total = found[number] = [0.0] * 4
+        total = spans[number] = [0.0] * 4
         for (at, machine), (util, lasts_s) in samples.items():
             part = (min(at + timedelta(seconds=lasts_s), end) - max(at, begin)) / MINUTE
             if part > 0 and machine == server:
                 for u in util:
                     for place, value in enumerate((u is not None, u is None, u == 0, u or 0)):
                         total[place] += part * value
-    return found
+    return spans
 
 
 @pytest.mark.slow

@@ -48,8 +48,8 @@ def machine(name: str, gpus: int = 4, **fields: Any) -> dict[str, Any]:
     return {"machine_id": name, "gpus": gpus} | fields
 
 
-def placed(found: Made) -> list[tuple[Any, ...]]:
-    return found.rows(
+def placed(ingested: Made) -> list[tuple[Any, ...]]:
+    return ingested.rows(
         "select job_id, attempt, machine_id, gpu, gpus from placements order by all nulls last"
     )
 
@@ -80,11 +80,11 @@ def placed(found: Made) -> list[tuple[Any, ...]]:
 def test_a_machine_goes_by_several_names(
     labels: dict[str, str], machines: list[str], expected: str, tmp_path: Path
 ) -> None:
-    known = [machine(m, cluster=m.partition(":")[0] if ":" in m else None) for m in machines]
-    found = made(tmp_path, {"a.json": answer(steady(**labels))}, machines=known)
-    assert found.rows("select distinct machine_id from gpu_samples") == [(expected,)]
-    assert {m for (m,) in found.rows("select machine_id from machines")} == {*machines, expected}
-    strange = [n for n in found.builder.notes if "not in the job log" in n]
+    servers = [machine(m, cluster=m.partition(":")[0] if ":" in m else None) for m in machines]
+    ingested = made(tmp_path, {"a.json": answer(steady(**labels))}, machines=servers)
+    assert ingested.rows("select distinct machine_id from gpu_samples") == [(expected,)]
+    assert {m for (m,) in ingested.rows("select machine_id from machines")} == {*machines, expected}
+    strange = [n for n in ingested.builder.notes if "not in the job log" in n]
     assert bool(strange) == (expected not in machines)
 
 
@@ -104,26 +104,26 @@ def test_a_machine_goes_by_several_names(
     ),
 )
 def test_a_files_name_tells_its_host(name: str, tmp_path: Path) -> None:
-    found = made(tmp_path, {name: SMI}, machines=[machine("a01"), machine("b")])
-    machines = found.rows("select machine_id, gpus from machines order by all")
+    ingested = made(tmp_path, {name: SMI}, machines=[machine("a01"), machine("b")])
+    machines = ingested.rows("select machine_id, gpus from machines order by all")
     assert machines == [("a01", 4), ("b", 4)]
-    assert [m for _, m in found.samples()] == ["a01"]
+    assert [m for _, m in ingested.samples()] == ["a01"]
 
 
 @pytest.mark.slow
 def test_a_folder_may_tell_the_cluster(tmp_path: Path) -> None:
-    known = [machine(f"{c}:a01", cluster=c) for c in ("alpha", "beta")]
-    found = made(tmp_path, {"beta/a01.csv": SMI}, machines=known)
-    assert [m for _, m in found.samples()] == ["beta:a01"]
+    servers = [machine(f"{c}:a01", cluster=c) for c in ("alpha", "beta")]
+    ingested = made(tmp_path, {"beta/a01.csv": SMI}, machines=servers)
+    assert [m for _, m in ingested.samples()] == ["beta:a01"]
 
 
 @pytest.mark.slow
 def test_machines_show_as_many_gpus_as_were_read(tmp_path: Path) -> None:
     text = answer(steady(gpu="5", modelName="A100"), steady(Hostname="new", modelName="V100"))
-    found = made(tmp_path, {"a.json": text}, machines=[machine("m1", 4, gpus_listed=4)])
-    machines = found.rows("select machine_id, gpus, gpus_listed, gpu_model from machines")
+    ingested = made(tmp_path, {"a.json": text}, machines=[machine("m1", 4, gpus_listed=4)])
+    machines = ingested.rows("select machine_id, gpus, gpus_listed, gpu_model from machines")
     assert sorted(machines) == [("m1", 6, 4, "A100"), ("new", 1, 1, "V100")]
-    devices = found.rows("select machine_id, gpu, model from devices")
+    devices = ingested.rows("select machine_id, gpu, model from devices")
     assert sorted(devices) == [("m1", 5, "A100"), ("new", 0, "V100")]
 
 
@@ -141,11 +141,11 @@ def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
         steady(metric=sm, value="0.5", GPU_I_ID="2", **cut),
         steady(gpu="2", value="60"),
     )
-    found = made(tmp_path, {"a.json": text})
-    [(util, sm_active)] = found.rows("select distinct util_pct, sm_active_pct from gpu_samples")
+    ingested = made(tmp_path, {"a.json": text})
+    [(util, sm_active)] = ingested.rows("select distinct util_pct, sm_active_pct from gpu_samples")
     assert util == [40.0, 75.0, 25.0, 60.0]
     assert sm_active == [None, 50.0, None, None]
-    assert found.rows(
+    assert ingested.rows(
         "select gpu, of_gpu, mig_instance, mig_profile, util_metric from devices order by all"
     ) == [
         (0, None, None, None, "utilisation"),
@@ -154,12 +154,12 @@ def test_mig_instances_stand_in_the_place_of_their_gpu(tmp_path: Path) -> None:
         (3, None, None, None, "utilisation"),
     ]
     # the engine of a GPU that has utilisation is no sample, and no reject either
-    assert found.account.read == 6 * 20
-    assert found.account.rejected == {
+    assert ingested.account.read == 6 * 20
+    assert ingested.account.rejected == {
         "of a GPU that is cut into MIG instances, which are read themselves": 20
     }
-    assert "of 2 of 4 devices" in found.note("engine was active")
-    assert "On 1 machines" in found.note("MIG instances")
+    assert "of 2 of 4 devices" in ingested.note("engine was active")
+    assert "On 1 machines" in ingested.note("MIG instances")
 
 
 @pytest.mark.slow
@@ -168,9 +168,11 @@ def test_a_gpu_without_utilisation_goes_by_its_engine_and_never_by_its_sm(tmp_pa
         steady(metric="DCGM_FI_PROF_GR_ENGINE_ACTIVE", value="0.5", Hostname="m2"),
         steady(metric="DCGM_FI_PROF_SM_ACTIVE", value="0.1", Hostname="m3"),
     )
-    found = made(tmp_path, {"a.json": text})
-    assert found.rows("select distinct machine_id, util_pct from gpu_samples") == [("m2", [50.0])]
-    assert found.account.rejected == {"no utilisation of the GPU was read then": 20}
+    ingested = made(tmp_path, {"a.json": text})
+    assert ingested.rows("select distinct machine_id, util_pct from gpu_samples") == [
+        ("m2", [50.0])
+    ]
+    assert ingested.account.rejected == {"no utilisation of the GPU was read then": 20}
 
 
 LABELS: dict[str, Any] = {
@@ -226,8 +228,8 @@ def labelled(key: str) -> str:
     ["hpc_job", *(pytest.param(k, marks=pytest.mark.slow) for k in ("jobid", "exported_pod"))],
 )
 def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> None:
-    found = made(tmp_path, {"a.json": labelled(key)}, **LABELS)
-    assert placed(found) == [
+    ingested = made(tmp_path, {"a.json": labelled(key)}, **LABELS)
+    assert placed(ingested) == [
         ("1", 1, "m1", 1, None),
         ("1", 1, "m1", 3, None),
         ("2", 1, "m1", 0, None),
@@ -244,11 +246,11 @@ def test_labels_tell_which_gpus_an_attempt_held(key: str, tmp_path: Path) -> Non
         ("6", 1, "m3", None, 1),
         ("7", 1, "m1", None, 1),
     ]
-    assert found.note("Labels of the telemetry").endswith(
+    assert ingested.note("Labels of the telemetry").endswith(
         "server: 5 are known by labels alone; 1 agree with the job log; 1 contradict the job log, "
         "which counts."
     )
-    assert "1 of 7 name none" in found.note("could name jobs")
+    assert "1 of 7 name none" in ingested.note("could name jobs")
 
 
 @pytest.mark.slow
@@ -260,11 +262,11 @@ def test_labels_of_jobstats_are_numbers_that_it_reads(tmp_path: Path) -> None:
         jobs = {**s, "metric": {**s["metric"], "__name__": "nvidia_gpu_jobId"}}
         jobs["values"] = [[moment, number] for moment, _ in s["values"]]
         both += [s, jobs]
-    found = made(tmp_path, {"a.json": answer(*both)}, **LABELS)
+    ingested = made(tmp_path, {"a.json": answer(*both)}, **LABELS)
     (tmp_path / "labels").mkdir()
     same = made(tmp_path / "labels", {"a.json": labelled("hpc_job")}, **LABELS)
-    assert placed(found) == placed(same)
-    assert found.account == same.account
+    assert placed(ingested) == placed(same)
+    assert ingested.account == same.account
 
 
 def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> None:
@@ -278,13 +280,13 @@ def test_labels_place_attempts_that_the_log_does_not_place(tmp_path: Path) -> No
         steady(pod="train-3", gpu="3"),
         steady(pod="other", gpu="4"),
     )
-    found = made(tmp_path, {"a.json": text}, jobs=jobs, attempts=attempts)
-    assert placed(found) == [
+    ingested = made(tmp_path, {"a.json": text}, jobs=jobs, attempts=attempts)
+    assert placed(ingested) == [
         ("train-1", 1, "m1", 0, None),
         ("train-1", 1, "m2", 1, None),
         ("train-3", 1, "m1", 3, None),
     ]
-    assert "; 1 name too few GPUs, and are not used." in found.note("Labels of the telemetry")
+    assert "; 1 name too few GPUs, and are not used." in ingested.note("Labels of the telemetry")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_pods_of_one_name_in_two_namespaces_are_two_jobs(
 def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_path: Path) -> None:
     jobs = [job(f"{c}:7_1@x", 1, cluster=c, scheduler_id="7_1") for c in ("alpha", "beta")]
     names = [j["job_id"] for j in jobs]
-    found = made(
+    ingested = made(
         tmp_path,
         {"a.json": answer(steady(Hostname="b1", gpu="3", hpc_job="7_1"))},
         jobs=jobs,
@@ -317,8 +319,8 @@ def test_a_number_that_two_clusters_gave_is_of_the_one_whose_job_was_there(tmp_p
         machines=[machine("alpha:a1", cluster="alpha"), machine("beta:b1", cluster="beta")],
         placements=[place(names[0], "alpha:a1", gpus=1), place(names[1], "beta:b1", gpus=1)],
     )
-    assert placed(found) == [
+    assert placed(ingested) == [
         (names[0], 1, "alpha:a1", None, 1),
         (names[1], 1, "beta:b1", 3, None),
     ]
-    assert found.note("Labels").endswith("server: 1 are known by labels alone.")
+    assert ingested.note("Labels").endswith("server: 1 are known by labels alone.")

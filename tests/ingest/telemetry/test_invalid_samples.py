@@ -33,8 +33,8 @@ def smi(*lines: str) -> str:
     return HEADER + "".join(f"{line}\n" for line in lines)
 
 
-def counts(found: Made) -> tuple[int, int, dict[str, int]]:
-    account = found.account
+def counts(ingested: Made) -> tuple[int, int, dict[str, int]]:
+    account = ingested.account
     return account.read, account.kept, account.rejected
 
 
@@ -53,8 +53,8 @@ def test_lines_of_nvidia_smi_that_are_none_are_rejected_by_line(tmp_path: Path) 
         "2026/01/31 12:04:00.001, 0, GPU-a, 100 %, 5 MiB, 0 W",
         "2026/01/31 12:05:00.001, 0, GPU",
     )
-    found = made(tmp_path, {"m1.csv": text})
-    assert [(line, why) for _, line, why in found.rejects()] == [
+    ingested = made(tmp_path, {"m1.csv": text})
+    assert [(line, why) for _, line, why in ingested.rejects()] == [
         (3, "wrong number of fields"),
         (6, "a value is not a number"),
         (7, "the timestamp is not a time of that clock"),
@@ -64,9 +64,9 @@ def test_lines_of_nvidia_smi_that_are_none_are_rejected_by_line(tmp_path: Path) 
         (11, "nothing says of which GPU"),
         (13, "wrong number of fields"),
     ]
-    assert counts(found)[:2] == (11, 3)
+    assert counts(ingested)[:2] == (11, 3)
     late = timedelta(milliseconds=1)
-    assert found.samples("mem_used_gb", "power_w") == {
+    assert ingested.samples("mem_used_gb", "power_w") == {
         (NOON + late, "m1"): ([45.0], 60.0, [100 * MIB], [71.2]),
         # it was asked and did not answer
         (at("01-31 12:01:00.001"), "m1"): ([None], 60.0, None, None),
@@ -99,8 +99,8 @@ def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None
         series("DCGM_FI_DEV_FB_USED", (T, str(2**63))),
         series("DCGM_FI_DEV_POWER_USAGE", (T, "250.5"), (T + 180, "250")),
     )
-    found = made(tmp_path, {"prometheus.json": text})
-    assert counts(found) == (
+    ingested = made(tmp_path, {"prometheus.json": text})
+    assert counts(ingested) == (
         18,
         5,
         {
@@ -114,12 +114,12 @@ def test_values_of_prometheus_that_are_none_are_rejected(tmp_path: Path) -> None
             "nothing says of which machine": 1,
         },
     )
-    assert found.samples("mem_used_gb", "power_w") == {
+    assert ingested.samples("mem_used_gb", "power_w") == {
         (NOON, "m1"): ([10.0], 30.0, None, [250.5]),
         (NOON + timedelta(seconds=30), "m1"): ([20.0], 30.0, None, None),
         (NOON + timedelta(seconds=60), "m1"): ([None], 30.0, None, None),
     }
-    assert "DCGM_FI_DEV_SM_CLOCK (2)" in found.note("no table takes")
+    assert "DCGM_FI_DEV_SM_CLOCK (2)" in ingested.note("no table takes")
 
 
 def test_scrapes_have_the_moment_of_their_names_and_labels_of_any_text(tmp_path: Path) -> None:
@@ -138,11 +138,11 @@ def test_scrapes_have_the_moment_of_their_names_and_labels_of_any_text(tmp_path:
     now = 'DCGM_FI_DEV_GPU_UTIL{gpu="1",Hostname="m1"} 5'
     # a line's own time in seconds, and in milliseconds
     files["now.prom"] = f"{now}\n{now} {T + 300:.1f}\n{now} {1000 * (T + 360):.0f}\n"
-    found = made(tmp_path, files)
-    assert found.samples("sm_active_pct") == {
+    ingested = made(tmp_path, files)
+    assert ingested.samples("sm_active_pct") == {
         (at(f"01-31 12:0{m}:00"), "m1"): ([None, float(m)], 60.0, [None, 25.0]) for m in (1, 2, 4)
     } | {(at(f"01-31 12:0{m}:00"), "m1"): ([None, 5.0], 60.0, None) for m in (5, 6)}
-    assert counts(found)[2] == {
+    assert counts(ingested)[2] == {
         "neither the line nor the file's name says when": 1,
         "nothing says of which machine": 3,
         "the line is no reading": 3,
@@ -182,9 +182,9 @@ _SCRAPE = 'DCGM_FI_DEV_{}{{gpu="0",Hostname="m1"}} {}\n'
 def test_the_least_blank_number_of_dcgm_is_no_reading(
     tmp_path: Path, files: dict[str, str]
 ) -> None:
-    found = made(tmp_path, files, "Europe/Berlin")
-    assert counts(found)[2] == {}
-    assert found.samples("mem_used_gb") == {
+    ingested = made(tmp_path, files, "Europe/Berlin")
+    assert counts(ingested)[2] == {}
+    assert ingested.samples("mem_used_gb") == {
         (at(f"01-31 12:0{m}:00"), "m1"): ([None], 60.0, [MIB]) for m in (1, 2)
     }
 
@@ -205,14 +205,14 @@ def test_files_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> Non
         "noindex.csv": "timestamp, utilization.gpu [%]\n2026/01/31 12:00:00.001, 4 %\n",
         "binary": bytes(range(256)) * 9,
     }
-    found = made(tmp_path, files)
-    refused = sorted(name for name, line, _ in found.rejects() if line is None)
+    ingested = made(tmp_path, files)
+    refused = sorted(name for name, line, _ in ingested.rejects() if line is None)
     assert refused == sorted(files.keys() - {"m1.csv"})
-    assert "ts '%Y" in found.note("rows.txt")
-    assert "with an error" in found.note("error.json")
-    assert "lacks index" in found.note("noindex.csv")
+    assert "ts '%Y" in ingested.note("rows.txt")
+    assert "with an error" in ingested.note("error.json")
+    assert "lacks index" in ingested.note("noindex.csv")
     # of what was cut off, what came before is kept
-    machines = {machine for _, machine in found.samples()}
+    machines = {machine for _, machine in ingested.samples()}
     assert machines == {"m1", "a", "b", "cut"}
 
 
@@ -250,22 +250,22 @@ def test_the_hour_that_autumn_brings_twice_is_told_by_its_order(tmp_path: Path) 
         *(f"2026/10/25 {c}:00.000, 0, GPU-a, {i} %, 1 MiB, 1 W" for i, c in enumerate(clocks))
     )
     spring = smi("2026/03/29 02:30:00.000, 0, GPU-a, 1 %, 1 MiB, 1 W")
-    found = made(tmp_path, {"m1.csv": text, "m2.csv": spring}, "Europe/Berlin")
+    ingested = made(tmp_path, {"m1.csv": text, "m2.csv": spring}, "Europe/Berlin")
     first = at("10-24 23:30:00")
-    assert found.samples() == {
+    assert ingested.samples() == {
         (first + i * timedelta(minutes=30), "m1"): ([float(i)], 1800.0) for i in range(6)
     }
-    assert counts(found)[2] == {"the timestamp is not a time of that clock": 1}
-    assert "without a zone are read as Europe/Berlin" in found.note("telemetry clock")
+    assert counts(ingested)[2] == {"the timestamp is not a time of that clock": 1}
+    assert "without a zone are read as Europe/Berlin" in ingested.note("telemetry clock")
 
 
 @pytest.mark.slow
 def test_times_with_a_zone_need_no_clock(tmp_path: Path) -> None:
-    found = made(
+    ingested = made(
         tmp_path, {"m1.csv": smi("2026-01-31T17:30:00+05:30, 0, a, 1 %, 1 MiB, 1 W")}, "Asia/Tokyo"
     )
-    assert [at for at, _ in found.samples()] == [NOON]
-    assert not [note for note in found.builder.notes if "telemetry clock" in note]
+    assert [at for at, _ in ingested.samples()] == [NOON]
+    assert not [note for note in ingested.builder.notes if "telemetry clock" in note]
 
 
 @pytest.mark.slow
@@ -279,12 +279,12 @@ def test_rows_of_dmon_are_counted_from_the_files_name(tmp_path: Path) -> None:
         "GPU 1     8       100     0.5    62\nGPU 0     9       many    0.5    61.5\n"
         "Error: something\nGPU 0     9\n"
     )
-    found = made(tmp_path, {"m1_2026-01-31T13-00-00_10s.txt": text}, "Europe/Berlin")
-    assert found.samples("power_w") == {
+    ingested = made(tmp_path, {"m1_2026-01-31T13-00-00_10s.txt": text}, "Europe/Berlin")
+    assert ingested.samples("power_w") == {
         (NOON, "m1"): ([5.0, 6.0], 10.0, [61.5, 62.0]),
         (NOON + timedelta(seconds=10), "m1"): ([7.0, 8.0], 10.0, [61.5, 62.0]),
     }
-    assert [(line, why) for _, line, why in found.rejects()] == [
+    assert [(line, why) for _, line, why in ingested.rejects()] == [
         (5, "a MIG instance: the table does not tell of which GPU"),
         (10, "a value is not a number"),
         (11, "the line is no row of the table"),
@@ -298,10 +298,10 @@ def test_of_two_files_with_the_same_readings_the_longer_interval_counts(tmp_path
         "m1_2026-01-31T12-00-00_10s.txt": "#Entity GPUTL\nID\nGPU 0 10\nGPU 0 11\n",
         "m1_2026-01-31T12-00-00_20s.txt": "#Entity GPUTL\nID\nGPU 0 20\nGPU 0 21\n",
     }
-    found = made(tmp_path, files)
+    ingested = made(tmp_path, files)
     later = NOON + timedelta(seconds=20)
-    assert found.samples() == {(NOON, "m1"): ([10.0], 20.0), (later, "m1"): ([21.0], 20.0)}
-    assert counts(found)[2] == {"another reading of this GPU at that moment": 2}
+    assert ingested.samples() == {(NOON, "m1"): ([10.0], 20.0), (later, "m1"): ([21.0], 20.0)}
+    assert counts(ingested)[2] == {"another reading of this GPU at that moment": 2}
 
 
 def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
@@ -325,14 +325,14 @@ def test_the_unit_of_each_exporter_is_its_own(tmp_path: Path) -> None:
     # an expression has lost the name of its metric
     unnamed = answer({"metric": {"node": "m2", "gpu": "0"}, "values": [[T, "0.25"]]})
     files = {"all.json": text, "nvidia_smi_utilization_gpu_ratio.json": unnamed}
-    found = made(tmp_path, files)
-    assert found.samples("mem_used_gb", "power_w", "sm_active_pct") == {
+    ingested = made(tmp_path, files)
+    assert ingested.samples("mem_used_gb", "power_w", "sm_active_pct") == {
         (NOON, "m1"): ([50.0, 60.0], None, [2.0, None], [61.5, None], [100.0, None]),
         (NOON, "m2"): ([25.0], None, None, None, None),
     }
-    memory = found.rows("select machine_id, mem_gb from devices order by all")
+    memory = ingested.rows("select machine_id, mem_gb from devices order by all")
     assert memory == [("m1", 24.0), ("m1", 40.0), ("m2", None)]
-    machines = found.rows("select machine_id, gpu_mem_gb from machines order by all")
+    machines = ingested.rows("select machine_id, gpu_mem_gb from machines order by all")
     assert machines == [("m1", 40.0), ("m2", None)]
 
 
@@ -349,8 +349,8 @@ def test_gpus_that_are_read_one_after_the_other_make_one_sample(tmp_path: Path) 
         series("DCGM_FI_DEV_GPU_UTIL", *values[0], Hostname="m2"),
         series("DCGM_FI_DEV_FB_USED", (T - 5, "1"), *memory[2::3], Hostname="m2"),
     )
-    found = made(tmp_path, {"a.json": text})
-    assert found.samples("mem_used_gb") == {
+    ingested = made(tmp_path, {"a.json": text})
+    assert ingested.samples("mem_used_gb") == {
         (NOON + timedelta(seconds=15 * i), "m1"): (
             [10.0 * g + i % 7 for g in range(4)],
             15.0,
@@ -391,11 +391,11 @@ def test_the_usual_interval_is_that_of_the_day_the_machine_or_all(tmp_path: Path
             for m, times in read.items()
         )
     )
-    found = made(tmp_path, {"a.json": text}).samples()
+    samples = made(tmp_path, {"a.json": text}).samples()
     # in order of time, so that the last reading of the first day remains
-    lasts = {m: s for (at, m), (_, s) in sorted(found.items()) if at.day == NOON.day}
+    lasts = {m: s for (at, m), (_, s) in sorted(samples.items()) if at.day == NOON.day}
     assert lasts == usual
-    late = [found[NOON + timedelta(hours=-12, seconds=s), "m3"][1] for s in (50, 65)]
+    late = [samples[NOON + timedelta(hours=-12, seconds=s), "m3"][1] for s in (50, 65)]
     assert late == [15, 10]
 
 
@@ -404,11 +404,13 @@ def test_a_file_given_twice_adds_nothing(tmp_path: Path) -> None:
     values = [(T + 15 * i, str(i)) for i in range(10)]
     page = answer(series("DCGM_FI_DEV_GPU_UTIL", *values))
     again = answer(series("DCGM_FI_DEV_GPU_UTIL", *values[5:], prometheus_replica="b"))
-    found = made(
+    ingested = made(
         tmp_path, {"a.json": page, "b.json": again, "c.json.gz": gzip.compress(page.encode())}
     )
-    assert [(u, s) for u, s in found.samples().values()] == [([float(i)], 15.0) for i in range(10)]
-    assert counts(found) == (25, 10, {"another reading of this GPU at that moment": 15})
+    assert [(u, s) for u, s in ingested.samples().values()] == [
+        ([float(i)], 15.0) for i in range(10)
+    ]
+    assert counts(ingested) == (25, 10, {"another reading of this GPU at that moment": 15})
 
 
 @pytest.mark.slow
@@ -422,9 +424,9 @@ def test_many_readings_are_put_together_some_machines_at_a_time(
     values = [(T + 15 * i, str(i)) for i in range(10)]
     hosts = [f"m{n}" for n in range(9)]
     text = answer(*(series("DCGM_FI_DEV_GPU_UTIL", *values, Hostname=h) for h in hosts))
-    found = made(tmp_path, {"a.json": text})
-    assert found.samples() == {
+    ingested = made(tmp_path, {"a.json": text})
+    assert ingested.samples() == {
         (NOON + timedelta(seconds=15 * i), h): ([float(i)], 15.0) for i in range(10) for h in hosts
     }
-    assert counts(found) == (90, 90, {})
+    assert counts(ingested) == (90, 90, {})
     assert len(list((tmp_path / "trace" / "gpu_samples").iterdir())) > 1

@@ -38,11 +38,11 @@ FILES = {
 @pytest.mark.parametrize("name", quick_first(FILES, 2))
 def test_readings_of_a_known_load(name: str, tmp_path: Path) -> None:
     text = (RECORDED / name).read_text("utf-8")
-    found = made(tmp_path, {name: text}, machines=[{"machine_id": "gpu01", "gpus": 1}])
-    assert len(found.samples()) == found.account.read == found.account.kept == FILES[name]
+    ingested = made(tmp_path, {name: text}, machines=[{"machine_id": "gpu01", "gpus": 1}])
+    assert len(ingested.samples()) == ingested.account.read == ingested.account.kept == FILES[name]
     readings = [
         (moment.replace(tzinfo=UTC).timestamp(), util[0], mem and mem[0], power and power[0])
-        for (moment, _), (util, _, mem, power) in found.samples("mem_used_gb", "power_w").items()
+        for (moment, _), (util, _, mem, power) in ingested.samples("mem_used_gb", "power_w").items()
     ]
     table = pd.DataFrame(readings, columns=["at", "util", "mem_gb", "power_w"])
     for first, last in ((0, 1), (1, 2), (3, 4)):  # not the half second, which lies between readings

@@ -1,0 +1,208 @@
+"""Fit the policy that reproduces a log's waits, and read the queue at moments to simulate from."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from philly_analysis.distributions import Floats
+from philly_analysis.errors import SimulationError
+from philly_analysis.experiments import Scenario, believed_scenario
+from philly_analysis.forecasts.queue import Queue
+from philly_analysis.forecasts.replay import Runner, Situation
+from philly_analysis.forecasts.run_times import RunTimes
+from philly_analysis.parallel import InlineExecutor
+from philly_analysis.simulator import divide_quotas
+from philly_analysis.trace import Trace
+from philly_analysis.workload import AttemptSpec, JobSpec, Workload, even_parts
+
+
+class _Stays(NamedTuple):
+    """Attempts of a pool's jobs, with their recorded times."""
+
+    runners: Sequence[Runner]
+    started_s: Floats
+    ended_s: Floats
+
+    @classmethod
+    def of(cls, specs: Sequence[JobSpec]) -> "_Stays":
+        runners = [Runner(s, run.stay) for s in specs for run in s.attempts if run.stay]
+        times = np.array([(r.stay.start_s, r.stay.end_s) for r in runners]).reshape(-1, 2)
+        return cls(runners, times[:, 0], times[:, 1])
+
+    def at(self, now_s: float) -> tuple[Runner, ...]:
+        """Return the jobs that run at a moment."""
+        running = np.flatnonzero((self.started_s < now_s) & (self.ended_s >= now_s))
+        return tuple(self.runners[i] for i in running[np.argsort(self.started_s[running])])
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """The policy that reproduces the waits, and where and when each attempt ran.
+
+    Attributes
+    ----------
+    name
+        Name of the policy.
+    scenario
+        Jobs and machines under the policy.
+    origin_s
+        Begin of the workload's clock, in seconds since 1970.
+    """
+
+    name: str
+    scenario: Scenario
+    origin_s: float
+    stays: Sequence[_Stays]
+    pool_of_job: Mapping[str, int]
+    pool_of_vc: Mapping[str, int]
+
+    @classmethod
+    def fit(cls, trace: Trace, until_s: float) -> "Believed | None":
+        """Fit the policy to the jobs submitted before a moment (s since 1970).
+
+        None: the trace lacks jobs, machines or run times, or no policy reproduces the waits.
+        """
+        workload = Workload.from_trace(trace)
+        origin_at = workload.origin_at
+        if origin_at is None:
+            return None
+        origin_s = pd.Timestamp(origin_at).timestamp()
+        try:
+            fitted = believed_scenario(trace, InlineExecutor(), until_s - origin_s)
+        except SimulationError:  # no machines can run the jobs
+            return None
+        if fitted is None:
+            return None
+        name, scenario = fitted
+        pool_of_job = {s.job_id: i for i, pool in enumerate(scenario.pools) for s in pool.jobs}
+        by_vc: dict[str, Counter[int]] = {}
+        for i, pool in enumerate(scenario.pools):
+            for spec in pool.jobs:
+                by_vc.setdefault(spec.vc, Counter())[i] += 1
+        stayed: list[list[JobSpec]] = [[] for _ in scenario.pools]
+        for spec in workload.specs(stays=True):
+            if (place := pool_of_job.get(spec.job_id)) is not None:
+                stayed[place].append(spec)
+        return cls(
+            name,
+            scenario,
+            origin_s,
+            [_Stays.of(specs) for specs in stayed],
+            pool_of_job,
+            {vc: counts.most_common(1)[0][0] for vc, counts in by_vc.items()},
+        )
+
+    def pool(self, job_id: str, vc: str) -> int:
+        """Return the index of the pool of a job: its own, or the pool of most jobs of its VC."""
+        sizes = [len(pool.jobs) for pool in self.scenario.pools]
+        largest = int(np.argmax(sizes))
+        return self.pool_of_job.get(job_id, self.pool_of_vc.get(vc, largest))
+
+
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """The queue at moments after a part of the log, with the run times known until then.
+
+    Attributes
+    ----------
+    believed
+        The policy and the recorded places.
+    queue
+        History of the queue.
+    run_times, past
+        Run times and submissions of jobs that had ended, by pool.
+    """
+
+    believed: Believed
+    queue: Queue
+    run_times: Sequence[RunTimes]
+    past: Sequence[Sequence[JobSpec]]
+
+    @classmethod
+    def after(cls, believed: Believed, queue: Queue, until_s: float) -> "Replays":
+        """Collect what is known at a moment: run times, and past submissions."""
+        over = set(queue.jobs["job_id"][queue.jobs["ended_s"].to_numpy(float) < until_s])
+        ended = [[s for s in pool.jobs if s.job_id in over] for pool in believed.scenario.pools]
+        past = [[replace(s, attempts=(AttemptSpec(s.run_s),)) for s in specs] for specs in ended]
+        estimates, rng = believed.scenario.estimates, np.random.default_rng(0)
+        if not estimates.exact:
+            past = [estimates.apply(specs, rng) for specs in past]
+        return cls(believed, queue, [RunTimes.of(specs) for specs in ended], past)
+
+    def waits(
+        self, asked: Mapping[Hashable, Any], ahead: int, at_s: float, seed: int
+    ) -> Floats | None:
+        """Return simulated times from a moment to the start of a job; None: it never starts.
+
+        Parameters
+        ----------
+        asked
+            Requests and names of the job, and entered_s.
+        ahead
+            Number of the queue's jobs that had entered by the moment.
+        at_s
+            The moment, in seconds since 1970.
+        """
+        believed, spec = self.believed, self._spec(asked)
+        place = believed.pool(spec.job_id, spec.vc)
+        scenario, pool = believed.scenario, believed.scenario.pools[place]
+        if spec.gpus > pool.gpus:
+            return None
+        now_s = at_s - believed.origin_s
+        situation = Situation(
+            now_s=now_s,
+            machines=pool.machines,
+            policy=scenario.policy.within(scenario.limits),
+            quotas=divide_quotas(scenario.quotas, scenario.pools)[place],
+            estimates=scenario.estimates,
+            running=believed.stays[place].at(now_s),
+            waiting=self._waiting(at_s, ahead, place, spec.job_id),
+            past=self.past[place],
+            run_times=self.run_times[place],
+        )
+        return situation.waits(spec, seed)
+
+    def _waiting(self, at_s: float, ahead: int, place: int, but: str) -> tuple[JobSpec, ...]:
+        """Return the jobs of a pool that wait at a moment, in the order of the queue."""
+        jobs, pool = self.queue.jobs[:ahead], self.believed.scenario.pools[place]
+        rows = jobs[jobs["left_s"] >= at_s].to_dict("records")
+        return tuple(
+            spec
+            for spec in map(self._spec, rows)
+            if spec.job_id != but
+            and spec.gpus <= pool.gpus
+            and self.believed.pool(spec.job_id, spec.vc) == place
+        )
+
+    def _spec(self, row: Mapping[Hashable, Any]) -> JobSpec:
+        """Return the job of a row of the queue, without a run."""
+        gpus = max(1, round(float(row["gpus"])))
+        servers = None if pd.isna(row["servers"]) else int(row["servers"])
+        return JobSpec(
+            job_id=_text(row, "job_id"),
+            vc=_text(row, "vc"),
+            user=_text(row, "user"),
+            gpus=gpus,
+            submit_s=float(row["entered_s"]) - self.believed.origin_s,
+            attempts=(AttemptSpec(0.0),),
+            cpus=_number(row, "cpus"),
+            mem_gb=_number(row, "mem_gb"),
+            time_limit_s=_number(row, "time_limit_s"),
+            gpu_frac=min(1.0, float(row["gpus"])),
+            gpus_by_server=even_parts(gpus, servers),
+            account=_text(row, "account"),
+            qos=_text(row, "qos"),
+        )
+
+
+def _text(row: Mapping[Hashable, Any], name: str) -> str:
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(row: Mapping[Hashable, Any], name: str) -> float | None:
+    return None if pd.isna(row[name]) else float(row[name])

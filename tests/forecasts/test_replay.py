@@ -1,0 +1,116 @@
+"""Check simulated waits against hand-drawn schedules, and drawn run times against their sources."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from philly_analysis.forecasts.replay import Runner, Situation
+from philly_analysis.forecasts.run_times import FEWEST, RunTimes
+from philly_analysis.simulator.policies import Easy, Fifo, Policy
+from philly_analysis.workload import AttemptSpec, Estimates, JobSpec, Machine, Stay
+
+
+def job(gpus: int, submit_s: float = 0.0, run_s: float = 0.0, **others: object) -> JobSpec:
+    """Return a job of one user."""
+    spec = JobSpec(f"{gpus} at {submit_s}", "p", "u", gpus, submit_s, (AttemptSpec(run_s),))
+    return JobSpec(**{name: getattr(spec, name) for name in JobSpec.__slots__} | others)
+
+
+def runner(gpus: int, start_s: float, *places: tuple[str, int]) -> Runner:
+    """Return a job that runs on servers since a moment."""
+    shares = tuple((server, count, ()) for server, count in places)
+    return Runner(job(gpus, start_s), Stay(start_s, 10_000.0, shares))
+
+
+ALWAYS_100_S = RunTimes.of([job(gpus, run_s=100.0) for gpus in (1, 2, 4, 8) for _ in range(FEWEST)])
+
+
+def waits(
+    asked: JobSpec,
+    running: Sequence[Runner] = (),
+    waiting: Sequence[JobSpec] = (),
+    policy: Policy | None = None,
+    servers: int = 2,
+    past: Sequence[JobSpec] = (),
+) -> list[float]:
+    """Return the simulated waits of a job at 40 s, on servers with four GPUs."""
+    situation = Situation(
+        now_s=40.0,
+        machines=[Machine(f"m{i}", 4) for i in range(servers)],
+        policy=policy or Fifo(),
+        quotas={},
+        estimates=Estimates(),
+        running=tuple(running),
+        waiting=tuple(waiting),
+        past=past,
+        run_times=ALWAYS_100_S,
+    )
+    simulated = situation.waits(asked, seed=1, samples=3)
+    return [] if simulated is None else simulated.tolist()
+
+
+def test_a_job_starts_at_once_on_free_gpus() -> None:
+    assert waits(job(4, 40.0), [runner(4, 0.0, ("m1", 4))]) == [0, 0, 0]
+
+
+def test_a_job_waits_for_the_rest_of_a_run() -> None:
+    running = [runner(4, 0.0, ("m0", 4)), runner(4, 10.0, ("m1", 4))]
+    assert waits(job(4, 40.0), running) == [60, 60, 60]
+
+
+def test_a_job_waits_behind_the_queue() -> None:
+    running = [runner(4, 0.0, ("m0", 4)), runner(4, 10.0, ("m1", 4))]
+    # the waiting gang starts at 110 s on both servers, and ends at 210 s
+    assert waits(job(4, 40.0), running, [job(8, 20.0)]) == [170, 170, 170]
+
+
+def test_a_small_job_passes_where_the_policy_allows() -> None:
+    running = [runner(4, 0.0, ("m0", 4)), runner(3, 10.0, ("m1", 3))]
+    queue = [job(8, 20.0)]
+    assert waits(job(1, 40.0), running, queue) == [170, 170, 170]
+    assert waits(job(1, 40.0), running, queue, Fifo(backfill=True)) == [0, 0, 0]
+    # a run of 100 s would end at 140 s, after the reservation at 110 s
+    assert waits(job(1, 40.0), running, queue, Easy()) == [170, 170, 170]
+
+
+def test_running_jobs_keep_their_servers() -> None:
+    asked = job(4, 40.0, gpus_by_server=(4,))
+    apart = [runner(1, 0.0, ("m0", 1)), runner(1, 0.0, ("m1", 1))]
+    together = [runner(1, 0.0, ("m0", 1)), runner(1, 0.0, ("m0", 1))]
+    assert waits(asked, apart) == [60, 60, 60]
+    assert waits(asked, together) == [0, 0, 0]
+
+
+def test_later_jobs_delay_a_gang_that_they_may_pass() -> None:
+    running = [runner(4, 0.0, ("m0", 4))]
+    stream = [job(2, 10.0 * i, run_s=100.0) for i in range(60)]
+    first = waits(job(8, 40.0), running, policy=Fifo(backfill=True), past=stream)
+    assert min(first) > 60
+    assert waits(job(8, 40.0), running, past=stream) == [60, 60, 60]
+
+
+def test_a_job_that_never_fits_has_no_waits() -> None:
+    assert waits(job(4, 40.0, gpus_by_server=(4,)), servers=0) == []
+
+
+def test_drawn_run_times_exceed_the_elapsed_time_and_follow_the_group() -> None:
+    rng = np.random.default_rng(3)
+    runs = RunTimes.of(
+        [job(2, run_s=float(s), user="a") for s in range(1, 101)]
+        + [job(2, run_s=1e6, user="b") for _ in range(FEWEST - 1)]
+    )
+    drawn = [runs.draw(job(2, user="a"), 60.0, rng) for _ in range(2_000)]
+    assert set(drawn) == set(map(float, range(61, 101)))
+    assert np.mean(drawn) == pytest.approx(80.5, abs=1)
+    # user b has too few runs: runs of the gang class count
+    assert {runs.draw(job(2, user="b"), 0.0, rng) for _ in range(500)} > {1e6}
+    assert runs.draw(job(2, user="a"), 2e6, rng) == 4e6
+
+
+def test_drawn_run_times_are_shares_of_the_limit() -> None:
+    rng = np.random.default_rng(3)
+    runs = RunTimes.of([job(2, run_s=30.0, time_limit_s=60.0) for _ in range(FEWEST)])
+    assert runs.draw(job(2, time_limit_s=600.0), 0.0, rng) == 300.0
+    assert runs.draw(job(2, time_limit_s=600.0), 400.0, rng) == 600.0
+    assert runs.draw(job(2), 0.0, rng) == 30.0
