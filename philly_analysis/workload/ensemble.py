@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, SupportsIndex, overload
 
 from philly_analysis.errors import WorkloadError
 from philly_analysis.workload.changes import Changeable, Changes
@@ -23,7 +23,7 @@ class Model(Protocol):
         """Function that draws a workload; equal seeds give equal workloads."""
 
 
-def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
+def seeds_of(seeds: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
     """Return the seeds: the integers themselves, or the first ``n`` seeds 0, 1, … of a number.
 
     Raises
