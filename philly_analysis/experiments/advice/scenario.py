@@ -112,9 +112,15 @@ class Scenario:
         )
         return replace(self, pools=tuple(pool for pool in pools if pool.jobs))
 
-    def latest(self, most: int = MOST_JOBS) -> Self:
-        """Return the scenario with the last jobs in the order of submission."""
-        jobs = self.jobs
+    def latest(self, most: int | None = None) -> Self:
+        """Return the scenario with the last jobs in the order of submission.
+
+        Parameters
+        ----------
+        most
+            Number of jobs; None: :data:`MOST_JOBS`.
+        """
+        jobs, most = self.jobs, most or MOST_JOBS
         return self if len(jobs) <= most else self.only(jobs[-most:])
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
