@@ -120,8 +120,9 @@ class Scenario:
         most
             Number of jobs; None: :data:`MOST_JOBS`.
         """
-        jobs, most = self.jobs, most or MOST_JOBS
-        return self if len(jobs) <= most else self.only(jobs[-most:])
+        jobs = self.jobs
+        size: int = MOST_JOBS if most is None else most
+        return self if len(jobs) <= size else self.only(jobs[-size:])
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
         """Return the scenario with each job changed."""
