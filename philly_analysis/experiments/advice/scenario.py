@@ -112,10 +112,17 @@ class Scenario:
         )
         return replace(self, pools=tuple(pool for pool in pools if pool.jobs))
 
-    def latest(self, most: int = MOST_JOBS) -> Self:
-        """Return the scenario with the last jobs in the order of submission."""
+    def latest(self, most: int | None = None) -> Self:
+        """Return the scenario with the last jobs in the order of submission.
+
+        Parameters
+        ----------
+        most
+            Number of jobs; None: :data:`MOST_JOBS`.
+        """
         jobs = self.jobs
-        return self if len(jobs) <= most else self.only(jobs[-most:])
+        size: int = MOST_JOBS if most is None else most
+        return self if len(jobs) <= size else self.only(jobs[-size:])
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
         """Return the scenario with each job changed."""
