@@ -43,7 +43,7 @@ RIGHT = {
     "EASY": "",
     "capped": "raise_limits",
     "idle jobs": "end_idle",
-    "bad servers": "repair",
+    "bad servers": "repair or checkpoints",
     "no waits": "",
     "part": "",
 }
@@ -103,6 +103,8 @@ def changed(now: Cluster, lever: str, worst_servers: tuple[str, ...]) -> Cluster
         return replace(now, scenario=replace(now.scenario, caps=caps))
     if lever == "end_idle":
         return replace(now, idle_most_h=ASSUMED.idle_h)
+    if lever == "checkpoints":
+        return replace(now, checkpoint_h=ASSUMED.checkpoint_h)
     if lever == "repair":
         drained = tuple(int(name.removeprefix("n")) for name in worst_servers)
         return replace(now, drained=drained, drained_d=ASSUMED.repair_days)

@@ -38,6 +38,8 @@ class Cluster:
         Servers that run no jobs in the first days, and do not fail any more.
     drained_d
         Days for which the servers are drained.
+    checkpoint_h
+        Hours between checkpoints, from which requeued jobs continue; None: they begin again.
     """
 
     scenario: Scenario
@@ -47,6 +49,7 @@ class Cluster:
     failures: int = 0
     drained: tuple[int, ...] = ()
     drained_d: float = 0.0
+    checkpoint_h: float | None = None
 
 
 @dataclass
@@ -119,6 +122,9 @@ class Month(Scheduler):
             if self.cluster.idle:
                 self.read(job, server, gpu, now_s)
         super().end(job, now_s, state)
+        if state == "NODE_FAIL" and self.cluster.checkpoint_h is not None:
+            every_s = int(self.cluster.checkpoint_h * HOUR_S)
+            job.run_s -= (now_s - job.ready_s) // every_s * every_s
 
     def read(self, job: Job, server: int, gpu: int, until_s: int) -> None:
         """Record the readings of a GPU while a job holds it, as Prometheus prints them."""

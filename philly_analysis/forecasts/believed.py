@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,8 +126,12 @@ class Replays:
     def after(cls, believed: Believed, queue: Queue, until_s: float) -> "Replays":
         """Collect what is known at a moment: run times, and past submissions."""
         over = set(queue.jobs["job_id"][queue.jobs["ended_s"].to_numpy(float) < until_s])
-        past = [[s for s in pool.jobs if s.job_id in over] for pool in believed.scenario.pools]
-        return cls(believed, queue, [RunTimes.of(specs) for specs in past], past)
+        ended = [[s for s in pool.jobs if s.job_id in over] for pool in believed.scenario.pools]
+        past = [[replace(s, attempts=(AttemptSpec(s.run_s),)) for s in specs] for specs in ended]
+        estimates, rng = believed.scenario.estimates, np.random.default_rng(0)
+        if not estimates.exact:
+            past = [estimates.apply(specs, rng) for specs in past]
+        return cls(believed, queue, [RunTimes.of(specs) for specs in ended], past)
 
     def waits(
         self, asked: Mapping[Hashable, Any], ahead: int, at_s: float, seed: int

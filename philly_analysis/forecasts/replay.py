@@ -52,7 +52,8 @@ class Situation:
     waiting
         Waiting jobs in the order of the queue.
     past
-        Past jobs of the pool, by submission, from which later submissions are drawn.
+        Past jobs of the pool, by submission, from which later submissions are drawn: jobs with one
+        run, and with run time estimates.
     """
 
     now_s: float
@@ -80,12 +81,16 @@ class Situation:
             return None
 
     def _wait(self, asked: JobSpec, rng: np.random.Generator) -> float:
-        """Simulate until the asked job starts, and return the time from now to the start (s)."""
-        specs, stays, target = self._drawn(asked, rng)
-        simulation = Simulation(specs, self.machines, self.policy, quotas=self.quotas)
+        """Simulate until the asked job starts, and return the time from now to the start (s).
+
+        The clock is moved so that a drawn block of past submissions begins now.
+        """
+        now_s, later = self._later(rng)
+        specs, stays, target = self._drawn(asked, now_s - self.now_s, rng)
+        simulation = Simulation([*specs, *later], self.machines, self.policy, quotas=self.quotas)
         view, begun = simulation.view, False
         while simulation.advance():
-            if view.now_s < self.now_s:
+            if view.now_s < now_s:
                 simulation.apply(_recorded(view, stays))
                 continue
             if not begun:  # the policy sees the queue for the first time
@@ -94,39 +99,35 @@ class Situation:
             decision = simulation.policy.decide(view)
             simulation.apply(decision)
             if any(job.spec.job_id == target and job.running for job in decision):
-                return view.now_s - self.now_s
+                return view.now_s - now_s
         raise SimulationError(f"{asked.job_id} never starts.")
 
     def _drawn(
-        self, asked: JobSpec, rng: np.random.Generator
+        self, asked: JobSpec, moved_s: float, rng: np.random.Generator
     ) -> tuple[list[JobSpec], dict[str, Stay], str]:
         """Return the jobs with drawn run times, the stays of running jobs, and the asked job."""
         specs, stays, target = [], {}, ""
         for number, runner in enumerate(self.running):
             start_s = runner.stay.start_s
             run_s = self.run_times.draw(runner.spec, self.now_s - start_s, rng)
-            specs.append(_once(runner.spec, f"r{number:07}", start_s, run_s))
+            specs.append(_once(runner.spec, f"r{number:07}", start_s + moved_s, run_s))
             stays[specs[-1].job_id] = runner.stay
         queue = sorted([*self.waiting, asked], key=lambda spec: spec.submit_s)
         for number, spec in enumerate(queue):
             run_s = self.run_times.draw(spec, 0.0, rng)
-            specs.append(_once(spec, f"w{number:07}", spec.submit_s, run_s))
+            specs.append(_once(spec, f"w{number:07}", spec.submit_s + moved_s, run_s))
             if spec is asked:
                 target = specs[-1].job_id
-        specs += self._later(rng)
         return (specs if self.estimates.exact else self.estimates.apply(specs, rng)), stays, target
 
-    def _later(self, rng: np.random.Generator) -> list[JobSpec]:
-        """Return later submissions: a block of past jobs, moved to begin now."""
+    def _later(self, rng: np.random.Generator) -> tuple[float, Sequence[JobSpec]]:
+        """Return the begin of a drawn block of past submissions, and the jobs of the block."""
         if not self.past:
-            return []
+            return self.now_s, ()
         first = int(rng.integers(len(self.past)))
-        block = self.past[first : first + LATER]
-        moved_s = self.now_s - block[0].submit_s
-        return [
-            _once(spec, f"z{number:07}", spec.submit_s + moved_s, spec.run_s)
-            for number, spec in enumerate(block[1:])
-        ]
+        begin_s = self.past[first].submit_s
+        block = self.past[first + 1 : first + LATER]
+        return begin_s, [spec for spec in block if spec.submit_s > begin_s]
 
 
 def _once(spec: JobSpec, job_id: str, submit_s: float, run_s: float) -> JobSpec:

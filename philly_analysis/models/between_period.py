@@ -310,8 +310,8 @@ class Variation:
         if site:  # the logarithm of a number with this relative variance
             of_jobs = np.log1p(length / (np.maximum(jobs, demands) + 0.5))
         sampling_sd = np.sqrt(np.maximum(of_jobs, of_sessions))
-        # the mean is kept, but the median of a class without jobs
-        sampling_bias = sampling_sd**2 / 2 * jobs / (jobs + 0.5)
+        # the mean is kept; at other sites the median of a class without jobs
+        sampling_bias = sampling_sd**2 / 2 * (1.0 if site else jobs / (jobs + 0.5))
         shared = shared_change(days / PERIOD_D, self.hurst)
         common = self._normal_effects(rng)
         while True:

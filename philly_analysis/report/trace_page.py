@@ -48,7 +48,7 @@ def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap
     gaps
         Findings whose tables the trace lacks.
     silent
-        Findings without a row and without a sentence, because every row was excluded.
+        Findings without a row and without a verdict, because the trace has nothing of their kind.
     """
     relevant_names = set(relevant(trace))
     analyses = [a for chapter in CHAPTERS.values() for a in chapter if a.name in relevant_names]
@@ -70,7 +70,7 @@ def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap
 
 
 def _is_silent(result: Result) -> bool:
-    return result.table.empty and not result.sentences and result.verdict is None
+    return result.table.empty and result.verdict is None
 
 
 def _render(

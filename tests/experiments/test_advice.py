@@ -29,7 +29,7 @@ from philly_analysis.experiments.advice.gains import (
     gain_of,
     monthly,
     p_value,
-    predicted,
+    pooled,
 )
 from philly_analysis.experiments.advice.judging import clear, harm, objection
 from philly_analysis.experiments.advice.lever import VALUES, Assumptions, Change, Lever
@@ -294,10 +294,11 @@ def test_a_p_value_is_the_share_of_signs_with_a_sum_of_ranks_as_large(
     assert found == pytest.approx(np.mean(drawn >= ranks @ (kept > 0)))
 
 
-def test_the_interval_of_drawn_months_has_twice_their_variance() -> None:
-    found = predicted(10.0, [1.0, 2.0, 3.0])
-    # the 95th percentile of Student's t with 2 degrees of freedom is 2.92
-    assert found == pytest.approx((10, 10 - 2.92 * 2**0.5, 10 + 2.92 * 2**0.5), abs=0.001)
+def test_the_interval_pools_blocks_of_the_log_and_drawn_months() -> None:
+    # 95th percentiles of Student's t: 1.796 with 11 degrees of freedom, 1.771 with 13
+    log = Monthly(10.0, 10 - 1.796 * 3, 10 + 1.796 * 3)
+    half = 1.771 * ((11 * 3**2 + 2 * (2 * 1.0)) / 13) ** 0.5
+    assert pooled(log, [1.0, 2.0, 3.0]) == pytest.approx((10, 10 - half, 10 + half), abs=0.005)
 
 
 def test_a_drawn_month_has_days_of_the_log_with_their_jobs() -> None:

@@ -241,6 +241,20 @@ def test_a_report_replaces_only_a_report(tmp_path: Path, monkeypatch: pytest.Mon
         report(path, tmp_path / "mine")
 
 
+@pytest.mark.slow
+def test_a_finding_without_a_row_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chapters = {"Waiting": (ANALYSES["queueing_delay"],), "Trust": (ANALYSES["overview"],)}
+    monkeypatch.setattr(trace_page, "CHAPTERS", chapters)
+    never_started = ATTEMPTS.with_columns(started_at=pl.lit(None, pl.Datetime))
+    path = trace_of(tmp_path / "t", JOBS, never_started)
+    text = report(path, tmp_path / "out").html
+    assert 'id="queueing_delay"' not in text and 'id="overview"' in text
+    [line] = re.findall(r"<li>(How long is the queueing delay.*?)</li>", text)
+    assert line.endswith("The log has no waits: no attempt has a known submission and start.")
+
+
 def test_every_analysis_module_is_in_a_chapter() -> None:
     folder = Path(__file__).parents[2] / "philly_analysis" / "analyses"
     modules = {f.stem for f in folder.glob("*.py")} - {"__init__", "chapters"}

@@ -115,36 +115,40 @@ def monthly(values: Floats, submit_s: Floats) -> Monthly:
     mean = float(sums.sum()) * MONTH_D / days
     blocks = MONTH_D / (days / BLOCKS)
     variance = float(sums.var(ddof=1)) * blocks * (1 + MONTH_D / days)
-    half = float(special.stdtrit(BLOCKS - 1, 1 - _TAIL)) * variance**0.5
+    half = _quantile(BLOCKS - 1) * variance**0.5
     return Monthly(mean, mean - half, mean + half)
 
 
-def predicted(mean: float, drawn: Sequence[float]) -> Monthly:
-    """Return a gain with the prediction interval of another month, from gains of drawn months.
+def pooled(log: Monthly, drawn: Sequence[float]) -> Monthly:
+    """Return a gain with the prediction interval of the log's blocks and of drawn months together.
 
-    Drawn months vary around the log as another month does, and the log itself as much: hence twice
-    the variance (Hahn and Meeker, Statistical Intervals, 1991, section 4.7).
+    Blocks and drawn months both estimate the variance of another month's gain. The pooled variance
+    weights the estimates by their degrees of freedom. Drawn months vary around the log as another
+    month does, and the log itself as much: hence twice the variance of drawn months (Hahn and
+    Meeker, Statistical Intervals, 1991, section 4.7).
     """
-    spread = float(np.std(drawn, ddof=1))
-    half = float(special.stdtrit(len(drawn) - 1, 1 - _TAIL)) * spread * 2**0.5
-    return Monthly(mean, mean - half, mean + half)
+    of_log, of_drawn = BLOCKS - 1, len(drawn) - 1
+    log_variance = ((log.high - log.low) / 2 / _quantile(of_log)) ** 2
+    drawn_variance = 2 * float(np.var(drawn, ddof=1))
+    freedom = of_log + of_drawn
+    variance = (of_log * log_variance + of_drawn * drawn_variance) / freedom
+    half = _quantile(freedom) * variance**0.5
+    return Monthly(log.mean, log.mean - half, log.mean + half)
+
+
+def _quantile(freedom: int) -> float:
+    """Return the quantile of Student's t that ends a prediction interval."""
+    return float(special.stdtrit(freedom, 1 - _TAIL))
 
 
 def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
-    """Return a gain with the intervals of drawn months where drawn months vary more.
-
-    Days are drawn singly, so that drawn months lack effects that last for longer than a day.
-    """
+    """Return a gain with intervals of the log and of drawn months."""
     waits = [month.wait_h.mean for month in drawn if month.wait_h is not None]
     return gain._replace(
-        gpu_h=_wider(gain.gpu_h, [month.gpu_h.mean for month in drawn]),
-        wait_h=gain.wait_h and _wider(gain.wait_h, waits),
-        value_h=_wider(gain.value_h, [month.value_h.mean for month in drawn]),
+        gpu_h=pooled(gain.gpu_h, [month.gpu_h.mean for month in drawn]),
+        wait_h=gain.wait_h and pooled(gain.wait_h, waits),
+        value_h=pooled(gain.value_h, [month.value_h.mean for month in drawn]),
     )
-
-
-def _wider(log: Monthly, drawn: Sequence[float]) -> Monthly:
-    return max(log, predicted(log.mean, drawn), key=lambda interval: interval.high - interval.low)
 
 
 def gain_of(
