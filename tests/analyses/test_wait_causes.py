@@ -246,7 +246,7 @@ def test_a_cohort_shares_what_its_members_do_not_use(seed: int, tmp_path: Path) 
             attempts.append(key | {"attempt": 1, "gpus": gpus, **started})
         for v in "abcd":
             levels[v][moment] = quota_room(v, used)
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "jobs": jobs,
         "attempts": attempts,
         "virtual_clusters": [{"vc": vc, "gpus": q} for vc, (q, _, _) in QUOTAS.items()],

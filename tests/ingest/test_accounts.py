@@ -17,7 +17,13 @@ from philly_analysis.ingest.philly_multigpu.conversion import convert
 from philly_analysis.ingest.source import Parser, Stream
 from philly_analysis.ingest.source_registry import SOURCES
 from philly_analysis.trace.manifest import Manifest
-from tests.ingest import kueue_snapshots, test_accounting, test_public_traces, test_slurm
+from tests.ingest import (
+    kueue_cluster,
+    kueue_snapshots,
+    test_accounting,
+    test_public_traces,
+    test_slurm,
+)
 from tests.ingest.accounting_logs import fortnight
 from tests.ingest.conftest import attempt, job, write_archive, write_files
 from tests.support.slow import quick_first
@@ -85,7 +91,7 @@ RAW["pai"] = pai
 for kind in ("pbs", "lsf", "sge"):
     RAW[test_accounting.log(kind, [])[0]] = partial(accounting, kind)
 RAW["kubernetes"] = lambda folder: kueue_snapshots.write(
-    folder / "raw", kueue_snapshots.fortnight(seed=3, jobs=3, days=1), 1800, "v1beta2"
+    folder / "raw", kueue_cluster.simulated(seed=3, jobs=3, days=1), 1800
 )
 DERIVED_OR_FIRST = "source_line is null or source_line > 2"
 
