@@ -130,8 +130,8 @@ class Materializer:
         The folder that was written before stays, because readers of the trace as it was may use
         it. Older folders are removed.
         """
-        order, others = required_relations([relation.name])
-        policy = str(self.con.table(SETTINGS).fetchall()) if SETTINGS in others else ""
+        order, tables = required_relations([relation.name])
+        policy = str(self.con.table(SETTINGS).fetchall()) if SETTINGS in tables else ""
         # sorted: the order of relations of equal rank differs between processes
         code = "\n".join([MACROS, *sorted(r.sql for r in order), counting_code(), policy])
         folder = home / f"{relation.name}-{text_digest(self.manifest_text, code)}.parquet"

@@ -100,13 +100,13 @@ def rows_by_relation(trace: Path) -> dict[str, pd.DataFrame]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("jobs", "lanes"), [(20_000, 30), (200_000, 600)])
 def test_relations_are_equal_with_every_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, lanes: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trace = busy_trace(tmp_path / "busy", jobs, lanes)
+    """Each request and class has thousands of moments at which an answer changes."""
+    trace = busy_trace(tmp_path / "busy", jobs=20_000, lanes=30)
     rows = []
-    for budget in (300_000_000, 1_000_000_000, 6_000_000_000):
+    for budget in (100_000_000, 300_000_000, 6_000_000_000):
         monkeypatch.setattr(connection, "engine_bytes", lambda budget=budget: budget)
         shutil.rmtree(trace / "derived", ignore_errors=True)
         rows.append(rows_by_relation(trace))
