@@ -74,7 +74,7 @@ def state() -> str:
     """Return a sentence with the budget of this process, where it comes from, and what is free."""
     source = SETTING if os.environ.get(SETTING) else "a share of the free memory"
     return (
-        f"The memory budget of a process is {budget_bytes() / _processes / 1e9:.1f} GB ({source}), "
+        f"The memory budget is {budget_bytes() / _processes / 1e9:.1f} GB ({source}), "
         f"and {free_bytes() / 1e9:.1f} GB are free."
     )
 

@@ -175,7 +175,7 @@ def kubectl_command(folder: str | Path = ".", *, context: str | None = None) -> 
     Examples
     --------
     >>> print(kubectl_command("snapshots").splitlines()[-1].split(" | ")[0])
-    kubectl get pods,jobs -A -o json
+    kubectl get podgroups.scheduling.x-k8s.io -A -o json
 
     In a shell::
 
