@@ -1,7 +1,7 @@
 -- Functions of the table source. A rule is the map's rule of a field; text is the field of the row,
 -- null where it is missing.
 
--- A text, or the part of the text that the map's pattern takes; null where the pattern does not fit.
+-- A text, or its part that the pattern of the map takes; null where the pattern does not fit.
 create or replace macro taken(text, rule) as
 if(rule.pattern is null, text, nullif(regexp_extract(text, rule.pattern, 1), ''));
 
