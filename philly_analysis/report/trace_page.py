@@ -55,18 +55,19 @@ def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap
     lacks = {a.name: lacking(trace, a.name) for a in analyses}
     results: dict[str, Result] = {}
     computed = compute_each(trace, [n for n, missing in lacks.items() if not missing], executor)
-    svgs = draw_each(trace, (results.setdefault(r.name, r) for r in computed), executor)
+    shown = (r for r in computed if not _is_silent(results.setdefault(r.name, r)))
+    svgs = draw_each(trace, shown, executor)
     chapters = []
     for title, chapter in CHAPTERS.items():
         sections = tuple(
             Section(a.name, a.question, results[a.name], svgs[a.name])
             for a in chapter
-            if a.name in results and not _is_silent(results[a.name])
+            if a.name in svgs
         )
         if sections:
             chapters.append(Chapter(title, sections))
     gaps = [Gap(ANALYSES[name].question, missing) for name, missing in lacks.items() if missing]
-    return chapters, gaps, [result for result in results.values() if _is_silent(result)]
+    return chapters, gaps, [result for name, result in results.items() if name not in svgs]
 
 
 def _is_silent(result: Result) -> bool:
