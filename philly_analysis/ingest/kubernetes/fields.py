@@ -53,6 +53,11 @@ def whole(value: Any, *path: str) -> int | None:
     return number if fits else None
 
 
+def rounded(number: float) -> int:
+    """Return a number from 0 as the nearest whole number, at most the largest 32-bit integer."""
+    return min(round(number), _MOST)
+
+
 def moment_s(value: Any, *path: str) -> float | None:
     """Return a time as seconds since 1970; None for another text and for Go's zero time.
 
@@ -88,7 +93,7 @@ def gpus(resources: Any) -> int:
     if not isinstance(resources, dict):
         return 0
     counts = (quantity(n) or 0 for name, n in resources.items() if GPU_RESOURCE.fullmatch(name))
-    return min(round(sum(counts)), _MOST)
+    return rounded(sum(counts))
 
 
 def pod_resources(template: Any) -> tuple[int, float, float]:
@@ -101,7 +106,7 @@ def pod_resources(template: Any) -> tuple[int, float, float]:
     gpu, cpu, memory = (
         max([sum(one[i] for one in limits), *(one[i] for one in initial)]) for i in range(3)
     )
-    return min(round(gpu), _MOST), cpu, memory
+    return rounded(gpu), cpu, memory
 
 
 def _resources(container: dict[str, Any]) -> tuple[float, float, float]:

@@ -25,7 +25,7 @@ JOB_OWNERS = {
 """Kinds of which one object is one job, by API group."""
 
 POD_GROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io")
-"""API groups of PodGroups: Volcano's, and that of the coscheduling plugin."""
+"""API groups of PodGroups: of Volcano, and of the coscheduling plugin."""
 
 _PASSED = ("Complete", "Completed", "Succeeded")
 _PHASES = {

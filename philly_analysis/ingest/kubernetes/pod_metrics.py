@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from philly_analysis.errors import InputError
 from philly_analysis.ingest.kubernetes.cluster import SERVICES, Pod
-from philly_analysis.ingest.kubernetes.fields import text
+from philly_analysis.ingest.kubernetes.fields import rounded, text
 from philly_analysis.ingest.raw_file import json_items
 
 _TIMES = {
@@ -28,7 +28,6 @@ _PHASE, _OWNER, _INFO = "kube_pod_status_phase", "kube_pod_owner", "kube_pod_inf
 _METRICS = {*_TIMES, _REQUESTS, _REASONS, _PHASE, _OWNER, _INFO}
 _GPU = re.compile(r"nvidia_com_gpu|amd_com_gpu|nvidia_com_mig_[a-z0-9_]+")
 _OVER = ("Succeeded", "Failed")
-_MOST = 2**31 - 1
 _LATEST_S = 4_102_444_800
 """2100-01-01 UTC."""
 
@@ -167,7 +166,7 @@ def _pod(uid: str, state: _State) -> Pod:
         created_s=created,
         scheduled_s=state.times.get("scheduled_s", state.times.get("started_s")),
         ended_s=state.times.get("completed_s") if phase in _OVER else None,
-        gpus=min(round(sum(n for (_, r), n in state.requests.items() if _GPU.fullmatch(r))), _MOST),
+        gpus=rounded(sum(n for (_, r), n in state.requests.items() if _GPU.fullmatch(r))),
         cpus=_total(state, "cpu"),
         mem_gb=(memory / 1e9) if (memory := _total(state, "memory")) else None,
         phase=phase,

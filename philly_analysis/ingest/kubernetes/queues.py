@@ -13,10 +13,9 @@ from philly_analysis.ingest.kubernetes.fields import (
     identity,
     objects,
     quantity,
+    rounded,
     text,
 )
-
-_MOST = 2**31 - 1
 
 
 class Queue(NamedTuple):
@@ -50,37 +49,33 @@ class Queue(NamedTuple):
 
 def parse_cluster_queue(item: dict[str, Any]) -> Queue:
     """Return a ClusterQueue with its quota of GPUs, and its limits of borrowing and lending."""
-    uid, name = identity(item)
-    if uid is None or name is None:
-        return Queue(fault="the object has no uid or no name")
     cohort = text(item, "spec", "cohortName") or text(item, "spec", "cohort")
-    return Queue(uid=uid, name=name, cluster_queue=name, cohort=cohort, **_quotas(item)._asdict())
+    return _queue(item, cluster_queue=identity(item)[1], cohort=cohort, **_quotas(item)._asdict())
 
 
 def parse_volcano_queue(item: dict[str, Any]) -> Queue:
     """Return a queue of Volcano; its quota is its capability."""
-    uid, name = identity(item)
-    if uid is None or name is None:
-        return Queue(fault="the object has no uid or no name")
-    capability = field(item, "spec", "capability")
-    return Queue(uid=uid, name=name, cluster_queue=name, gpus=gpus(capability) or None)
+    quota = gpus(field(item, "spec", "capability")) or None
+    return _queue(item, cluster_queue=identity(item)[1], gpus=quota)
 
 
 def parse_cohort(item: dict[str, Any]) -> Queue:
     """Return a Cohort with its parent, and its own quota of GPUs."""
-    uid, name = identity(item)
-    if uid is None or name is None:
-        return Queue(fault="the object has no uid or no name")
     parent = text(item, "spec", "parentName") or text(item, "spec", "parent")
-    return Queue(uid=uid, name=name, cohort=parent, **_quotas(item)._asdict())
+    return _queue(item, cohort=parent, **_quotas(item)._asdict())
 
 
 def parse_local_queue(item: dict[str, Any]) -> Queue:
     """Return a LocalQueue with its ClusterQueue."""
+    return _queue(item, cluster_queue=text(item, "spec", "clusterQueue"))
+
+
+def _queue(item: dict[str, Any], **fields: Any) -> Queue:
+    """Return a queue with fields; the object must have a uid and a name."""
     uid, name = identity(item)
     if uid is None or name is None:
         return Queue(fault="the object has no uid or no name")
-    return Queue(uid=uid, name=name, cluster_queue=text(item, "spec", "clusterQueue"))
+    return Queue(uid=uid, name=name, **fields)
 
 
 class _Quotas(NamedTuple):
@@ -105,14 +100,10 @@ def _quotas(item: dict[str, Any]) -> _Quotas:
     nominal = [quantity(field(resource, "nominalQuota")) or 0.0 for resource in resources]
     borrowed = [quantity(field(resource, "borrowingLimit")) for resource in resources]
     lent = [quantity(field(resource, "lendingLimit")) for resource in resources]
-    lendable = [own if limit is None else limit for own, limit in zip(nominal, lent, strict=True)]
+    lendable = [gpus if most is None else most for gpus, most in zip(nominal, lent, strict=True)]
     limits = [limit for limit in borrowed if limit is not None]
     return _Quotas(
-        _whole(sum(nominal)),
-        _whole(sum(limits)) if len(limits) == len(borrowed) else None,
-        None if lent == [None] * len(lent) else _whole(sum(lendable)),
+        rounded(sum(nominal)),
+        rounded(sum(limits)) if len(limits) == len(borrowed) else None,
+        None if lent == [None] * len(lent) else rounded(sum(lendable)),
     )
-
-
-def _whole(number: float) -> int:
-    return min(round(number), _MOST)

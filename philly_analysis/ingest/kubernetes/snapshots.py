@@ -25,7 +25,6 @@ _TIMES = {"creationTimestamp", "lastTransitionTime", "startTime", "startedAt", "
 
 Parsed = workload.Workload | cluster.Pod | cluster.Job | cluster.Node | owners.Owner | queues.Queue
 
-
 Versions = dict[tuple[str, str], tuple[str, Parsed]]
 """Latest version of each object, by table and uid, and its record."""
 
@@ -57,8 +56,8 @@ KINDS = {
 }
 """Kinds of objects that are read, by API group and kind."""
 
-
 _OWNERS = (owners.parse_owner, owners.parse_pod_group)
+"""Parsers of owners, whose kinds are counted together in a snapshot."""
 
 
 class Reading(NamedTuple):

@@ -16,6 +16,7 @@ from philly_analysis.ingest.kubernetes.fields import (
     owners,
     pod_resources,
     quantity,
+    rounded,
     since_s,
     text,
     whole,
@@ -194,13 +195,13 @@ def _resources(item: dict[str, Any]) -> tuple[int, float, float]:
                 sum(quantity(field(total, resource)) or 0.0 for total in totals)
                 for resource in ("cpu", "memory")
             )
-            return min(sum(map(gpus, totals)), 2**31 - 1), cpus, memory
+            return rounded(sum(map(gpus, totals))), cpus, memory
     sets = [
         (whole(one, "count") or 0, *pod_resources(field(one, "template", "spec")))
         for one in objects(item, "spec", "podSets")
     ]
     gang, cores, size = (sum(one[0] * one[i] for one in sets) for i in (1, 2, 3))
-    return min(round(gang), 2**31 - 1), cores, size
+    return rounded(gang), cores, size
 
 
 def _servers(item: dict[str, Any]) -> int | None:
