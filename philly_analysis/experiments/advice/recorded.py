@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from philly_analysis.experiments.advice.scenario import Jobs, LogFacts, Scenario
-from philly_analysis.simulator import Pool, assign_to_pools, is_user_error
+from philly_analysis.simulator import assign_to_pools, is_user_error
 from philly_analysis.simulator.policies import Limit, recorded_limits
 from philly_analysis.trace import Trace
 from philly_analysis.workload import (
@@ -31,14 +31,12 @@ def recorded_scenario(trace: Trace) -> tuple[Scenario, LogFacts]:
     capacity = sum(m.gpus for m in servers)
     quotas, _ = quotas_of(workload, capacity)
     pools, _ = assign_to_pools(workload, specs, servers)
-    fitting = (_without_larger_jobs(pool, pool.gpus) for pool in pools)
+    fitting = (
+        replace(pool, jobs=tuple(s for s in pool.jobs if s.gpus <= pool.gpus)) for pool in pools
+    )
     chosen = tuple(p for p in fitting if p.jobs and p.gpus)
     limits = _limits(trace) if len(chosen) == 1 else ()  # a limit counts the jobs of all pools
     return Scenario(chosen, quotas=quotas, limits=limits), log_facts
-
-
-def _without_larger_jobs(pool: Pool, gpus: int) -> Pool:
-    return replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.gpus <= gpus))
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:

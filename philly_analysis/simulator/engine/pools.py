@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from philly_analysis.errors import SimulationError
 from philly_analysis.results import count
@@ -13,7 +13,7 @@ from philly_analysis.simulator.cluster.request import Request, request_of
 from philly_analysis.workload import JobSpec, Machine, Workload, machine_rows, use_by_vc
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """Machines that serve the same jobs, and the jobs assigned to them."""
 
@@ -21,7 +21,7 @@ class Pool:
     machines: tuple[Machine, ...]
     jobs: tuple[JobSpec, ...]
 
-    @property
+    @cached_property
     def gpus(self) -> int:
         """GPUs of the pool."""
         return sum(m.gpus for m in self.machines)
@@ -78,7 +78,6 @@ def assign_to_pools(
     requests = dict(relations["job_pools"].select("job_id", "pool").iter_rows())
     assigned: dict[str, list[JobSpec]] = {name: [] for name in pools}
     load_s = dict.fromkeys(pools, 0.0)
-    gpus = {name: pool.gpus for name, pool in pools.items()}
     empty = {name: Cluster(pool.machines) for name, pool in pools.items()}
 
     @cache
@@ -92,14 +91,14 @@ def assign_to_pools(
         fitting = [
             p
             for p in eligible
-            if (gpus[p.name] >= spec.gpus or len(pools) == 1) and has_servers(p.name, request)
+            if (p.gpus >= spec.gpus or len(pools) == 1) and has_servers(p.name, request)
         ]
         if not fitting:
             excluded.append(spec)
             continue
-        best = min(fitting, key=lambda p: (load_s[p.name] + spec.gpu_s / gpus[p.name], p.name))
+        best = min(fitting, key=lambda p: (load_s[p.name] + spec.gpu_s / p.gpus, p.name))
         assigned[best.name].append(spec)
-        load_s[best.name] += spec.gpu_s / gpus[best.name]
+        load_s[best.name] += spec.gpu_s / best.gpus
     used = [
         replace(pool, jobs=tuple(assigned[name])) for name, pool in pools.items() if assigned[name]
     ]
