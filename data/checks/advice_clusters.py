@@ -185,7 +185,7 @@ def main() -> None:
     path = Path(sys.argv[1])
     seeds = [int(text) for text in sys.argv[2:]] or list(SEEDS)
     rows = list(csv.DictReader(path.open())) if path.exists() else []
-    have = {tuple(each[name] for name in Log._fields) for each in rows}
+    have = {tuple(line[name] for name in Log._fields) for line in rows}
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, HEAD, lineterminator="\n")
         if not rows:

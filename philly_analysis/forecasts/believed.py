@@ -1,6 +1,6 @@
 """Fit the policy that reproduces a log's waits, and read the queue at moments to simulate from."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -78,11 +78,12 @@ class Believed:
         if fitted is None:
             return None
         name, scenario = fitted
-        pool_of_job = {s.job_id: i for i, pool in enumerate(scenario.pools) for s in pool.jobs}
-        by_vc: dict[str, Counter[int]] = {}
+        pool_of_job: dict[str, int] = {}
+        by_vc = defaultdict[str, Counter[int]](Counter)
         for i, pool in enumerate(scenario.pools):
             for spec in pool.jobs:
-                by_vc.setdefault(spec.vc, Counter())[i] += 1
+                pool_of_job[spec.job_id] = i
+                by_vc[spec.vc][i] += 1
         stayed: list[list[JobSpec]] = [[] for _ in scenario.pools]
         for spec in workload.specs(stays=True):
             if (place := pool_of_job.get(spec.job_id)) is not None:

@@ -36,18 +36,20 @@ class Combination:
         Names of the combined forecasts.
     losses
         Summed pinball loss of each combination of the grid.
-    known
+    known_outcomes
         Number of known outcomes.
+    issued
+        Number of recorded forecasts.
     outcomes
         Heap of starts, with the number of the forecast and the losses of the combinations.
     """
 
     names: tuple[str, ...]
-    losses: Floats = field(default_factory=lambda: np.zeros(0))
-    known: int = 0
+    losses: Floats = field(init=False)
+    known_outcomes: int = 0
     issued: int = 0
     outcomes: list[tuple[float, int, Floats]] = field(default_factory=list)
-    _grid: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    _grid: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         """Prepare the grid of weights."""
@@ -58,8 +60,8 @@ class Combination:
         """Return the weights with the least loss on outcomes before a moment."""
         while self.outcomes and self.outcomes[0][0] < now_s:
             self.losses += heapq.heappop(self.outcomes)[2]
-            self.known += 1
-        if self.known < _FEWEST:
+            self.known_outcomes += 1
+        if self.known_outcomes < _FEWEST:
             return np.asarray(self._grid.mean(axis=0))
         return np.asarray(self._grid[int(np.argmin(self.losses))])
 

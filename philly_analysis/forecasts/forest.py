@@ -67,27 +67,27 @@ class WaitForest:
     members: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
     @classmethod
-    def grow(cls, states: pd.DataFrame, waits: Floats, known: Ints) -> "WaitForest":
+    def grow(cls, states: pd.DataFrame, waits: Floats, known_jobs: Ints) -> "WaitForest":
         """Grow the trees on the latest known waits, and fill the leaves.
 
         Parameters
         ----------
         states, waits
             States and waits of all jobs.
-        known
+        known_jobs
             Numbers of the jobs whose waits are known.
         """
         from sklearn.ensemble import ExtraTreesRegressor
 
-        known = known[-MOST:]
-        grown = states.iloc[known]
+        latest = known_jobs[-MOST:]
+        grown = states.iloc[latest]
         columns = tuple(states.columns[grown.max() > grown.min()])
         model: Any = ExtraTreesRegressor(
             TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=_SEED
         )
         forest = cls(model, columns, waits, drain_times(states))
-        model.fit(forest._matrix(grown), np.log1p(waits[known]))
-        for number, leaves in zip(known.tolist(), forest.leaves_of(grown), strict=True):
+        model.fit(forest._matrix(grown), np.log1p(waits[latest]))
+        for number, leaves in zip(latest.tolist(), forest.leaves_of(grown), strict=True):
             forest.add(leaves, number)
         return forest
 

@@ -11,6 +11,8 @@ POINTS = 200
 """Waits of a forecast: each stands for half a percent (chosen: 5 % are ten waits)."""
 _MIDDLES = (np.arange(POINTS) + 0.5) / POINTS
 EDGES = np.arange(POINTS + 1) / POINTS
+UNIFORM = np.full(POINTS, 1 / POINTS)
+"""Probabilities of the points of a forecast that is not recalibrated."""
 LEVELS = np.arange(0.05, 0.951, 0.05)
 """Levels of the quantiles whose pinball losses are averaged."""
 
@@ -49,7 +51,7 @@ def quantiles(points: Floats, masses: Floats, levels: ArrayLike) -> Floats:
 
 def uniform_quantiles(points: Floats, levels: ArrayLike) -> Floats:
     """Return quantiles of a forecast whose points are equally probable."""
-    return quantiles(points, np.full(POINTS, 1 / POINTS), levels)
+    return quantiles(points, UNIFORM, levels)
 
 
 def pinball(forecasts: Floats, wait: float) -> Floats:

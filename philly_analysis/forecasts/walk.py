@@ -15,7 +15,7 @@ from philly_analysis.forecasts.believed import Replays
 from philly_analysis.forecasts.calibration import Calibration
 from philly_analysis.forecasts.combination import Combination
 from philly_analysis.forecasts.forest import WaitForest
-from philly_analysis.forecasts.points import POINTS, sorted_points
+from philly_analysis.forecasts.points import UNIFORM, sorted_points
 from philly_analysis.forecasts.queue import Queue
 
 CONDITIONAL, REPLAY = "conditional", "replay"
@@ -183,7 +183,7 @@ class Walk:
         """Return the probabilities of the points of a method at a moment."""
         if method in self.outcomes.calibrations:
             return self.outcomes.calibrations[method].masses(gang, now_s)
-        return np.full(POINTS, 1 / POINTS)
+        return UNIFORM
 
     def forecasts(
         self, jobs: Sequence[int], until: int, replayed: Collection[int] = ()
