@@ -1,4 +1,7 @@
-"""A fitted distribution with the interface of a frozen SciPy distribution and its fit quality."""
+"""A fitted distribution with the interface of a frozen SciPy distribution and its fit quality.
+
+A third of the file documents the public methods.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

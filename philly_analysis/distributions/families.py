@@ -1,4 +1,7 @@
-"""Parametric families of positive distributions, by name: one class per family."""
+"""Parametric families of positive distributions, by name: one class per family.
+
+A third of the file documents the formulas and their parameters.
+"""
 
 import numpy as np
 import scipy

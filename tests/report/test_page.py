@@ -33,7 +33,6 @@ from tests.support.html_page import Page
 from tests.support.repository import SAMPLE
 from tests.support.small_traces import ATTEMPTS, JOBS, paper_trace
 
-
 SILENT = {"calibration"}
 """Findings that have no row on a trace of three jobs."""
 

