@@ -83,7 +83,8 @@ def lack() -> str:
     """Return what an error says where the memory does not suffice."""
     return (
         f"the memory does not suffice. {state()} Allow more by the option --memory or the "
-        f"variable {SETTING}, run one process (--jobs 1), or use a machine with more memory."
+        f"variable {SETTING}, run one process (--jobs 1, where the command has it), or use a "
+        "larger machine."
     )
 
 
