@@ -91,6 +91,7 @@ def plot(result: Result) -> Figure:
         ax.set_ylabel("share of waits" if i % columns == 0 else "")
         if i >= len(panels) - columns:
             ax.set_xlabel("wait")
+            ax.tick_params(labelbottom=True)  # also above an empty place of the grid
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
     figures.label_lines(axes[: len(panels)])
