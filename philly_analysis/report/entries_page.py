@@ -9,7 +9,7 @@ import pandas as pd
 
 from philly_analysis.ingest import words_of
 from philly_analysis.report.entries import Entry
-from philly_analysis.report.rendering import now, template
+from philly_analysis.report.rendering import template
 from philly_analysis.report.table_rows import block, cell
 from philly_analysis.results import NOT_KNOWN, UNNAMED, duration, number
 from philly_analysis.trace import Trace
@@ -32,8 +32,8 @@ class _Listing:
     rows: Sequence[tuple[Entry, Sequence[tuple[str, object]]]]
 
 
-def render_entries(trace: Trace, listed: Sequence[Entry]) -> str:
-    """Return the HTML of the page."""
+def render_entries(trace: Trace, listed: Sequence[Entry], made_at: str) -> str:
+    """Return the HTML of the page, which says when it was made."""
     by_kind = {kind: [e for e in listed if e.kind == kind] for kind in TITLES}
     jobs, worst, whole = _jobs(listed)
     return template("entries.html", words_of(trace.manifest.source)).render(
@@ -48,7 +48,7 @@ def render_entries(trace: Trace, listed: Sequence[Entry]) -> str:
         jobs=jobs.head(min(whole, _SHOWN_JOBS)),
         jobs_count=whole,
         job_rows=block(jobs, worst=worst, whole=whole),
-        made_at=now(),
+        made_at=made_at,
     )
 
 

@@ -33,8 +33,9 @@ def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -
     if results := [compute_own(trace, one) for one in also]:
         chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))
     listed = entries(trace) if trace.has("attempt_runs") else []
-    page = _render(trace, chapters, gaps, silent, listed)
-    others = {ENTRIES_PAGE: render_entries(trace, listed)} if listed else {}
+    made_at = now()
+    page = _render(trace, chapters, gaps, silent, listed, made_at)
+    others = {ENTRIES_PAGE: render_entries(trace, listed, made_at)} if listed else {}
     write_page(folder, chapters, page, others)
 
 
@@ -80,6 +81,7 @@ def _render(
     gaps: list[Gap],
     silent: list[Result],
     listed: Sequence[Entry],
+    made_at: str,
 ) -> str:
     sections = {s.name: s for c in chapters for s in c.sections}
     results = {name: s.result for name, s in sections.items()}
@@ -119,7 +121,7 @@ def _render(
         rejects=_rejects(trace),
         **contents_of(chapters),
         run_policy=trace.run_policy.meaning,
-        made_at=now(),
+        made_at=made_at,
     )
 
 

@@ -102,7 +102,7 @@ def test_long_names_have_short_addresses() -> None:
 
 def test_the_worst_jobs_of_an_entry_are_in_the_page(path: Path, listed: list[Entry]) -> None:
     with Trace(path) as trace:
-        text = render_entries(trace, listed)
+        text = render_entries(trace, listed, "today")
     [packed] = re.findall(r'id="job-rows">([^<]+)<', text)
     rows = json.loads(gzip.decompress(base64.b64decode(packed)))
     at = rows["columns"].index("job")
@@ -117,5 +117,5 @@ def test_the_page_of_many_long_names_is_within_its_budget(path: Path) -> None:
     jobs = pd.DataFrame({"job": names[:10], "user": names[10:20], "status": names[20:30]})
     listed = [Entry("user", name, {"jobs": 3, "fails by": name}, jobs) for name in names]
     with Trace(path) as trace:
-        text = render_entries(trace, listed)
+        text = render_entries(trace, listed, "today")
     assert len(text.encode()) < 1_500_000
