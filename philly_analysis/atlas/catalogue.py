@@ -54,7 +54,7 @@ def _published(*, number: list[str] | None = None, **fields: Any) -> Published:
         analysis, fact = number
         printed = numbers()[analysis, fact]
         source, _, provenance = printed.source.rstrip(")").partition(" (")
-        fields |= {"source": source, "known": provenance, "value": printed.published}
+        fields |= {"source": source, "obtained": provenance, "value": printed.published}
     return Published(**fields)
 
 

@@ -51,13 +51,13 @@ class Published:
 
     Attributes
     ----------
-    known
+    obtained
         How the number was obtained: read from a table, quoted by others, recalled.
     """
 
     text: str
     source: str
-    known: str
+    obtained: str
     value: float | None = None
 
 

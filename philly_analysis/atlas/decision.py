@@ -32,7 +32,7 @@ def evaluate_claim(trace: Trace, claim: Claim, profile: TraceProfile, cluster: s
         Cluster of the trace; empty: the cluster has the trace's name.
     """
     undecided = Finding(claim.name, cluster or profile.name, Verdict.UNDECIDED, source=profile.name)
-    if missing := [LACKS.get(n, n) for n in claim.needs if not profile.known.get(n)]:
+    if missing := [LACKS.get(n, n) for n in claim.needs if not profile.recorded.get(n)]:
         brief = f"no {missing[0].partition(',')[0]}"
         return replace(undecided, why=f"Lacks {_listed(missing)}.", brief=brief)
     sample = profile.manifest.sample

@@ -26,7 +26,7 @@ class TraceProfile:
         Manifest of the trace: source, notes of the ingest, and how the rows were selected.
     began_at, ended_at
         First and last submission; None without jobs.
-    known
+    recorded
         Counts of ``known_columns`` by column, and rows by table. The users count as unknown if
         fewer than half of the jobs have a user; virtual clusters likewise.
     gpus
@@ -37,7 +37,7 @@ class TraceProfile:
     manifest: Manifest
     began_at: pd.Timestamp | None
     ended_at: pd.Timestamp | None
-    known: dict[str, int]
+    recorded: dict[str, int]
     gpus: int | None
 
     @property
@@ -55,7 +55,7 @@ class TraceProfile:
     @property
     def lacks(self) -> tuple[str, ...]:
         """Names of the data that the trace lacks."""
-        return tuple(words for what, words in LACKS.items() if not self.known.get(what))
+        return tuple(words for what, words in LACKS.items() if not self.recorded.get(what))
 
     @property
     def days(self) -> float:
@@ -83,7 +83,7 @@ def describe(trace: Trace, name: str) -> TraceProfile:
         manifest=trace.manifest,
         began_at=None if pd.isna(began_at) else began_at,
         ended_at=None if pd.isna(ended_at) else ended_at,
-        known={t: trace.manifest.rows.get(t, 0) for t in trace.tables}
+        recorded={t: trace.manifest.rows.get(t, 0) for t in trace.tables}
         | {str(what): int(n) for what, n in row.items()},
         gpus=gpus,
     )

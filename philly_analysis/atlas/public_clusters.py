@@ -56,7 +56,7 @@ def from_print() -> Iterator[Finding]:
     for claim in CLAIMS.values():
         study = claim.published
         if study.value is not None:
-            provenance = study.known.partition(" and ")[0]
+            provenance = study.obtained.partition(" and ")[0]
             yield _printed(
                 PrintedNumber(claim.name, STUDY, study.value, study.source, "", provenance, "")
             )
@@ -69,10 +69,10 @@ def _printed(number: PrintedNumber) -> Finding:
     finding = replace(
         finding,
         evidence=Evidence.PRINTED,
-        source=f"{source} ({number.known})",
+        source=f"{source} ({number.obtained})",
         notes=(number.note,) if number.note else (),
     )
-    if number.known == "recalled":
+    if number.obtained == "recalled":
         why = "Recalled, and not checked."
         effect = Estimate(number.value, np.nan, np.nan)
         return replace(finding, verdict=Verdict.UNDECIDED, effect=effect, kind="", why=why)

@@ -11,7 +11,7 @@ def published_figures() -> "pd.DataFrame":
     """Return the figures of the papers.
 
     Columns: system, figure, shows, here (whether the figure is reproduced: yes, in part, no or not
-    checked), why, known (how we know of the figure).
+    checked), why, obtained (how we know of the figure).
     """
     import pandas as pd
 

@@ -14,7 +14,7 @@ class PrintedNumber:
     ----------
     source, place
         Paper or repository; table, figure or page; empty where the place is not known.
-    known
+    obtained
         How the number was obtained: read, quoted by others, recalled.
     note
         What the number counts that the claim does not count; empty where nothing is known.
@@ -25,7 +25,7 @@ class PrintedNumber:
     value: float
     source: str
     place: str
-    known: str
+    obtained: str
     note: str
 
 

@@ -64,7 +64,7 @@ def numbers() -> dict[tuple[str, str], PublishedNumber]:
                 what=row["what"],
                 published=float(row["published"]),
                 unit=row["unit"],
-                source=f"{row['source']} ({row['known']})",
+                source=f"{row['source']} ({row['obtained']})",
                 reason=row["reason"],
             )
             for row in csv.DictReader(file)

@@ -370,7 +370,7 @@ def test_recalled_numbers_decide_nothing() -> None:
     assert any(f.decided for f in printed if f not in recalled)
     for number in numbers_elsewhere():
         assert number.claim in CLAIMS and number.cluster in cards() and number.source
-        assert number.known in ("read", "quoted", "recalled")
+        assert number.obtained in ("read", "quoted", "recalled")
 
 
 def test_shipped_answers_are_read_as_they_are_written() -> None:

@@ -12,18 +12,22 @@ from philly_analysis import (
     atlas,
     compare,
     experiment,
+    forecast,
     ingest,
     load_model,
+    reliability,
     report,
     sweep,
 )
 from philly_analysis.experiments import EXPERIMENTS
 from philly_analysis.results import figures
+from tests.ingest import kueue_cluster, kueue_snapshots
 from tests.support.repository import SAMPLE
 
 PRINTED = Path(__file__).parents[1] / "ingest" / "slurm_output"
 KINDS = (
-    *("sample", "slurm", "compare", "sweep", "conclusions", "atlas", "advise", "model"),
+    *("sample", "entries", "slurm", "kubernetes", "compare", "sweep", "conclusions", "atlas"),
+    *("advise", "model", "forecast", "reliability"),
     *EXPERIMENTS,
 )
 _FEW = {"synergy": {"jobs": 300, "window": (150, 250)}}
@@ -75,10 +79,18 @@ class Pages:
             months = [load_model(m).sample(jobs=60, gpus=64, seeds=(1, 2, 3)) for m in of]
             experiment([kind], models=months, seeds=3, out=out)
             return out / kind / "report.html"
-        if kind in ("sample", "slurm"):
+        if kind in ("sample", "slurm", "kubernetes"):
             return report(self.trace(kind), out).path
+        if kind == "entries":
+            return self.page("sample").parent / "entries.html"
         if kind == "advise":
             advise(self.trace("sample"), out / kind, months=0)
+            return out / kind / "report.html"
+        if kind == "forecast":
+            forecast(self.trace("sample"), out / kind, gpus=8)
+            return out / kind / "report.html"
+        if kind == "reliability":
+            reliability(self.trace("sample"), out / kind)
             return out / kind / "report.html"
         if kind == "model":
             return report("itp-04", out).path
@@ -108,6 +120,10 @@ class Pages:
         if kind == "sample":
             output, quotas = SAMPLE / "failed-output", SAMPLE / "quotas.csv"
             ingest("philly", SAMPLE, trace, failures=output, quotas=quotas)
+        elif kind == "kubernetes":
+            cluster = kueue_cluster.simulated(seed=5)
+            raw = kueue_snapshots.write(self.folder / "kueue", cluster, 1800, "v1beta2", typed=True)
+            ingest("kubernetes", raw, trace)
         else:
             ingest("slurm", PRINTED / "wide_D.txt.gz", trace)
         return trace
