@@ -118,7 +118,8 @@ def plot(result: Result) -> Figure:
     )
     sizes_ax.set_xlabel("GPUs, and attempts")
     figures.percent_axis(sizes_ax, "on more servers than needed")
-    figures.legend(sizes_ax, loc="upper left")
+    sizes_ax.set(ylim=(0, 125), yticks=range(0, 101, 20))  # the legend is above the bars
+    figures.legend(sizes_ax, loc="upper left", ncols=2)
     figures.title(sizes_ax, "wide gangs, by size")
     word, owners = _by_owner(table)
     rows = owners.head(_SHOWN).iloc[::-1]

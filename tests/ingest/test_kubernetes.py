@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -191,8 +192,41 @@ def test_a_file_without_a_time_in_its_name_has_the_time_of_its_objects(
     assert any("no time in their name" in note for note in trace.manifest.notes)
 
 
-def test_the_command_only_reads(tmp_path: Path) -> None:
-    lines = kubectl_command("/srv/my logs", context="gpu").splitlines()
-    commands = [line for line in lines if not line.startswith("#")]
-    assert all(line.startswith("kubectl --context=gpu get ") for line in commands)
-    assert all("'/srv/my logs'/" in line and line.endswith("Z).json.gz") for line in commands)
+KUBECTL = """#!/bin/bash
+echo "$@" >> "$CALLS"
+case "$*" in
+*api-resources*) printf '%s\\n' $KINDS ;;
+*) echo '{"items": []}' ;;
+esac
+"""
+"""A client of a cluster that has the resources of `$KINDS` and notes its calls."""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "owners"),
+    [
+        ("pods jobs.batch", None),
+        (
+            "rayjobs.ray.io jobs.batch.volcano.sh jobs.batch appwrappers.workload.codeflare.dev",
+            "rayjobs.ray.io,jobs.batch.volcano.sh,appwrappers.workload.codeflare.dev",
+        ),
+    ],
+)
+def test_the_command_only_reads_what_the_cluster_has(
+    kinds: str, owners: str | None, tmp_path: Path
+) -> None:
+    folder, programs, calls = tmp_path / "my logs", tmp_path / "bin", tmp_path / "calls"
+    folder.mkdir()
+    programs.mkdir()
+    (programs / "kubectl").write_text(KUBECTL)
+    (programs / "kubectl").chmod(0o755)
+    environment = {"PATH": f"{programs}:/usr/bin:/bin", "KINDS": kinds, "CALLS": str(calls)}
+    commands = kubectl_command(folder, context="gpu")
+    subprocess.run(["bash", "-ec", commands], env=environment, check=True, timeout=30)
+    called = calls.read_text().splitlines()
+    assert {call.split()[:2][1] for call in called} == {"get", "api-resources"}
+    assert all(call.startswith("--context=gpu ") for call in called)
+    assert ([call.split()[2] for call in called[5:]] or [None]) == [owners]
+    files = sorted(file.name.partition("_")[0] for file in folder.iterdir())
+    assert files == sorted(["nodes", "queues", "workloads", "pods", *["owners"] * bool(owners)])
+    assert all(gzip.decompress(file.read_bytes()) for file in folder.iterdir())

@@ -15,7 +15,6 @@ from philly_analysis import (
     forecast,
     ingest,
     load_model,
-    reliability,
     report,
     sweep,
 )
@@ -27,7 +26,7 @@ from tests.support.repository import SAMPLE
 PRINTED = Path(__file__).parents[1] / "ingest" / "slurm_output"
 KINDS = (
     *("sample", "entries", "slurm", "kubernetes", "compare", "sweep", "conclusions", "atlas"),
-    *("advise", "model", "forecast", "reliability"),
+    *("advise", "model", "forecast"),
     *EXPERIMENTS,
 )
 _FEW = {"synergy": {"jobs": 300, "window": (150, 250)}}
@@ -88,9 +87,6 @@ class Pages:
             return out / kind / "report.html"
         if kind == "forecast":
             forecast(self.trace("sample"), out / kind, gpus=8)
-            return out / kind / "report.html"
-        if kind == "reliability":
-            reliability(self.trace("sample"), out / kind)
             return out / kind / "report.html"
         if kind == "model":
             return report("itp-04", out).path

@@ -3,17 +3,7 @@
 import shlex
 from pathlib import Path
 
-_OWNERS = {
-    "jobsets": "jobsets.jobset.x-k8s.io",
-    "ray": "rayjobs.ray.io,rayclusters.ray.io",
-    "kubeflow": ",".join(
-        f"{kind}jobs.kubeflow.org" for kind in ("pytorch", "tf", "mpi", "xgboost", "paddle", "jax")
-    ),
-    "trainjobs": "trainjobs.trainer.kubeflow.org",
-    "volcano": "jobs.batch.volcano.sh,podgroups.scheduling.volcano.sh,queues.scheduling.volcano.sh",
-    "podgroups": "podgroups.scheduling.x-k8s.io",
-}
-"""Kinds of owners of pods that a cluster may have, by the name of their file."""
+from philly_analysis.ingest.kubernetes.owners import JOB_OWNERS, POD_GROUPS
 
 _STAMP = "$(date -u +%FT%H-%M-%SZ)"
 
@@ -39,7 +29,15 @@ def kubectl_command(folder: str | Path = ".", context: str | None = None) -> str
             "# every minute",
             snapshot("workloads.kueue.x-k8s.io", "workloads"),
             snapshot("pods,jobs", "pods"),
-            "# every minute, each line whose kinds the cluster has",
-            *(snapshot(kinds, name) for name, kinds in _OWNERS.items()),
+            f"owners=$({kubectl} api-resources --verbs=list -o name | {_owners_filter()} | paste -sd,)",
+            '[ -z "$owners" ] || ' + snapshot('"$owners"', "owners"),
         ]
     )
+
+
+def _owners_filter() -> str:
+    """Return the command that keeps resources that own pods, PodGroups, and queues of Volcano."""
+    kinds = [(kind, group) for group, of_group in JOB_OWNERS.items() for kind in of_group]
+    kinds += [("PodGroup", group) for group in POD_GROUPS]
+    kinds.append(("Queue", "scheduling.volcano.sh"))
+    return "grep -xF " + " ".join(f"-e {kind.lower()}s.{group}" for kind, group in kinds)
