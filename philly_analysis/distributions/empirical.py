@@ -129,7 +129,7 @@ def _truncated(
         levels = np.linspace(0, level, int(np.clip(x.n, _LEAST_KNOTS, KNOTS)))
         grid = np.asarray(round_significant(np.quantile(x.values, levels)))
         knots = separate_ties(grid)
-        if knots[-1] >= upper or level < 0.5:
+        if knots[-1] >= upper or not 0.5 <= level < 1:
             continue
         wanted = _tail_mean(x, knots, level)
         for of_shape in (shape, *_SHAPES):

@@ -118,7 +118,8 @@ class QuantileGrid(PositiveDistribution):
         with np.errstate(invalid="ignore"):
             p = np.clip(above / max(1 - self.body, TIE_GAP), 0, 1)
             excess = scipy.stats.genpareto.isf(p + (1 - p) * self._cut, *self._tail)
-        return np.asarray(np.where(below > self.body, self.knots[-1] + excess, inside))
+        tail = np.minimum(self.knots[-1] + excess, self.upper)
+        return np.asarray(np.where(below > self.body, tail, inside))
 
     def moment(self, order: int) -> float:
         """Return a raw moment; infinite if shape times order is 1 or more."""

@@ -33,6 +33,15 @@ def test_the_empirical_distribution_keeps_the_mean_exactly() -> None:
     assert heavy.upper is None
 
 
+@pytest.mark.parametrize("values", [(4, 9), (9, 9), (365.46, 11_132.98, 16_612.82)])
+def test_a_tail_of_few_values_is_within_their_bound(values: tuple[float, ...]) -> None:
+    fitted = fit_distribution(np.array(values), family="empirical", tempered=True)
+    longest, n = max(values), len(values)
+    drawn = fitted.rvs(500, random_state=1)
+    assert 0 < drawn.min() and max(drawn.max(), fitted.ppf(1)) <= longest * (1 + 1 / n)
+    assert fitted.mean() == pytest.approx(np.mean(values), rel=0.35)
+
+
 def test_a_truncated_distribution_is_that_of_scipy_within_the_bound() -> None:
     whole, upper = sp.lognorm(1.5, scale=100), 2_000.0
     cut = Truncated(whole, upper)
