@@ -31,7 +31,7 @@ def compute(trace: Trace) -> Result:
     sentences = []
     if len(jobs):
         sentences = (
-            ["No job was retried."]
+            ["No job has more than one recorded attempt."]
             if (jobs["attempts"] <= 1).all()
             else [
                 f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, with "
@@ -69,7 +69,7 @@ def plot(result: Result) -> Figure:
     )
     shown = [panel for panel in panels if table[panel[0]].astype(float).fillna(0).any()]
     if not shown:
-        return figures.empty(figures.canvas()[0], "no job was retried or is unsuccessful")
+        return figures.empty(figures.canvas()[0], "no job has two attempts or is unsuccessful")
     fig, axes = figures.canvas(len(shown), height=2.8)
     for ax, (column, label, decimals) in zip(axes, shown, strict=True):
         heights = table[column].astype(float)

@@ -341,7 +341,7 @@ def atlas(
         are printed, interrupted downloads resume, and digests are verified. The folder is
         `datasets`, by default ``public-traces``. The names are philly, helios, acme, itp-2021,
         pai, alibaba-openb-2023, alibaba-spot-2026, mit-supercloud, thetagpu-2023, blue-waters,
-        pm100.
+        pm100, cloudbrain-1.
     executor
         Where public traces are ingested: an executor, a number of processes, or the address of a
         Dask scheduler. By default this process ingests them one by one.

@@ -66,7 +66,7 @@ def test_a_log_without_waits_or_retries_says_so() -> None:
     assert results["why_waits"].sentences == (
         f"No attempt waited: all {N} attempts started at once.",
     )
-    assert results["retries"].sentences[0] == "No job was retried."
+    assert results["retries"].sentences[0] == "No job has more than one recorded attempt."
     assert "constant quantity" not in str([r.sentences for r in results.values()])
 
 
@@ -78,7 +78,7 @@ def test_one_kind_of_job_has_no_trends() -> None:
     )
     assert results["run_time"].sentences[1] == "All jobs with a known run time have one gang size."
     assert results["retries"].sentences == (
-        "No job was retried.",
+        "No job has more than one recorded attempt.",
         "No job with a known status ended unsuccessfully.",
     )
 

@@ -164,6 +164,11 @@ FILES: dict[str, dict[str, bytes | str]] = {
         "3600.0,0.64,Killed\n1,10120171,7.0,8.0,0,0,32.0,1.0,1672529197,6,60,3600.0,0.64,Pass\n"
     },
     "pm100": {"job_table.parquet": marconi100_jobs().to_parquet()},
+    "cloudbrain-1": {
+        "jobs_info.csv": "u_1_0,8,32,65536.0,1000,1030,1630,dgx,a-1,55.5,1000.0,20.0,4000.0\n"
+        "u_1_1,8,32,65536.0,1000,1030,1630,dgx,a-2,55.5,1000.0,20.0,4000.0\n",
+        "nodes.csv": "a-1,8,32768.0\n",
+    },
 }
 """Files of each dataset, as its publisher documents them."""
 
@@ -212,6 +217,7 @@ READ: dict[str, list[tuple[object, ...]]] = {
         ("1", "5", 8, "Pass", 60.0, 240.0, None),
         ("2", "6", 4, "Failed", 120.0, 420.0, None),
     ],
+    "cloudbrain-1": [("1", "u", 16, None, 30.0, 600.0, None)],
 }
 NOT_READ_ELSEWHERE = ("helios", "mit-supercloud", "blue-waters", "pm100")
 """Those that no other test reads."""
@@ -269,7 +275,7 @@ def fetched(publisher: Server, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_all_of_the_eleven_can_be_fetched() -> None:
+def test_all_can_be_fetched() -> None:
     assert FILES.keys() == READ.keys() == FETCHABLE.keys()
     assert FETCHABLE.keys() <= catalogue.published().keys()
     assert f"names are {', '.join(FETCHABLE)}." in " ".join(str(atlas.__doc__).split())

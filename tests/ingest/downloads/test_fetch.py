@@ -27,7 +27,7 @@ from tests.support.files import packed, zipped
 
 BODY = bytes(i * i % 251 for i in range(300_000))
 """What is published: 300 kB in no pattern of the blocks."""
-NO_DIGEST = {"mit-supercloud", "pm100"}
+NO_DIGEST = {"mit-supercloud", "pm100", "cloudbrain-1"}
 """Datasets whose publisher states no digest."""
 QUICK = RetryPolicy(timeout_s=0.4, tries=3, pause_s=0.01)
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:20\nsize 300000\n"
