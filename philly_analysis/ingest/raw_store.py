@@ -134,7 +134,7 @@ class RawStore:
         )
         dropped = "row(source_file, source_line) in (from dropped_records)"
         if not len(con.table("dropped_records")):
-            dropped = "false"  # no file need be read
+            dropped = "false"  # keeps every file, so that none is read
         replacement = replace_rows(
             con,
             old,
@@ -169,7 +169,7 @@ class RawStore:
 
 
 def _rename(con: duckdb.DuckDBPyConnection, relation: str, name: str) -> str:
-    """Rename a table or view; return which of both the relation is."""
+    """Rename a relation; return its kind, ``table`` or ``view``."""
     tables = {name for (name,) in con.sql("select table_name from duckdb_tables()").fetchall()}
     kind = "table" if relation in tables else "view"
     con.execute(f"alter {kind} {relation} rename to {name}")

@@ -13,7 +13,7 @@ with uncounted as (
   where gpu is null and gpus is null
 ),
 
--- servers of attempts of which it is not known how many GPUs they hold on each server
+-- servers of attempts whose GPUs on each server are not recorded
 spreads as (
   select
     p.job_id,
@@ -41,7 +41,7 @@ select
   r.started_at - to_microseconds(coalesce(l.launch_us, 0)) as allocated_at,
   r.started_at,
   r.until_at,
-  -- where it is not known how many, the attempt's GPUs are taken as spread evenly
+  -- GPUs whose server is not recorded count as spread evenly over the attempt's servers
   coalesce(p.gpus, r.gpus / s.servers) as gpus
 from placements as p
 inner join attempt_runs as r using (job_id, attempt)

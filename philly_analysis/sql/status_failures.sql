@@ -43,7 +43,7 @@ select
 from attempts_in_order
 where
   (followed or failed(status))
-  -- what scheduler or operator ended did not fail, nor what a server took down
+  -- an attempt that the scheduler, an operator or a failed server ended did not fail
   and coalesce(
     end_reason not in (
       'completed', 'killed', 'migrated', 'resized', 'preempted', 'requeued', 'node_failure',

@@ -129,10 +129,10 @@ def _between(values: _Values, most: float | _Values) -> _Flags:
 
 
 def reading_length_s(times: pa.StringArray) -> float | None:
-    """Return the usual time between readings, in seconds; None: a minute, or unknown.
+    """Return the seconds for which each reading stands; None: a minute, as in the archive.
 
-    The archive's readings are a minute each. A thinner copy has means of longer intervals. The time
-    is unknown if the file has few readings.
+    A thinner copy of the archive has means of longer intervals. A file with few readings counts as
+    the archive's.
 
     Parameters
     ----------

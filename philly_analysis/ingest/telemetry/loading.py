@@ -72,7 +72,7 @@ def fill_telemetry(builder: TraceBuilder, telemetry: Telemetry | None) -> None:
         builder.notes.append(f"Metrics of the telemetry that no table takes: {listed}{more}.")
     for table in (PLACEMENTS, MACHINES, DEVICES):
         _write_table(builder, table)
-    con.execute("drop table devices")  # it hides the view of the same name
+    con.execute("drop table devices")  # from here on the view of this name reads the written file
 
 
 def _open(builder: TraceBuilder, stage: Stage) -> None:
