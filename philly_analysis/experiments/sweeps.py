@@ -165,10 +165,10 @@ def sweep(planned: Sequence[Run], folder: str | Path, executor: Executor) -> Swe
     folder = Path(folder)
     files = [folder / f"{run.key()}.json" for run in planned]
     create_folder(folder)
-    missing = [run for run, file in zip(planned, files, strict=True) if not file.is_file()]
-    outcomes = map_ordered(executor, outcome_of, missing, ahead=64)
-    for run, outcome in zip(missing, outcomes, strict=True):
-        save_text(json.dumps(outcome, sort_keys=True), folder / f"{run.key()}.json")
+    missing = {file: run for run, file in zip(planned, files, strict=True) if not file.is_file()}
+    outcomes = map_ordered(executor, outcome_of, [*missing.values()], ahead=64)
+    for file, outcome in zip(missing, outcomes, strict=True):
+        save_text(json.dumps(outcome, sort_keys=True), file)
     read = [json.loads(file.read_text("utf-8")) for file in files]
     rows = [
         (run.jobs.name, run.load, run.arm, run.seed, *map(outcome["measures"].get, MEASURES))

@@ -22,7 +22,7 @@ from philly_analysis.errors import (
     TraceError,
     WorkloadError,
 )
-from philly_analysis.experiments import run_plans, sweep_tables, sweeps
+from philly_analysis.experiments import run_plans, runs, sweep_tables, sweeps
 from philly_analysis.experiments.effects import ARM
 from philly_analysis.experiments.run_plans import plan_runs
 from philly_analysis.experiments.runs import Run, RunOptions, outcome_of
@@ -252,6 +252,14 @@ def test_an_interrupted_sweep_is_resumed(
 
 
 @pytest.mark.slow
+def test_a_sweep_runs_while_the_code_is_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "code_version", lambda: "")
+    swept = sweep("literature", ["fifo", "las"], tmp_path / "out", jobs=20, cluster=16, seeds=2)
+    assert len(swept.runs) == len([*(tmp_path / "out" / "runs").iterdir()]) == 4
+
+
 def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
     sweep(["literature"], ["fifo", "las"], tmp_path / "two", executor=2, **OPTIONS)
     for file in (*(swept / "runs").iterdir(), swept / "sweep.csv", swept / "changes.csv"):
