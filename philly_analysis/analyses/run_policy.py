@@ -67,7 +67,9 @@ def plot(result: Result) -> Figure:
     if table.empty:
         return figures.empty(figures.canvas()[0], "no finished job")
     if not table["retried"].iloc[0]:
-        return figures.empty(figures.canvas()[0], "no job has two attempts: the three policies agree")
+        return figures.empty(
+            figures.canvas()[0], "no job has two attempts: the three policies agree"
+        )
     fig, axes = figures.canvas(2, height=3.1, sharey=True)
     for ax, column, who, n in (
         (axes[0], "run_s", "all jobs", table["jobs"].iloc[0]),

@@ -252,6 +252,7 @@ def test_an_interrupted_sweep_is_resumed(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_sweep_runs_while_the_code_is_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,13 +29,13 @@ def kubectl_command(folder: str | Path = ".", context: str | None = None) -> str
             "# every minute",
             snapshot("workloads.kueue.x-k8s.io", "workloads"),
             snapshot("pods,jobs", "pods"),
-            f"owners=$({kubectl} api-resources --verbs=list -o name | {_owners_filter()} | paste -sd,)",
+            f"owners=$({kubectl} api-resources --verbs=list -o name | {_kept()} | paste -sd,)",
             '[ -z "$owners" ] || ' + snapshot('"$owners"', "owners"),
         ]
     )
 
 
-def _owners_filter() -> str:
+def _kept() -> str:
     """Return the command that keeps resources that own pods, PodGroups, and queues of Volcano."""
     kinds = [(kind, group) for group, of_group in JOB_OWNERS.items() for kind in of_group]
     kinds += [("PodGroup", group) for group in POD_GROUPS]
