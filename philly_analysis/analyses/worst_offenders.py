@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.texts import CAVEATS
-from philly_analysis.results import UNNAMED, Fact, Result, figures, number, share
+from philly_analysis.results import Fact, Result, figures, number, share
 from philly_analysis.trace import Analysis, Trace
 
 MOST = 5
@@ -34,7 +34,6 @@ def compute(trace: Trace) -> Result:
     jobs_by_kind["failed"] = lost_to_failures(trace)
     for kind, jobs in jobs_by_kind.items():
         words = _WORDS[kind]
-        jobs = jobs.fillna({"user": UNNAMED})
         jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})
         lost_h = float(jobs["lost_gpu_h"].sum())
         facts.append(Fact(f"{kind}_gpu_h", lost_h, f"GPU hours that {words}"))
@@ -48,11 +47,10 @@ def compute(trace: Trace) -> Result:
             worst = worst[worst["lost_gpu_h"] > 0]
             pct = 100 * worst["lost_gpu_h"] / lost_h
             parts.append(worst.assign(kind=f"{kind}_{of}", lost_pct=pct))
-        first = parts[-2].iloc[0]
-        sentences.append(
-            f"{number(lost_h)} GPU hours {words}. User {first['user']} has "
-            f"{share(first['lost_pct'] / 100)} of these GPU hours."
-        )
+        sentences.append(f"{number(lost_h)} GPU hours {words}.")
+        for first in parts[-2].head(1).to_dict("records"):  # no row: the log names no user
+            pct = share(first["lost_pct"] / 100)
+            sentences.append(f"User {first['user']} has {pct} of these GPU hours.")
     sentences = sentences or ["No GPU hour is known to have been idle or lost to a failure."]
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]
     return Result("worst_offenders", table, facts, sentences, CAVEATS["worst_offenders"])

@@ -360,3 +360,15 @@ def test_whoever_idles_or_loses_most_is_named(cluster: MakeTrace) -> None:
         ("failed_user", "ann", "a", 4.0, 100.0),
         ("failed_job", "ann", "a", 4.0, 100.0),
     ]
+
+
+def test_jobs_without_a_user_are_of_no_user(make_trace: MakeTrace) -> None:
+    jobs = [("a", "v", None, 4, 0, "Failed"), ("b", "v", "bob", 4, 0, "Failed")]
+    result = worst_offenders.compute(make_trace(jobs, [("a", 1, 0, 180), ("b", 1, 0, 60)]))
+    assert result.table["kind"].tolist() == ["failed_user", "failed_job", "failed_job"]
+    assert result.sentences == (
+        "16.0 GPU hours were lost to failed attempts.",
+        "User bob has 25.0 % of these GPU hours.",
+    )
+    alone = worst_offenders.compute(make_trace(jobs[:1], [("a", 1, 0, 180)]))
+    assert alone.sentences == ("12.0 GPU hours were lost to failed attempts.",)
