@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.texts import CAVEATS
-from philly_analysis.results import Fact, Result, figures, number, share
+from philly_analysis.results import UNNAMED, Fact, Result, figures, number, share
 from philly_analysis.trace import Analysis, Trace
 
 MOST = 5
@@ -34,12 +34,14 @@ def compute(trace: Trace) -> Result:
     jobs_by_kind["failed"] = lost_to_failures(trace)
     for kind, jobs in jobs_by_kind.items():
         words = _WORDS[kind]
+        jobs = jobs.fillna({"user": UNNAMED})
         jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})
         lost_h = float(jobs["lost_gpu_h"].sum())
         facts.append(Fact(f"{kind}_gpu_h", lost_h, f"GPU hours that {words}"))
         if not lost_h > 0:
             continue
-        users = jobs.groupby("user", as_index=False)[["lost_gpu_h"]].sum()
+        named = jobs[jobs["user"] != UNNAMED]
+        users = named.groupby("user", as_index=False)[["lost_gpu_h"]].sum()
         worst_jobs = jobs.sort_values(["lost_gpu_h", "job"], ascending=[False, True])
         users = users.merge(worst_jobs.drop_duplicates("user")[["user", "job"]], on="user")
         for of, rows in (("user", users), ("job", jobs)):
