@@ -83,7 +83,7 @@ class WaitDistribution(DiscreteDistribution):
         Parameters
         ----------
         subject
-            The job, e.g. ``A 16-GPU job``.
+            The job, e.g. ``A job of 16 GPUs``.
         """
         n = self.numbers()
         soon = ", ".join(

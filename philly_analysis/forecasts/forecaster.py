@@ -46,8 +46,8 @@ class Request:
 
     def __str__(self) -> str:
         """Describe the job in a few words."""
-        parts = [f"A {self.gpus:g}-GPU job"]
-        named = (("of virtual cluster", self.vc), ("of QOS", self.qos), ("of user", self.user))
+        parts = [f"A job of {self.gpus:g} GPU{'' if self.gpus == 1 else 's'}"]
+        named = (("in virtual cluster", self.vc), ("with QOS", self.qos), ("of user", self.user))
         parts += [f"{words} {name}" for words, name in named if name is not None]
         if self.servers is not None:
             parts.append(f"on {self.servers:g} server{'' if self.servers == 1 else 's'}")

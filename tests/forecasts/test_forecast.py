@@ -84,7 +84,7 @@ def test_a_forecast_is_a_distribution_with_a_sentence(answer: Forecast) -> None:
     assert low <= answer.median() <= high
     assert answer.mean() == pytest.approx(answer.rvs(50_000, random_state=1).mean(), rel=0.05)
     assert str(answer) == answer.sentence
-    assert str(answer).startswith("A 8-GPU job, submitted 2026-03-")
+    assert str(answer).startswith("A job of 8 GPUs, submitted 2026-03-")
     assert set(answer.result.table["gpus"]) == {1, 2, 8}
 
 
@@ -212,7 +212,7 @@ def test_unknown_names_and_times_are_errors(trace: Trace) -> None:
 def test_a_request_reads_as_a_sentence() -> None:
     request = Request(4, vc="p", servers=2, time_limit_s=7_200)
     assert str(request) == (
-        "A 4-GPU job of virtual cluster p on 2 servers with a time limit of 2 h"
+        "A job of 4 GPUs in virtual cluster p on 2 servers with a time limit of 2 h"
     )
 
 
@@ -223,7 +223,7 @@ def test_the_command_prints_sentences_and_the_weekly_table(tmp_path: Path) -> No
     rows: list[dict[str, Any]] = json.loads(run("forecast", folder, "--week", "--json"))
     assert {row["gang"] for row in rows} == {"1", "2-4", "5-8"}
     printed = run("forecast", folder, "--gpus", "2", "--time-limit", "8h")
-    assert "A 2-GPU job with a time limit of 8 h" in printed
+    assert "A job of 2 GPUs with a time limit of 8 h" in printed
 
 
 def test_reliability_is_the_finding() -> None:
