@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, overload
 if TYPE_CHECKING:
     from philly_analysis.forecasts import Forecast
     from philly_analysis.results import Result
+    from philly_analysis.simulator import Speed
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import TraceLike
 
@@ -25,6 +26,7 @@ def forecast(
     time_limit: str | float | None = ...,
     servers: int | None = ...,
     at: str | None = ...,
+    speed: str | Speed | None = ...,
     pending: Literal[False] = ...,
     week: Literal[False] = ...,
 ) -> Forecast: ...
@@ -43,6 +45,7 @@ def forecast(
     time_limit: str | float | None = ...,
     servers: int | None = ...,
     at: str | None = ...,
+    speed: str | Speed | None = ...,
     pending: bool = ...,
     week: bool = ...,
 ) -> Forecast | Result: ...
@@ -60,6 +63,7 @@ def forecast(
     time_limit: str | float | None = None,
     servers: int | None = None,
     at: str | None = None,
+    speed: str | Speed | None = None,
     pending: bool = False,
     week: bool = False,
 ) -> Forecast | Result:
@@ -92,6 +96,9 @@ def forecast(
         Servers that the job requests.
     at
         Moment of submission in UTC, such as "2017-11-25 10:00". By default the end of the log.
+    speed
+        Model of the speed of jobs by gang size, for completion times (wait and run) on other gang
+        sizes. By default completion times come from repeated jobs of the log.
     pending
         Forecast each job that waits at the moment in place of a new job.
     week
@@ -101,17 +108,18 @@ def forecast(
     -------
     Forecast or Result
         A distribution of seconds with the methods of SciPy's frozen distributions (``median``,
-        ``interval``, ``ppf``, ``cdf``, ``rvs``, ...), with sentences, the `backtest` and the table
-        by hour of the `week`. With `pending`, one row per waiting job: waited_s, and median, ends
-        of the 50 % and 90 % intervals and probabilities of the remaining wait. With `week`, one row
-        per gang class and hour: median_s, p90_s.
+        ``interval``, ``ppf``, ``cdf``, ``rvs``, ...), with sentences, the `backtest`, the table by
+        hour of the `week`, and `completion` times by gang size. With `pending`, one row per waiting
+        job: waited_s, and median, ends of the 50 % and 90 % intervals and probabilities of the
+        remaining wait. With `week`, one row per gang class and hour: median_s, p90_s.
 
     Raises
     ------
     InputError
-        The log records no waits or too few, the moment is after its end, or a text is no time.
+        The log records no waits or too few, the moment is after its end, a text is no time, or the
+        speed model does not depend on the gang size.
     UnknownNameError
-        The log has no such virtual cluster, QOS, account or user.
+        The log has no such virtual cluster, QOS, account or user, or there is no such speed model.
     TraceError
         The folder is not a trace, or the page cannot be written.
 
@@ -124,18 +132,21 @@ def forecast(
     In a shell::
 
         philly forecast my-trace --gpus 16 --time-limit 8h
+        philly forecast my-trace --gpus 16 --speed parallelism
         philly forecast my-trace --pending
         philly forecast my-trace --week
     """
     from philly_analysis.errors import InputError
     from philly_analysis.forecasts import Request, moment_s, time_limit_s
     from philly_analysis.report import forecast_of, pending_of, week_of
+    from philly_analysis.simulator import speed_named
 
     if not gpus > 0:
         raise InputError(f"gpus is {gpus}. A job needs at least a share of one GPU.")
     if pending and week:
         raise InputError("pending and week were given together: each returns a table of its own.")
     at_s = moment_s(at)
+    model = speed_named(speed) if isinstance(speed, str) else speed
     if pending or week:
         table = pending_of(trace, at_s) if pending else week_of(trace, at_s)
         if out is not None:
@@ -150,7 +161,7 @@ def forecast(
         servers=None if servers is None else float(servers),
         time_limit_s=time_limit_s(time_limit),
     )
-    return forecast_of(trace, None if out is None else Path(out), request, at_s)
+    return forecast_of(trace, None if out is None else Path(out), request, at_s, model)
 
 
 def reliability(

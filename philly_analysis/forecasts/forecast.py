@@ -36,7 +36,8 @@ class Forecast(WaitDistribution):
     week
         Past waits by gang class and hour of the week.
     completion
-        Completion times of repeated jobs by gang size; empty where the log does not support them.
+        Completion times by gang size, of repeated jobs or under a speed model; empty where the log
+        does not support them.
     """
 
     sentence: str = ""
