@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from philly_analysis.analyses.shared.completeness import missing_jobs
 from philly_analysis.distributions import Floats
 from philly_analysis.errors import SimulationError
 from philly_analysis.experiments import Scenario, believed_scenario
@@ -61,22 +62,26 @@ class Believed:
     pool_of_vc: Mapping[str, int]
 
     @classmethod
-    def fit(cls, trace: Trace, until_s: float) -> "Believed | None":
+    def fit(cls, trace: Trace, until_s: float) -> "Believed | str":
         """Fit the policy to the jobs submitted before a moment (s since 1970).
 
-        None: the trace lacks jobs, machines or run times, or no policy reproduces the waits.
+        A string is a clause on why the queue cannot be simulated.
         """
+        if reason := missing_jobs(trace):
+            return reason
         workload = Workload.from_trace(trace)
         origin_at = workload.origin_at
         if origin_at is None:
-            return None
+            return "no job has a known run time"
+        if not workload.servers():
+            return "the log does not record the servers"
         origin_s = pd.Timestamp(origin_at).timestamp()
         try:
             fitted = believed_scenario(trace, InlineExecutor(), until_s - origin_s)
-        except SimulationError:  # no machines can run the jobs
-            return None
+        except SimulationError:
+            return "no server can run the jobs"
         if fitted is None:
-            return None
+            return "no policy reproduces the waits of the first three fifths of the log"
         name, scenario = fitted
         pool_of_job: dict[str, int] = {}
         by_vc = defaultdict[str, Counter[int]](Counter)

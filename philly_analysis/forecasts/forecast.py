@@ -88,11 +88,8 @@ def backtest_sentences(tested: Backtest) -> tuple[str, ...]:
 
 def _replay_text(tested: Backtest) -> str:
     """Say which policy the queue is simulated under, and whether simulations had less loss."""
-    if tested.believed is None:
-        return (
-            "The queue was not simulated: the log lacks jobs, machines or run times, or no policy "
-            "reproduces the waits of its first three fifths."
-        )
+    if isinstance(tested.believed, str):
+        return f"The queue was not simulated: {tested.believed}."
     compared = "less" if tested.method == REPLAY else "more"
     return (
         f"In the fifth before the last, simulations of the queue ({tested.believed.name}) had "

@@ -84,8 +84,8 @@ class Forecaster:
         cls,
         queue: Queue,
         name: str,
-        at_s: float | None = None,
-        believe: Callable[[float], Believed | None] = lambda _: None,
+        at_s: float | None,
+        believe: Callable[[float], Believed | str],
     ) -> "Forecaster":
         """Test forecasts on a log up to a moment, and grow the forest on all known waits.
 
@@ -117,7 +117,7 @@ class Forecaster:
         tested = backtest(queue, states, believe)
         replays = (
             Replays.after(tested.believed, queue, at_s)
-            if tested.believed is not None and tested.method == REPLAY
+            if isinstance(tested.believed, Believed) and tested.method == REPLAY
             else None
         )
         walk = Walk.begin(queue, states, len(queue.jobs), tested.learned, replays)
