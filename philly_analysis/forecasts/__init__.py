@@ -5,6 +5,7 @@ from philly_analysis.forecasts.believed import Believed
 from philly_analysis.forecasts.completion import (
     completion_sentence,
     completion_times,
+    draw_completion,
     passed_runs,
     run_times_by_gang,
 )

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import bootstrap
 
 from philly_analysis.distributions import Floats
 from philly_analysis.forecasts.distribution import WaitDistribution
 from philly_analysis.forecasts.queue import Queue
-from philly_analysis.results import duration
+from philly_analysis.results import Result, duration, figures
 from philly_analysis.trace import Trace
 
 FEWEST_KINDS = 5
@@ -135,6 +136,19 @@ def completion_sentence(table: pd.DataFrame, gpus: float, job: str) -> str:
         f"{fewer} GPUs end sooner: a typical {job} ends {duration(by_size[best])} after its "
         f"submission on {_gpus(best)}, and {duration(by_size[gpus])} on {_gpus(gpus)}. {listed}"
     )
+
+
+def draw_completion(result: Result) -> Figure:
+    """Draw the median wait and the median run time by gang size, one after the other."""
+    fig, [ax] = figures.canvas()
+    sizes = [_gpus(gpus) for gpus in result.table["gpus"]]
+    waits_h, runs_h = result.table["wait_s"] / 3600, result.table["run_s"] / 3600
+    ax.barh(sizes, waits_h, color=figures.MUTED, label="median wait")
+    ax.barh(sizes, runs_h, left=waits_h, color=figures.ACCENT, label="median run time")
+    ax.invert_yaxis()
+    ax.set_xlabel("hours after submission")
+    figures.legend(ax)
+    return fig
 
 
 def _gpus(gpus: float) -> str:

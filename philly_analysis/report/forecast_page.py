@@ -21,6 +21,7 @@ from philly_analysis.forecasts import (
     backtest_sentences,
     completion_sentence,
     completion_times,
+    draw_completion,
     passed_runs,
     read_queue,
     run_times_by_gang,
@@ -278,7 +279,11 @@ def _write(
     if not completion.empty:
         question = "How large should the job be?"
         sizes = Result(
-            "completion", completion, sentences=completion_texts, synthetic=result.synthetic
+            "completion",
+            completion,
+            sentences=completion_texts,
+            synthetic=result.synthetic,
+            draw=draw_completion,
         )
         chapters.insert(
             0, Chapter("Completion by gang size", (section("completion", question, sizes),))

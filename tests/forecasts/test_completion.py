@@ -12,11 +12,13 @@ from philly_analysis.forecasts import (
     WaitDistribution,
     completion_sentence,
     completion_times,
+    draw_completion,
     passed_runs,
     read_queue,
     run_times_by_gang,
     scaled_runs,
 )
+from philly_analysis.results import Result
 from philly_analysis.simulator import Locality, Parallelism
 
 BEGIN = datetime(2026, 3, 2)
@@ -51,6 +53,9 @@ def test_fewer_gpus_end_sooner_where_the_wait_is_longer_than_the_gain() -> None:
         waits = {2.0: WaitDistribution((0,), (1.0,)), 8.0: WaitDistribution((7_200,), (1.0,))}
         table = completion_times(runs.reset_index(), waits)
     assert table["completion_s"].to_list() == pytest.approx([4 * 3_600, 5 * 3_600])
+    [ax] = draw_completion(Result("completion", table)).axes
+    ends = [bar.get_x() + bar.get_width() for bar in ax.patches]
+    assert ends == pytest.approx([0, 2, 4, 5])
     assert completion_sentence(table, 8, "repeated job") == (
         "Fewer GPUs end sooner: a typical repeated job ends 4 h after its submission on 2 GPUs, "
         "and 5 h on 8 GPUs. Completion time by gang size: 2 GPUs 4 h; 8 GPUs 5 h."
