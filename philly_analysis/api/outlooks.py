@@ -168,6 +168,10 @@ def reliability(
     trace: TraceLike,
     out: Path | str | None = None,
     *,
+    checkpoint_s: float = 3600.0,
+    write_s: float = 300.0,
+    recovery_s: float = 300.0,
+    wait_s: float | None = None,
     run_policy: RunPolicy | str | None = None,
 ) -> Result:
     """Estimate how often hardware ends runs, and the time lost.
@@ -178,6 +182,15 @@ def reliability(
         Trace of the cluster: a folder, an open Trace, or tables in memory.
     out
         Folder to write the figure and the tables to. By default nothing is written.
+    checkpoint_s
+        Seconds of work between checkpoints.
+    write_s
+        Seconds during which a run stands still while a checkpoint is written.
+    recovery_s
+        Seconds from the start of an attempt until the attempt makes progress.
+    wait_s
+        Seconds that a run waits after a failure. By default the median recorded wait of gangs of
+        the run's size.
     run_policy
         Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
         By default an open trace keeps its definition, and a folder has ``span``.
@@ -190,6 +203,8 @@ def reliability(
 
     Raises
     ------
+    InputError
+        A time is negative.
     MissingTableError
         The trace lacks attempts, or end reasons and failures.
     TraceError
@@ -200,10 +215,19 @@ def reliability(
     In a shell::
 
         philly reliability my-trace
+        philly reliability my-trace --checkpoint-s 1800 --recovery-s 600 --wait-s 0
     """
+    from philly_analysis.analyses.reliability import Recovery
+    from philly_analysis.errors import InputError
     from philly_analysis.report import analyze
 
-    result = analyze(trace, ["reliability"], run_policy=run_policy)["reliability"]
+    if wait_s is not None and not wait_s >= 0:
+        raise InputError(f"wait_s is {wait_s}; give seconds of 0 or more.")
+    recovery, settings = Recovery(checkpoint_s, write_s, recovery_s), {}
+    if recovery != Recovery() or wait_s is not None:
+        settings = {"recovery": recovery, "wait_s": wait_s}
+    results = analyze(trace, ["reliability"], run_policy=run_policy, settings=settings)
+    result = results["reliability"]
     if out is not None:
         result.save(out)
     return result

@@ -245,6 +245,24 @@ def test_reliability_is_the_finding() -> None:
     assert found.table["failures"].max() == 80
 
 
+def test_times_of_checkpoints_and_waits_can_be_given(tmp_path: Path) -> None:
+    jobs, attempts = plain_fifo(80)
+    tables = {"jobs": pl.from_pandas(jobs), "attempts": pl.from_pandas(attempts)}
+    tables["attempts"] = tables["attempts"].with_columns(end_reason=pl.lit("node_failure"))
+    folder = write_tables(tmp_path / "trace", tables)
+    usual = reliability(folder).table
+    answer = reliability(folder, checkpoint_s=600, write_s=0, recovery_s=60, wait_s=0)
+    [row] = answer.table[answer.table["gpus"] == 8].to_dict("records")
+    # Daly's equation without writing: exp(-u/M) x/(exp(x) - 1) with x = 600 s / M
+    x = 600 / row["mttf_s"]
+    assert row["ratio"] == pytest.approx(np.exp(-60 / row["mttf_s"]) * x / np.expm1(x))
+    assert row["ratio_with_wait"] == row["ratio"]
+    assert "Given are a checkpoint after 10 min of work" in answer.caveats[1]
+    pd.testing.assert_frame_equal(reliability(folder).table, usual)  # not from given times
+    with pytest.raises(InputError, match="wait_s is -1"):
+        reliability(folder, wait_s=-1)
+
+
 @pytest.mark.slow
 def test_the_queue_is_simulated_where_a_policy_reproduces_the_waits() -> None:
     jobs, attempts = plain_fifo(400)
