@@ -97,7 +97,7 @@ def compute(trace: Trace, recovery: Recovery = _ASSUMED, wait_s: float | None = 
         table,
         facts,
         _sentences(table, seen.part, recovery, {"servers": by_server, "gang sizes": by_size}),
-        (basis(trace) if observed else _UNOBSERVED, *_assumptions(recovery, wait_s)),
+        ((basis(trace), *_assumptions(recovery, wait_s)) if observed else ()),
     )
 
 
@@ -285,4 +285,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts", "attempts.end_reason or failures"),
     compute=compute,
     plot=plot,
+    absent=_UNOBSERVED,
 )
