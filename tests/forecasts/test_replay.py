@@ -6,9 +6,11 @@ from math import inf
 import numpy as np
 import pytest
 
+from philly_analysis.experiments.advice.candidates import CANDIDATES
 from philly_analysis.forecasts.replay import Runner, Situation
 from philly_analysis.forecasts.run_times import FEWEST, RunTimes
 from philly_analysis.simulator.policies import Easy, Fifo, Policy
+from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.workload import AttemptSpec, Estimates, JobSpec, Machine, Stay
 
 
@@ -101,6 +103,19 @@ def test_one_simulation_has_the_waits_of_all_jobs_of_the_queue() -> None:
     alone = [situation.waits([name], seed=2, samples=9)[:, 0] for name in names]
     assert np.ptp(together, axis=0).all()
     np.testing.assert_array_equal(together, np.column_stack(alone))
+
+
+def test_a_limit_holds_a_job_beside_free_gpus() -> None:
+    """The policy is the one that the baseline tries where a log has limits."""
+    [within] = [
+        c.policy for c in CANDIDATES if c.name == "backfilling by time limits within limits"
+    ]
+    policy = within.within([Limit("a: 4 GPUs", "a", None, None, None, None, "gpus", 4)])
+    running = [Runner(job(3, 0.0, account="a"), Stay(0.0, 10_000.0, (("m0", 3, ()),)))]
+    # GPUs are free; account a has one left until the run of three ends at 100 s
+    for account, gpus, wait in (("a", 2, 60), ("a", 1, 0), ("b", 2, 0)):
+        asked = job(gpus, 40.0, account=account, time_limit_s=200.0)
+        assert waits(asked, running, policy=policy) == pytest.approx([wait] * 3, abs=2)
 
 
 def test_running_jobs_keep_their_servers() -> None:
