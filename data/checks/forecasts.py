@@ -1,9 +1,12 @@
 """Test forecasts of waits on recorded traces, and on clusters simulated apart from the package.
 
     python -m data.checks.forecasts [NAME ...] > docs/measured/forecasts.csv
+    python -m data.checks.forecasts summary
 
-The last fifth of each log is forecast. The recorded traces are samples of jobs, except ThetaGPU's.
-The simulated clusters are those of ``tests/truth/schedulers.py``. It takes half an hour.
+The second command says how many classes of the table are outside of the limits, and how many would
+be by chance. The last fifth of each log is forecast. The recorded traces are samples of jobs,
+except ThetaGPU's. The simulated clusters are those of ``tests/truth/schedulers.py``. All logs take
+ten minutes of CPU time.
 """
 
 import gzip
@@ -18,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from data.models.extracts import TRACES
 from philly_analysis import Trace, ingest
@@ -32,6 +36,9 @@ from philly_analysis.forecasts import (
 from tests.truth.scenarios import Scenario
 from tests.truth.schedulers import simulate
 
+MEASURED = Path(__file__).parents[2] / "docs/measured/forecasts.csv"
+WIDTH = 0.05
+"""Width of the limits around the stated coverage, on either side."""
 JOBS, SEED = 6_000, 11
 CLUSTERS: dict[str, dict[str, Any]] = {
     "EASY, load 0.9": {"policy": "easy", "load": 0.9},
@@ -117,8 +124,41 @@ def rows(name: str) -> Iterator[dict[str, object]]:
         }
 
 
+def chance_outside(jobs: int, level: float) -> float:
+    """Return the probability that the coverage of independent jobs is outside of its limits."""
+    inside = [hits for hits in range(jobs + 1) if abs(hits / jobs - level) <= WIDTH + 1e-9]
+    return 1 - float(binom.pmf(inside, jobs, level).sum())
+
+
+def summary(table: pd.DataFrame) -> list[str]:
+    """Return the median loss, and the classes outside of the limits, as sentences."""
+    losses = table[table["gang"] == "all"].set_index("trace")["loss"]
+    classes = table[table["gang"] != "all"]
+    sentences = [
+        f"Loss over the climatology's, median of {len(losses)} logs: {losses.median():.2f}; "
+        f"highest {losses.max():.2f}."
+    ]
+    for level in (50, 90):
+        apart = classes[(classes[f"covered_{level}_pct"] - level).abs() > 100 * WIDTH + 1e-9]
+        chance = sum(chance_outside(jobs, level / 100) for jobs in classes["jobs"])
+        names = "; ".join(
+            f"{row['trace']} {row['gang']} GPUs {row[f'covered_{level}_pct']} % (standard error of "
+            f"{row['jobs']} independent jobs "
+            f"{(level * (100 - level) / row['jobs']) ** 0.5:.1f})"
+            for row in apart.to_dict("records")
+        )
+        sentences.append(
+            f"Intervals of {level} %: {len(apart)} of {len(classes)} classes outside, by chance "
+            f"{chance:.1f}. {names}"
+        )
+    return sentences
+
+
 def main() -> None:
-    """Print the coverage and the loss on the named logs, or on all."""
+    """Print the coverage and the loss on the named logs, or on all; or the summary of the table."""
+    if sys.argv[1:] == ["summary"]:
+        print("\n".join(summary(pd.read_csv(MEASURED))))
+        return
     names = sys.argv[1:] or list(LOGS)
     for number, name in enumerate(names):
         table = pd.DataFrame(list(rows(name)))

@@ -57,20 +57,24 @@ _UNOBSERVED = (
 )
 
 
-def compute(trace: Trace, recovery: Recovery = _ASSUMED) -> Result:
+def compute(trace: Trace, recovery: Recovery = _ASSUMED, wait_s: float | None = None) -> Result:
     """Estimate failure rates by cause and gang size, and the effective training time ratio.
 
     Parameters
     ----------
     recovery
         Times of checkpoints and restarts, by default :class:`Recovery`'s.
+    wait_s
+        Seconds that a run waits after a failure. By default the median recorded wait of gangs of
+        the run's size.
     """
     seen = exposure(trace)
     ended, used = ended_attempts(trace, seen), time_in_use(trace, seen)
     causes = _by_cause(trace, seen, failures_of(trace, seen, ended, ["tier"]), used)
     hardware = ended[ended["tier"] == "hardware"]
     sizes = failures_of(trace, seen, hardware, ["parts"])
-    table = pd.concat([causes, _by_gang(trace, seen, sizes, used, recovery)], ignore_index=True)
+    by_gang = _by_gang(trace, seen, sizes, used, recovery, wait_s)
+    table = pd.concat([causes, by_gang], ignore_index=True)
     observed = observes_failures(trace)
     if not (observed and seen.rate.exposure > 0):
         table = table.head(0)
@@ -93,16 +97,26 @@ def compute(trace: Trace, recovery: Recovery = _ASSUMED) -> Result:
         table,
         facts,
         _sentences(table, seen.part, recovery, {"servers": by_server, "gang sizes": by_size}),
-        (
-            basis(trace) if observed else _UNOBSERVED,
-            f"The log does not record checkpoints. Assumed are a checkpoint after "
-            f"{duration(recovery.checkpoint_s)} of work, {duration(recovery.write_s)} to write a "
-            f"checkpoint and {duration(recovery.restart_s)} to restart (Kokolis et al., HPCA "
-            "2025).",
-            "The effective training time ratio assumes independent failures at a constant rate. "
-            "The ratio counts failures of hardware only. The ratio with waits assumes that a run "
-            "waits after each failure as long as the median recorded wait of gangs of that size.",
-        ),
+        ((basis(trace), *_assumptions(recovery, wait_s)) if observed else ()),
+    )
+
+
+def _assumptions(recovery: Recovery, wait_s: float | None) -> tuple[str, str]:
+    """Return what the training time ratio assumes, as sentences."""
+    given = "Assumed" if recovery == _ASSUMED else "Given"
+    source = " (Kokolis et al., HPCA 2025)" if recovery == _ASSUMED else ""
+    wait = (
+        "as long as the median recorded wait of gangs of that size"
+        if wait_s is None
+        else duration(wait_s)
+    )
+    return (
+        f"The log does not record checkpoints. {given} are a checkpoint after "
+        f"{duration(recovery.checkpoint_s)} of work, {duration(recovery.write_s)} to write a "
+        f"checkpoint and {duration(recovery.restart_s)} to restart{source}.",
+        "The effective training time ratio assumes independent failures at a constant rate. "
+        "The ratio counts failures of hardware only. The ratio with waits assumes that a run "
+        f"waits after each failure {wait}.",
     )
 
 
@@ -131,6 +145,7 @@ def _by_gang(
     failures: pd.DataFrame,
     used: pd.DataFrame,
     recovery: Recovery,
+    wait_s: float | None,
 ) -> pd.DataFrame:
     """Return hardware failures, times to failure and training time ratios by gang size."""
     waits = trace.answer("trusted_waits").select("gpus", "wait_s").df()
@@ -143,8 +158,8 @@ def _by_gang(
         gpus = waits["gpus"].between(below * seen.gpus + 1, parts * seen.gpus)
         sums = used.loc[size, ["part_days", "gpu_days"]].sum()
         rates = rates_row(n, float(sums["part_days"]), float(sums["gpu_days"]))
-        rows.append({"tier": "hardware", "cause": "all", **rates,
-                     "wait_s": waits.loc[gpus, "wait_s"].median()})  # fmt: skip
+        waited_s = waits.loc[gpus, "wait_s"].median() if wait_s is None else wait_s
+        rows.append({"tier": "hardware", "cause": "all", **rates, "wait_s": waited_s})
         below = parts
     table = pd.concat([pd.DataFrame(rows), table], axis=1)
     for end in ENDS:
@@ -270,4 +285,5 @@ ANALYSIS = Analysis(
     needs=("jobs", "attempts", "attempts.end_reason or failures"),
     compute=compute,
     plot=plot,
+    absent=_UNOBSERVED,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, overload
 if TYPE_CHECKING:
     from philly_analysis.forecasts import Forecast
     from philly_analysis.results import Result
+    from philly_analysis.simulator import Speed
     from philly_analysis.study import RunPolicy
     from philly_analysis.trace import TraceLike
 
@@ -25,6 +26,7 @@ def forecast(
     time_limit: str | float | None = ...,
     servers: int | None = ...,
     at: str | None = ...,
+    speed: str | Speed | None = ...,
     pending: Literal[False] = ...,
     week: Literal[False] = ...,
 ) -> Forecast: ...
@@ -43,6 +45,7 @@ def forecast(
     time_limit: str | float | None = ...,
     servers: int | None = ...,
     at: str | None = ...,
+    speed: str | Speed | None = ...,
     pending: bool = ...,
     week: bool = ...,
 ) -> Forecast | Result: ...
@@ -60,6 +63,7 @@ def forecast(
     time_limit: str | float | None = None,
     servers: int | None = None,
     at: str | None = None,
+    speed: str | Speed | None = None,
     pending: bool = False,
     week: bool = False,
 ) -> Forecast | Result:
@@ -92,6 +96,9 @@ def forecast(
         Servers that the job requests.
     at
         Moment of submission in UTC, such as "2017-11-25 10:00". By default the end of the log.
+    speed
+        Model of the speed of jobs by gang size, for completion times (wait and run) on other gang
+        sizes. By default completion times come from repeated jobs of the log.
     pending
         Forecast each job that waits at the moment in place of a new job.
     week
@@ -101,17 +108,18 @@ def forecast(
     -------
     Forecast or Result
         A distribution of seconds with the methods of SciPy's frozen distributions (``median``,
-        ``interval``, ``ppf``, ``cdf``, ``rvs``, ...), with sentences, the `backtest` and the table
-        by hour of the `week`. With `pending`, one row per waiting job: waited_s, and median, ends
-        of the 50 % and 90 % intervals and probabilities of the remaining wait. With `week`, one row
-        per gang class and hour: median_s, p90_s.
+        ``interval``, ``ppf``, ``cdf``, ``rvs``, ...), with sentences, the `backtest`, the table by
+        hour of the `week`, and `completion` times by gang size. With `pending`, one row per waiting
+        job: waited_s, and median, ends of the 50 % and 90 % intervals and probabilities of the
+        remaining wait. With `week`, one row per gang class and hour: median_s, p90_s.
 
     Raises
     ------
     InputError
-        The log records no waits or too few, the moment is after its end, or a text is no time.
+        The log records no waits or too few, the moment is after its end, a text is no time, or the
+        speed model does not depend on the gang size.
     UnknownNameError
-        The log has no such virtual cluster, QOS, account or user.
+        The log has no such virtual cluster, QOS, account or user, or there is no such speed model.
     TraceError
         The folder is not a trace, or the page cannot be written.
 
@@ -124,18 +132,21 @@ def forecast(
     In a shell::
 
         philly forecast my-trace --gpus 16 --time-limit 8h
+        philly forecast my-trace --gpus 16 --speed parallelism
         philly forecast my-trace --pending
         philly forecast my-trace --week
     """
     from philly_analysis.errors import InputError
     from philly_analysis.forecasts import Request, moment_s, time_limit_s
     from philly_analysis.report import forecast_of, pending_of, week_of
+    from philly_analysis.simulator import speed_named
 
     if not gpus > 0:
         raise InputError(f"gpus is {gpus}. A job needs at least a share of one GPU.")
     if pending and week:
         raise InputError("pending and week were given together: each returns a table of its own.")
     at_s = moment_s(at)
+    model = speed_named(speed) if isinstance(speed, str) else speed
     if pending or week:
         table = pending_of(trace, at_s) if pending else week_of(trace, at_s)
         if out is not None:
@@ -150,13 +161,17 @@ def forecast(
         servers=None if servers is None else float(servers),
         time_limit_s=time_limit_s(time_limit),
     )
-    return forecast_of(trace, None if out is None else Path(out), request, at_s)
+    return forecast_of(trace, None if out is None else Path(out), request, at_s, model)
 
 
 def reliability(
     trace: TraceLike,
     out: Path | str | None = None,
     *,
+    checkpoint_s: float = 3600.0,
+    write_s: float = 300.0,
+    recovery_s: float = 300.0,
+    wait_s: float | None = None,
     run_policy: RunPolicy | str | None = None,
 ) -> Result:
     """Estimate how often hardware ends runs, and the time lost.
@@ -167,6 +182,15 @@ def reliability(
         Trace of the cluster: a folder, an open Trace, or tables in memory.
     out
         Folder to write the figure and the tables to. By default nothing is written.
+    checkpoint_s
+        Seconds of work between checkpoints.
+    write_s
+        Seconds during which a run stands still while a checkpoint is written.
+    recovery_s
+        Seconds from the start of an attempt until the attempt makes progress.
+    wait_s
+        Seconds that a run waits after a failure. By default the median recorded wait of gangs of
+        the run's size.
     run_policy
         Definition of a job's run time: first start to last end, sum of attempts, or last attempt.
         By default an open trace keeps its definition, and a folder has ``span``.
@@ -179,6 +203,8 @@ def reliability(
 
     Raises
     ------
+    InputError
+        A time is negative.
     MissingTableError
         The trace lacks attempts, or end reasons and failures.
     TraceError
@@ -189,10 +215,19 @@ def reliability(
     In a shell::
 
         philly reliability my-trace
+        philly reliability my-trace --checkpoint-s 1800 --recovery-s 600 --wait-s 0
     """
+    from philly_analysis.analyses.reliability import Recovery
+    from philly_analysis.errors import InputError
     from philly_analysis.report import analyze
 
-    result = analyze(trace, ["reliability"], run_policy=run_policy)["reliability"]
+    if wait_s is not None and not wait_s >= 0:
+        raise InputError(f"wait_s is {wait_s}; give seconds of 0 or more.")
+    recovery, settings = Recovery(checkpoint_s, write_s, recovery_s), {}
+    if recovery != Recovery() or wait_s is not None:
+        settings = {"recovery": recovery, "wait_s": wait_s}
+    results = analyze(trace, ["reliability"], run_policy=run_policy, settings=settings)
+    result = results["reliability"]
     if out is not None:
         result.save(out)
     return result

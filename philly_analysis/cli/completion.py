@@ -121,6 +121,7 @@ COMPLETIONS: dict[str, Callable[[], Choices]] = {
     "export.format": formats,
     "fetch.dataset": datasets,
     "fit.family": families,
+    "forecast.speed": speeds,
     "ingest.map": maps,
     "ingest.source": sources,
     "policies.name": policies,

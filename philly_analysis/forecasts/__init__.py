@@ -5,6 +5,8 @@ from philly_analysis.forecasts.believed import Believed
 from philly_analysis.forecasts.completion import (
     completion_sentence,
     completion_times,
+    draw_completion,
+    passed_runs,
     run_times_by_gang,
 )
 from philly_analysis.forecasts.distribution import SOON_S, WaitDistribution
@@ -12,5 +14,6 @@ from philly_analysis.forecasts.forecast import Forecast, backtest_sentences
 from philly_analysis.forecasts.forecaster import Forecaster, Request
 from philly_analysis.forecasts.parsing import moment_s, time_limit_s
 from philly_analysis.forecasts.queue import Queue, check_waits, read_queue
+from philly_analysis.forecasts.scaling import ScaledRuns, scaled_runs
 from philly_analysis.forecasts.state import submission_states
 from philly_analysis.forecasts.week import DAYS, week_table

@@ -55,13 +55,14 @@ class Backtest:
     learned
         Weights and calibrations at the end of the log.
     believed
-        Policy that reproduces the waits of the first three fifths; None: there is none.
+        Policy that reproduces the waits of the first three fifths; a string: why the queue is not
+        simulated, as a clause.
     """
 
     outcomes: pd.DataFrame
     method: str
     learned: Outcomes
-    believed: Believed | None = None
+    believed: Believed | str
 
     def table(self) -> pd.DataFrame:
         """Return losses and coverage in the test part.
@@ -102,7 +103,7 @@ def _summary(groups: Any) -> pd.DataFrame:
 def backtest(
     queue: Queue,
     states: pd.DataFrame,
-    believe: Callable[[float], Believed | None] = lambda _: None,
+    believe: Callable[[float], Believed | str],
 ) -> Backtest:
     """Forecast the last two fifths of a log, each with trees grown on what was known before.
 
@@ -112,7 +113,7 @@ def backtest(
         State of the cluster at the submission of each job.
     believe
         Returns the policy that reproduces the waits of jobs submitted before a moment (s since
-        1970), or None.
+        1970), or why there is none.
     """
     bounds = [int(share * len(queue.jobs)) for share in PARTS]
     until_s = float(queue.entered_s[bounds[0]])
@@ -121,7 +122,7 @@ def backtest(
     waits, gangs = queue.waits, queue.gangs
     for part, first, end in zip(("choice", "test"), bounds, bounds[1:], strict=False):
         begin_s = float(queue.entered_s[first])
-        replays = None if believed is None else Replays.after(believed, queue, begin_s)
+        replays = None if isinstance(believed, str) else Replays.after(believed, queue, begin_s)
         walk = Walk.begin(queue, states, first, outcomes, replays)
         jobs = np.unique(np.linspace(first, end - 1, min(JOBS, end - first)).astype(int))
         most = LEAST_JOBS if method == REPLAY else REPLAYED

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from philly_analysis.analyses.shared.completeness import missing_jobs
 from philly_analysis.distributions import Floats
 from philly_analysis.errors import SimulationError
 from philly_analysis.experiments import Scenario, believed_scenario
@@ -61,22 +62,26 @@ class Believed:
     pool_of_vc: Mapping[str, int]
 
     @classmethod
-    def fit(cls, trace: Trace, until_s: float) -> "Believed | None":
+    def fit(cls, trace: Trace, until_s: float) -> "Believed | str":
         """Fit the policy to the jobs submitted before a moment (s since 1970).
 
-        None: the trace lacks jobs, machines or run times, or no policy reproduces the waits.
+        A string is a clause on why the queue cannot be simulated.
         """
+        if reason := missing_jobs(trace):
+            return reason
         workload = Workload.from_trace(trace)
         origin_at = workload.origin_at
         if origin_at is None:
-            return None
+            return "no job has a known run time"
+        if not workload.servers():
+            return "the log does not record the servers"
         origin_s = pd.Timestamp(origin_at).timestamp()
         try:
             fitted = believed_scenario(trace, InlineExecutor(), until_s - origin_s)
-        except SimulationError:  # no machines can run the jobs
-            return None
+        except SimulationError:
+            return "no server can run the jobs"
         if fitted is None:
-            return None
+            return "no policy reproduces the waits of the first three fifths of the log"
         name, scenario = fitted
         pool_of_job: dict[str, int] = {}
         by_vc = defaultdict[str, Counter[int]](Counter)
@@ -135,49 +140,60 @@ class Replays:
         return cls(believed, queue, [RunTimes.of(specs) for specs in ended], past)
 
     def waits(
-        self, asked: Mapping[Hashable, Any], ahead: int, at_s: float, seed: int
-    ) -> Floats | None:
-        """Return simulated times from a moment to the start of a job; None: it never starts.
+        self, asked: Sequence[Mapping[Hashable, Any]], ahead: int, at_s: float
+    ) -> list[Floats | None]:
+        """Return simulated times from a moment to the starts of jobs in one queue.
+
+        None: the job never starts in a simulation.
 
         Parameters
         ----------
         asked
-            Requests and names of the job, and entered_s.
+            Requests and names of the jobs, and entered_s. Jobs that do not wait in the queue join
+            the queue's end.
         ahead
             Number of the queue's jobs that had entered by the moment.
         at_s
             The moment, in seconds since 1970.
         """
-        believed, spec = self.believed, self._spec(asked)
-        place = believed.pool(spec.job_id, spec.vc)
-        scenario, pool = believed.scenario, believed.scenario.pools[place]
-        if spec.gpus > pool.gpus:
-            return None
-        now_s = at_s - believed.origin_s
-        situation = Situation(
+        believed, by_pool = self.believed, defaultdict[int, list[JobSpec]](list)
+        specs = [self._spec(row) for row in asked]
+        waiting = self._waiting(at_s, ahead)
+        names = {spec.job_id for spec in waiting}
+        for spec in [*waiting, *(spec for spec in specs if spec.job_id not in names)]:
+            place = believed.pool(spec.job_id, spec.vc)
+            if spec.gpus <= believed.scenario.pools[place].gpus:
+                by_pool[place].append(spec)
+        wanted = {spec.job_id for spec in specs}
+        waits: dict[str, Floats] = {}
+        for place, queue in by_pool.items():
+            of_pool = [spec.job_id for spec in queue if spec.job_id in wanted]
+            if of_pool:
+                simulated = self._situation(place, at_s, queue).waits(of_pool, seed=ahead)
+                waits |= dict(zip(of_pool, simulated.T, strict=True))
+        started = {name: seconds for name, seconds in waits.items() if np.isfinite(seconds).all()}
+        return [started.get(spec.job_id) for spec in specs]
+
+    def _situation(self, place: int, at_s: float, queue: Sequence[JobSpec]) -> Situation:
+        """Return a pool at a moment, with the jobs in the queue."""
+        believed = self.believed
+        scenario, now_s = believed.scenario, at_s - believed.origin_s
+        return Situation(
             now_s=now_s,
-            machines=pool.machines,
+            machines=scenario.pools[place].machines,
             policy=scenario.policy.within(scenario.limits),
             quotas=divide_quotas(scenario.quotas, scenario.pools)[place],
             estimates=scenario.estimates,
             running=believed.stays[place].at(now_s),
-            waiting=self._waiting(at_s, ahead, place, spec.job_id),
+            waiting=tuple(queue),
             past=self.past[place],
             run_times=self.run_times[place],
         )
-        return situation.waits(spec, seed)
 
-    def _waiting(self, at_s: float, ahead: int, place: int, but: str) -> tuple[JobSpec, ...]:
-        """Return the jobs of a pool that wait at a moment, in the order of the queue."""
-        jobs, pool = self.queue.jobs[:ahead], self.believed.scenario.pools[place]
-        rows = jobs[jobs["left_s"] >= at_s].to_dict("records")
-        return tuple(
-            spec
-            for spec in map(self._spec, rows)
-            if spec.job_id != but
-            and spec.gpus <= pool.gpus
-            and self.believed.pool(spec.job_id, spec.vc) == place
-        )
+    def _waiting(self, at_s: float, ahead: int) -> list[JobSpec]:
+        """Return the jobs that wait at a moment, in the order of the queue."""
+        jobs = self.queue.jobs[:ahead]
+        return [self._spec(row) for row in jobs[jobs["left_s"] >= at_s].to_dict("records")]
 
     def _spec(self, row: Mapping[Hashable, Any]) -> JobSpec:
         """Return the job of a row of the queue, without a run."""

@@ -1,14 +1,16 @@
-"""Estimate completion times by gang size from repeated jobs of the same users."""
+"""Estimate completion times by gang size, from repeated jobs or under a speed model."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import bootstrap
 
 from philly_analysis.distributions import Floats
 from philly_analysis.forecasts.distribution import WaitDistribution
-from philly_analysis.results import duration
+from philly_analysis.forecasts.queue import Queue
+from philly_analysis.results import Result, duration, figures
 from philly_analysis.trace import Trace
 
 FEWEST_KINDS = 5
@@ -20,11 +22,28 @@ _RESAMPLES = 999
 COLUMNS = ["gpus", "kinds", "ratio", "ratio_low", "ratio_high", "run_s"]
 
 
-def run_times_by_gang(trace: Trace) -> pd.DataFrame:
+def passed_runs(trace: Trace, queue: Queue) -> pd.DataFrame:
+    """Return the runs of passed jobs that ended before the end of a queue's history.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per job in the order of the queue: job_id, user, job_type, gpus, run_s.
+    """
+    over = queue.jobs.loc[np.isfinite(queue.jobs["ended_s"]), ["job_id"]]
+    return over.merge(trace.answer("passed_runs").df(), on="job_id")
+
+
+def run_times_by_gang(runs: pd.DataFrame) -> pd.DataFrame:
     """Return how the run time of repeated jobs changes with the gang size.
 
     A kind of job is a user's jobs with one recorded job type. Kinds that ran on two gang sizes give
     the ratio of their median run times; the reference is the gang size with the most kinds.
+
+    Parameters
+    ----------
+    runs
+        Runs of passed jobs; see :func:`passed_runs`.
 
     Returns
     -------
@@ -34,21 +53,25 @@ def run_times_by_gang(trace: Trace) -> pd.DataFrame:
         ratio_high (95 %, bootstrap over kinds), run_s (median at the reference times the ratio).
         Empty where the log records no repeated jobs on several sizes.
     """
-    jobs = trace.answer("repeated_jobs").df().dropna(subset=["job_type"])
+    keys = ["user", "job_type"]
+    jobs = (
+        runs.dropna(subset=keys)
+        .groupby([*keys, "gpus"], as_index=False)["run_s"]
+        .agg(runs="size", run_s="median")
+    )
     jobs = jobs[jobs["runs"] >= FEWEST_RUNS]
     if jobs.empty:
         return pd.DataFrame(columns=COLUMNS)
-    keys = ["user", "job_type"]
     reference = int(jobs["gpus"].value_counts().sort_index().idxmax())
     at_reference = jobs[jobs["gpus"] == reference].set_index(keys)["run_s"]
     typical_s = float(at_reference.median())
     rows = []
     for gpus, some in jobs.groupby("gpus"):
-        runs = some.set_index(keys)["run_s"]
-        kinds = runs.index.intersection(at_reference.index)
+        medians = some.set_index(keys)["run_s"]
+        kinds = medians.index.intersection(at_reference.index)
         if len(kinds) < FEWEST_KINDS:
             continue
-        logs = np.log((runs.loc[kinds] / at_reference.loc[kinds]).to_numpy(float))
+        logs = np.log((medians.loc[kinds] / at_reference.loc[kinds]).to_numpy(float))
         ratio, low, high = _median(logs)
         rows.append((int(str(gpus)), len(kinds), ratio, low, high, typical_s * ratio))
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -72,12 +95,12 @@ def _median(logs: Floats) -> tuple[float, float, float]:
 
 
 def completion_times(runs: pd.DataFrame, waits: Mapping[float, WaitDistribution]) -> pd.DataFrame:
-    """Return the completion time of the typical repeated job by gang size.
+    """Return the completion time of the typical job by gang size.
 
     Parameters
     ----------
     runs
-        Run times by gang size; see :func:`run_times_by_gang`.
+        Run times by gang size: of repeated jobs, or under a speed model.
     waits
         Forecast of the wait by gang size.
 
@@ -92,18 +115,41 @@ def completion_times(runs: pd.DataFrame, waits: Mapping[float, WaitDistribution]
     return rows.assign(wait_s=medians, completion_s=np.asarray(medians) + rows["run_s"])
 
 
-def completion_sentence(table: pd.DataFrame, gpus: float) -> str:
-    """Say which gang size ends soonest; empty where the asked size has no run times."""
+def completion_sentence(table: pd.DataFrame, gpus: float, job: str) -> str:
+    """Say which gang size ends soonest; empty where the asked size has no run times.
+
+    Parameters
+    ----------
+    job
+        Words for the typical job, such as ``repeated job``.
+    """
     if table.empty or gpus not in set(table["gpus"]):
         return ""
     by_size = table.set_index("gpus")["completion_s"]
-    best = int(table["gpus"].iloc[int(table["completion_s"].to_numpy(float).argmin())])
-    asked = f"{gpus:g} GPU{'' if gpus == 1 else 's'}"
+    best = int(by_size.idxmin())
+    sizes = "; ".join(f"{_gpus(int(str(n)))} {duration(s)}" for n, s in by_size.items())
+    listed = f"Completion time by gang size: {sizes}."
     if best == gpus:
-        return f"A typical repeated job ends soonest on {asked}: {duration(by_size[gpus])}."
+        return f"A typical {job} ends soonest on {_gpus(gpus)}. {listed}"
     fewer = "Fewer" if best < gpus else "More"
     return (
-        f"{fewer} GPUs end sooner: a typical repeated job ends {duration(by_size[best])} after its "
-        f"submission on {best} GPU{'' if best == 1 else 's'}, and {duration(by_size[gpus])} on "
-        f"{asked}."
+        f"{fewer} GPUs end sooner: a typical {job} ends {duration(by_size[best])} after its "
+        f"submission on {_gpus(best)}, and {duration(by_size[gpus])} on {_gpus(gpus)}. {listed}"
     )
+
+
+def draw_completion(result: Result) -> Figure:
+    """Draw the median wait and the median run time by gang size, one after the other."""
+    fig, [ax] = figures.canvas()
+    sizes = [_gpus(gpus) for gpus in result.table["gpus"]]
+    waits_h, runs_h = result.table["wait_s"] / 3600, result.table["run_s"] / 3600
+    ax.barh(sizes, waits_h, color=figures.MUTED, label="median wait")
+    ax.barh(sizes, runs_h, left=waits_h, color=figures.ACCENT, label="median run time")
+    ax.invert_yaxis()
+    ax.set_xlabel("hours after submission")
+    figures.legend(ax)
+    return fig
+
+
+def _gpus(gpus: float) -> str:
+    return f"{gpus:g} GPU{'' if gpus == 1 else 's'}"

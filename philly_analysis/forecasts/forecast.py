@@ -36,7 +36,8 @@ class Forecast(WaitDistribution):
     week
         Past waits by gang class and hour of the week.
     completion
-        Completion times of repeated jobs by gang size; empty where the log does not support them.
+        Completion times by gang size, of repeated jobs or under a speed model; empty where the log
+        does not support them.
     """
 
     sentence: str = ""
@@ -87,11 +88,8 @@ def backtest_sentences(tested: Backtest) -> tuple[str, ...]:
 
 def _replay_text(tested: Backtest) -> str:
     """Say which policy the queue is simulated under, and whether simulations had less loss."""
-    if tested.believed is None:
-        return (
-            "The queue was not simulated: the log lacks jobs, machines or run times, or no policy "
-            "reproduces the waits of its first three fifths."
-        )
+    if isinstance(tested.believed, str):
+        return f"The queue was not simulated: {tested.believed}."
     compared = "less" if tested.method == REPLAY else "more"
     return (
         f"In the fifth before the last, simulations of the queue ({tested.believed.name}) had "

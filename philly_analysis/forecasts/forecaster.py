@@ -1,12 +1,14 @@
 """Forecast jobs at a moment of a log, by the method that its backtest chooses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from philly_analysis.distributions import Floats
 from philly_analysis.errors import InputError
 from philly_analysis.forecasts.backtest import Backtest, backtest
 from philly_analysis.forecasts.believed import Believed, Replays
@@ -82,8 +84,8 @@ class Forecaster:
         cls,
         queue: Queue,
         name: str,
-        at_s: float | None = None,
-        believe: Callable[[float], Believed | None] = lambda _: None,
+        at_s: float | None,
+        believe: Callable[[float], Believed | str],
     ) -> "Forecaster":
         """Test forecasts on a log up to a moment, and grow the forest on all known waits.
 
@@ -115,7 +117,7 @@ class Forecaster:
         tested = backtest(queue, states, believe)
         replays = (
             Replays.after(tested.believed, queue, at_s)
-            if tested.believed is not None and tested.method == REPLAY
+            if isinstance(tested.believed, Believed) and tested.method == REPLAY
             else None
         )
         walk = Walk.begin(queue, states, len(queue.jobs), tested.learned, replays)
@@ -126,7 +128,10 @@ class Forecaster:
         columns = ("gpus", *NAMES, *NUMBERS)
         rows = [{name: getattr(request, name) for name in columns} for request in requests]
         asked = pd.DataFrame(rows, columns=list(columns))
-        return self._forecast(asked.assign(entered_s=self.at_s, ahead=len(self.queue.jobs)))
+        asked = asked.assign(entered_s=self.at_s, ahead=len(self.queue.jobs))
+        # each job is submitted alone: the others are not in its queue
+        remaining = [self._simulated([row])[0] for row in asked.to_dict("records")]
+        return self._forecast(asked, remaining)
 
     def waiting(self) -> pd.DataFrame:
         """Forecast the jobs that wait at the moment.
@@ -141,7 +146,8 @@ class Forecaster:
         waiting = np.flatnonzero(~np.isfinite(jobs["left_s"].to_numpy(float)))
         asked = jobs.iloc[waiting].assign(ahead=waiting)
         rows = []
-        for (_, job), whole in zip(asked.iterrows(), self._forecast(asked), strict=True):
+        wholes = self._forecast(asked, self._simulated(asked.to_dict("records")))
+        for (_, job), whole in zip(asked.iterrows(), wholes, strict=True):
             waited_s = self.at_s - float(job["entered_s"])
             later = whole.after(waited_s)
             remaining = WaitDistribution(
@@ -152,7 +158,15 @@ class Forecaster:
         columns = ["job_id", "vc", "user", "gpus", "waited_s"]
         return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
-    def _forecast(self, asked: pd.DataFrame) -> list[WaitDistribution]:
+    def _simulated(self, asked: Sequence[Mapping[Hashable, Any]]) -> list[Floats | None]:
+        """Return simulated remaining waits of jobs that are in the queue together."""
+        if self.walk.replays is None:
+            return [None] * len(asked)
+        return self.walk.replays.waits(asked, len(self.queue.jobs), self.at_s)
+
+    def _forecast(
+        self, asked: pd.DataFrame, remaining: Sequence[Floats | None]
+    ) -> list[WaitDistribution]:
         """Return the distributions of the whole waits of jobs that are in the queue now."""
         if asked.empty:
             return []
@@ -160,9 +174,8 @@ class Forecaster:
         leaves, drains = self.walk.forest.leaves_of(states), drain_times(states)
         distributions = []
         for i, request in enumerate(asked.to_dict("records")):
-            gpus = float(request["gpus"])
-            gang = int(gang_class(gpus))
-            of_job = Asked(request, len(self.queue.jobs), self.at_s, replay=True)
+            gang = int(gang_class(float(request["gpus"])))
+            of_job = Asked(request, self.at_s, remaining[i])
             points = self.walk.points(of_job, gang, leaves[i], drains[i])
             method = REPLAY if REPLAY in points else CONDITIONAL
             masses = self.walk.masses(method, gang, self.at_s)

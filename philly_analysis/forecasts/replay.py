@@ -4,8 +4,10 @@ Run times of running and waiting jobs are drawn from past run times. Jobs that a
 are a block of past submissions, because some policies let later jobs pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +52,7 @@ class Situation:
     running
         Running jobs.
     waiting
-        Waiting jobs in the order of the queue.
+        Jobs in the queue, in order of submission, with the jobs to forecast.
     past
         Past jobs of the pool, by submission, from which later submissions are drawn: jobs with one
         run, and with run time estimates.
@@ -66,59 +68,73 @@ class Situation:
     past: Sequence[JobSpec]
     run_times: RunTimes
 
-    def waits(self, asked: JobSpec, seed: int, samples: int = SAMPLES) -> Floats | None:
-        """Return simulated waits (s) of a job from now on; None: the job never starts.
+    def waits(self, asked: Collection[str], seed: int, samples: int = SAMPLES) -> Floats:
+        """Return simulated waits from now on (s) of jobs of the queue.
 
-        A job that finds no queue and starts at once does so in every simulation.
+        A job that is alone in the queue and starts at once does so in every simulation.
+
+        Parameters
+        ----------
+        asked
+            Identifiers of waiting jobs. One simulation has the waits of all of them.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (samples, asked); infinite where a job never starts.
         """
         rng = np.random.default_rng(seed)
-        try:
-            first_s = self._wait(asked, rng)
-            if not self.waiting and first_s == 0:
-                return np.zeros(samples)
-            return np.array([first_s, *(self._wait(asked, rng) for _ in range(samples - 1))])
-        except SimulationError:
-            return None
+        first = self._waits(asked, rng)
+        if len(self.waiting) == 1 and not any(first):
+            return np.zeros((samples, len(asked)))
+        return np.array([first, *(self._waits(asked, rng) for _ in range(samples - 1))])
 
-    def _wait(self, asked: JobSpec, rng: np.random.Generator) -> float:
-        """Simulate until the asked job starts, and return the time from now to the start (s).
+    def _waits(self, asked: Collection[str], rng: np.random.Generator) -> list[float]:
+        """Simulate until the asked jobs start, and return the times from now to the starts (s).
 
         The clock is moved so that a drawn block of past submissions begins now.
         """
         now_s, later = self._later(rng)
-        specs, stays, target = self._drawn(asked, now_s - self.now_s, rng)
-        simulation = Simulation([*specs, *later], self.machines, self.policy, quotas=self.quotas)
-        view, begun = simulation.view, False
-        while simulation.advance():
-            if view.now_s < now_s:
-                simulation.apply(_recorded(view, stays))
-                continue
-            if not begun:  # the policy sees the queue for the first time
-                view.changed = [*view.queue]
-                view.freed, begun = set(range(len(self.machines))), True
-            decision = simulation.policy.decide(view)
-            simulation.apply(decision)
-            if any(job.spec.job_id == target and job.running for job in decision):
-                return view.now_s - now_s
-        raise SimulationError(f"{asked.job_id} never starts.")
+        specs, stays, numbers = self._drawn(now_s - self.now_s, rng)
+        waits = {numbers[job_id]: inf for job_id in asked}
+        missing = set(waits)
+        with suppress(SimulationError):  # a job never starts
+            simulation = Simulation(
+                [*specs, *later], self.machines, self.policy, quotas=self.quotas
+            )
+            view, begun = simulation.view, False
+            while missing and simulation.advance():
+                if view.now_s < now_s:
+                    simulation.apply(_recorded(view, stays))
+                    continue
+                if not begun:  # the policy sees the queue for the first time
+                    view.changed = [*view.queue]
+                    view.freed, begun = set(range(len(self.machines))), True
+                decision = simulation.policy.decide(view)
+                simulation.apply(decision)
+                started = {job.spec.job_id for job in decision if job.running} & missing
+                waits |= dict.fromkeys(started, view.now_s - now_s)
+                missing -= started
+        return [*waits.values()]
 
     def _drawn(
-        self, asked: JobSpec, moved_s: float, rng: np.random.Generator
-    ) -> tuple[list[JobSpec], dict[str, Stay], str]:
-        """Return the jobs with drawn run times, the stays of running jobs, and the asked job."""
-        specs, stays, target = [], {}, ""
+        self, moved_s: float, rng: np.random.Generator
+    ) -> tuple[list[JobSpec], dict[str, Stay], dict[str, str]]:
+        """Return the jobs with drawn run times, and the stays of running jobs.
+
+        The last value has the identifiers of the waiting jobs in the simulation.
+        """
+        specs, stays, numbers = [], {}, {}
         for number, runner in enumerate(self.running):
             start_s = runner.stay.start_s
             run_s = self.run_times.draw(runner.spec, self.now_s - start_s, rng)
             specs.append(_once(runner.spec, f"r{number:07}", start_s + moved_s, run_s))
             stays[specs[-1].job_id] = runner.stay
-        queue = sorted([*self.waiting, asked], key=lambda spec: spec.submit_s)
-        for number, spec in enumerate(queue):
+        for number, spec in enumerate(self.waiting):
             run_s = self.run_times.draw(spec, 0.0, rng)
             specs.append(_once(spec, f"w{number:07}", spec.submit_s + moved_s, run_s))
-            if spec is asked:
-                target = specs[-1].job_id
-        return (specs if self.estimates.exact else self.estimates.apply(specs, rng)), stays, target
+            numbers[spec.job_id] = specs[-1].job_id
+        return (specs if self.estimates.exact else self.estimates.apply(specs, rng)), stays, numbers
 
     def _later(self, rng: np.random.Generator) -> tuple[float, Sequence[JobSpec]]:
         """Return the begin of a drawn block of past submissions, and the jobs of the block."""

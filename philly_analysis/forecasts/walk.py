@@ -40,18 +40,15 @@ class Asked(NamedTuple):
     ----------
     request
         Requests and names of the job, and entered_s.
-    ahead
-        Number of the queue's jobs that had entered by the moment.
     at_s
         Moment of the forecast, in seconds since 1970.
-    replay
-        Whether the job is simulated.
+    remaining
+        Simulated times from the moment to the start; None: the job is not simulated.
     """
 
     request: Mapping[Hashable, Any]
-    ahead: int
     at_s: float
-    replay: bool
+    remaining: Floats | None
 
 
 class Forecasted(NamedTuple):
@@ -154,30 +151,20 @@ class Walk:
     def points(self, asked: Asked, gang: int, leaves: Ints, drain_s: Floats) -> dict[str, Floats]:
         """Return the forecasts of a job by each method, before recalibration.
 
-        The forecasts that the methods combine are included. The replay is absent where no policy is
-        believed.
+        The forecasts that the methods combine are included. The replay is absent where the job is
+        not simulated.
         """
         climatology = self.climatology(gang)
         alike, scaled = self.forest.points(leaves, drain_s)
         last = self.last.get(float(asked.request["gpus"]), float(np.median(climatology)))
         points = {CLIMATOLOGY: climatology, _ALIKE: alike, _SCALED: scaled}
-        simulated = self._simulated(asked)
-        if simulated is not None:
-            points[_SIMULATED] = simulated
+        if asked.remaining is not None:
+            waited_s = asked.at_s - float(asked.request["entered_s"])
+            points[_SIMULATED] = sorted_points(np.sort(waited_s + asked.remaining).tolist())
         for name, combination in self.outcomes.combinations.items():
             if points.keys() >= set(COMBINED[name]):
                 points[name] = combination.points(points, asked.at_s)
         return points | {LAST: np.full(len(climatology), last)}
-
-    def _simulated(self, asked: Asked) -> Floats | None:
-        """Return simulated waits of a job as points; None: the job is not simulated."""
-        if self.replays is None or not asked.replay:
-            return None
-        remaining = self.replays.waits(asked.request, asked.ahead, asked.at_s, asked.ahead)
-        if remaining is None:
-            return None
-        waited_s = asked.at_s - float(asked.request["entered_s"])
-        return sorted_points(np.sort(waited_s + remaining).tolist())
 
     def masses(self, method: str, gang: int, now_s: float) -> Floats:
         """Return the probabilities of the points of a method at a moment."""
@@ -211,7 +198,10 @@ class Walk:
     def _forecast(self, job: int, now_s: float, *, replay: bool) -> Forecasted:
         """Forecast a job, and record the forecasts, whose outcome counts from the start on."""
         gang = int(self.gangs[job])
-        asked = Asked(self.queue.jobs.iloc[job].to_dict(), job, now_s, replay)
+        request, remaining = self.queue.jobs.iloc[job].to_dict(), None
+        if self.replays is not None and replay:
+            [remaining] = self.replays.waits([request], job, now_s)
+        asked = Asked(request, now_s, remaining)
         points = self.points(asked, gang, self.leaves[job], self.forest.drains[job])
         masses = {name: self.masses(name, gang, now_s) for name in METHODS if name in points}
         self._issue(job, gang, points)

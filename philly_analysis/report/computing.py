@@ -1,6 +1,6 @@
 """Compute findings and draw their figures, cached with the trace and spread over processes."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -35,8 +35,12 @@ def analyze(
     *,
     out: str | Path | None = None,
     run_policy: RunPolicy | str | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Results:
-    """Compute findings on a trace, by default all: see :func:`philly_analysis.analyze`."""
+    """Compute findings on a trace, by default all: see :func:`philly_analysis.analyze`.
+
+    `settings` are arguments of the findings other than the defaults.
+    """
     for name in names:
         if isinstance(name, str) and name not in ANALYSES:
             raise UnknownNameError("analysis", name, ANALYSES)
@@ -52,7 +56,9 @@ def analyze(
             label = name if isinstance(name, str) else name.__name__
             with step(f"{i} of {len(wanted)}: {label}"):
                 result = (
-                    compute(source, name) if isinstance(name, str) else compute_own(source, name)
+                    compute(source, name, settings)
+                    if isinstance(name, str)
+                    else compute_own(source, name)
                 )
             results[result.name] = result
     if out is not None:
@@ -62,18 +68,20 @@ def analyze(
     return results
 
 
-def compute(trace: Trace, name: str) -> Result:
+def compute(trace: Trace, name: str, settings: Mapping[str, object] | None = None) -> Result:
     """Return one finding on a trace, from the trace's cache where it is there.
+
+    A finding with settings, arguments other than the defaults, is computed and not cached.
 
     The result is marked as synthetic if the trace is synthetic and the finding depends on that.
     The result names the tables and relations that were read.
     """
     analysis = ANALYSES[name]
     with trace.record_reads() as reads:
-        if (cached := load_result(trace, name)) is not None:
+        if not settings and (cached := load_result(trace, name)) is not None:
             reads |= dict.fromkeys(cached.reads)
             return replace(cached, draw=draw)
-        computed = analysis.compute(trace)
+        computed = analysis.compute(trace, **(settings or {}))
         reads |= dict.fromkeys(computed.reads)
     result = replace(
         computed,
@@ -85,7 +93,8 @@ def compute(trace: Trace, name: str) -> Result:
         reads=tuple(reads),
         draw=draw,
     )
-    store_result(trace, result)
+    if not settings:
+        store_result(trace, result)
     return result
 
 

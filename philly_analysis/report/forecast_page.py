@@ -21,15 +21,19 @@ from philly_analysis.forecasts import (
     backtest_sentences,
     completion_sentence,
     completion_times,
+    draw_completion,
+    passed_runs,
     read_queue,
     run_times_by_gang,
+    scaled_runs,
     week_table,
 )
 from philly_analysis.progress import step
 from philly_analysis.report.rendering import results_page
 from philly_analysis.report.sections import Card, Chapter, section
 from philly_analysis.results import Result, check_path, count, duration, figures, gang_label
-from philly_analysis.trace import TraceLike, open_trace
+from philly_analysis.simulator import Speed
+from philly_analysis.trace import Trace, TraceLike, open_trace
 
 QUESTION = "When will a job start?"
 _LEDE = (
@@ -44,32 +48,40 @@ _HOURS = 6
 
 
 def forecast_of(
-    trace: TraceLike, out: Path | None, request: Request, at_s: float | None
+    trace: TraceLike,
+    out: Path | None,
+    request: Request,
+    at_s: float | None,
+    speed: Speed | None = None,
 ) -> Forecast:
     """Forecast a job, with a page if a folder is given: see :func:`philly_analysis.forecast`."""
     if out is not None:
         check_path(out)
     with open_trace(trace) as source, step(f"forecast on {source.manifest.name}"):
-        queue, name = read_queue(source), source.manifest.name
-        synthetic = source.manifest.synthetic
+        queue = read_queue(source)
         check_names(queue, request)
-        forecaster = Forecaster.fit(queue, name, at_s, partial(Believed.fit, source))
-        runs = run_times_by_gang(source)
-    sizes = sorted({*_sizes(queue), *runs["gpus"].astype(float), request.gpus})
+        forecaster = _fit(source, queue, at_s)
+        runs = passed_runs(source, forecaster.queue)
+    sizes = sorted({*_sizes(queue), request.gpus})
+    if speed is None:
+        by_gang, speed_text, job = run_times_by_gang(runs), "", "repeated job"
+        sizes = sorted({*sizes, *by_gang["gpus"].astype(float)})
+    else:
+        (by_gang, speed_text), job = scaled_runs(runs, speed, request, sizes), "job"
     requests = [request, *(replace(request, gpus=gpus, servers=None) for gpus in sizes)]
     asked, *others = forecaster.ask(requests)
+    by_size = dict(zip(sizes, others, strict=True))
+    completion = completion_times(by_gang, by_size)
+    completion_texts = (completion_sentence(completion, request.gpus, job), speed_text)
     sentence = asked.describe(f"{request}, submitted {_moment(forecaster.at_s)},")
-    rows = [{"gpus": g, **of.numbers()} for g, of in zip(sizes, others, strict=True)]
-    completion = completion_times(runs, dict(zip(sizes, others, strict=True)))
-    completion_text = completion_sentence(completion, request.gpus)
     result = Result(
         "forecast",
-        pd.DataFrame(rows),
-        sentences=(sentence, completion_text, *backtest_sentences(forecaster.backtest)),
-        synthetic=synthetic,
+        pd.DataFrame([{"gpus": gpus, **of.numbers()} for gpus, of in by_size.items()]),
+        sentences=(sentence, *completion_texts, *backtest_sentences(forecaster.backtest)),
+        synthetic=source.manifest.synthetic,
         question=QUESTION,
-        draw=partial(_draw, asked, request, dict(zip(sizes, others, strict=True))),
-        write_page=partial(_write, forecaster, completion, completion_text),
+        draw=partial(_draw, asked, request, by_size),
+        write_page=partial(_write, forecaster, completion, completion_texts),
     )
     forecast = Forecast(
         asked.waits,
@@ -88,9 +100,15 @@ def forecast_of(
 def pending_of(trace: TraceLike, at_s: float | None) -> Result:
     """Forecast the jobs that wait: see :func:`philly_analysis.forecast`."""
     with open_trace(trace) as source, step(f"forecast on {source.manifest.name}"):
-        believe = partial(Believed.fit, source)
-        forecaster = Forecaster.fit(read_queue(source), source.manifest.name, at_s, believe)
-        return _pending(forecaster, synthetic=source.manifest.synthetic)
+        forecaster = _fit(source, read_queue(source), at_s)
+        result = _pending(forecaster, synthetic=source.manifest.synthetic)
+    tested = backtest_sentences(forecaster.backtest)
+    return replace(result, sentences=(*result.sentences, *tested))
+
+
+def _fit(trace: Trace, queue: Queue, at_s: float | None) -> Forecaster:
+    """Test forecasts on a trace up to a moment; None: up to the end."""
+    return Forecaster.fit(queue, trace.manifest.name, at_s, partial(Believed.fit, trace))
 
 
 def week_of(trace: TraceLike, at_s: float | None) -> Result:
@@ -134,9 +152,10 @@ def _pending(forecaster: Forecaster, *, synthetic: bool) -> Result:
         if len(table)
         else f"No job waited at {_moment(forecaster.at_s)}."
     )
-    sentences = (waiting_text, *backtest_sentences(forecaster.backtest))
     question = "When will the waiting jobs start?"
-    return Result("pending", table, sentences=sentences, synthetic=synthetic, question=question)
+    return Result(
+        "pending", table, sentences=(waiting_text,), synthetic=synthetic, question=question
+    )
 
 
 def _week(queue: Queue, synthetic: bool) -> Result:
@@ -230,7 +249,7 @@ def _by_hours(week: pd.DataFrame) -> pd.DataFrame:
 def _write(
     forecaster: Forecaster,
     completion: pd.DataFrame,
-    completion_text: str,
+    completion_texts: tuple[str, ...],
     result: Result,
     folder: Path,
 ) -> Path:
@@ -258,9 +277,13 @@ def _write(
         ),
     ]
     if not completion.empty:
-        question = "How large should a repeated job be?"
+        question = "How large should the job be?"
         sizes = Result(
-            "completion", completion, sentences=(completion_text,), synthetic=result.synthetic
+            "completion",
+            completion,
+            sentences=completion_texts,
+            synthetic=result.synthetic,
+            draw=draw_completion,
         )
         chapters.insert(
             0, Chapter("Completion by gang size", (section("completion", question, sizes),))

@@ -33,6 +33,7 @@ from philly_analysis.simulator.speed.models import (
     Locality,
     Parallelism,
     Spread,
+    speed_named,
 )
 from philly_analysis.simulator.speed.profiles import PROFILES, Profile
 from philly_analysis.simulator.speed.sharing import PHILLY_MINUTES, Sharing

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from philly_analysis.results import Result
-from philly_analysis.trace.trace import Trace
 
 if TYPE_CHECKING:  # few traces are opened to be drawn
     from matplotlib.figure import Figure
@@ -43,7 +42,7 @@ class Analysis:
     name: str
     question: str
     needs: tuple[str, ...]
-    compute: Callable[[Trace], Result]
+    compute: Callable[..., Result]
     plot: "Callable[[Result], Figure]"
     sample_counts: str | None = None
     all_jobs: bool = False

@@ -51,6 +51,11 @@ def plain_fifo(jobs: int = JOBS, seed: int = 1) -> tuple[pd.DataFrame, pd.DataFr
     )
 
 
+def untried(_: float) -> str:
+    """Return why no policy is tried."""
+    return "the test is about the conditional forecast"
+
+
 def opened(jobs: pd.DataFrame, attempts: pd.DataFrame) -> Trace:
     return Trace({"jobs": jobs, "attempts": attempts})
 
@@ -88,6 +93,12 @@ def test_a_forecast_is_a_distribution_with_a_sentence(answer: Forecast) -> None:
     assert set(answer.result.table["gpus"]) == {1, 2, 8}
 
 
+def test_the_sentences_say_why_the_queue_is_not_simulated(answer: Forecast) -> None:
+    assert "not simulated: the log does not record the servers." in " ".join(
+        answer.result.sentences
+    )
+
+
 def test_the_table_has_nested_intervals_of_each_gang_size(answer: Forecast) -> None:
     table = answer.result.table
     ends = table[["low_90_s", "low_50_s", "median_s", "high_50_s", "high_90_s"]]
@@ -112,7 +123,7 @@ def test_intervals_cover_on_average_over_logs() -> None:
         with opened(*plain_fifo(600, seed)) as trace:
             queue = read_queue(trace)
         states = submission_states(queue, queue.jobs.assign(ahead=np.arange(len(queue.jobs))))
-        table = backtest(queue, states).table()
+        table = backtest(queue, states, untried).table()
         chosen: Any = table[table["gang"].isna() & (table["method"] == "chosen")]
         covered.append(chosen[["covered_50_pct", "covered_90_pct"]].iloc[0])
     means = pd.DataFrame(covered).mean()
@@ -163,10 +174,10 @@ def test_a_backtest_never_reads_the_tested_waits_in_training() -> None:
     with opened(jobs, attempts) as trace:
         queue = read_queue(trace)
     states = submission_states(queue, queue.jobs.assign(ahead=np.arange(len(queue.jobs))))
-    whole = backtest(queue, states).outcomes
+    whole = backtest(queue, states, untried).outcomes
     assert (whole["part"] == "test").sum() == 40 * whole["method"].nunique()
     first = queue.until(float(queue.entered_s[160]))
-    part = backtest(queue, states).outcomes
+    part = backtest(queue, states, untried).outcomes
     assert len(first.jobs) == 160
     pd.testing.assert_frame_equal(part, whole)
 
@@ -232,6 +243,24 @@ def test_reliability_is_the_finding() -> None:
         found = reliability(trace)
     assert found.name == "reliability"
     assert found.table["failures"].max() == 80
+
+
+def test_times_of_checkpoints_and_waits_can_be_given(tmp_path: Path) -> None:
+    jobs, attempts = plain_fifo(80)
+    tables = {"jobs": pl.from_pandas(jobs), "attempts": pl.from_pandas(attempts)}
+    tables["attempts"] = tables["attempts"].with_columns(end_reason=pl.lit("node_failure"))
+    folder = write_tables(tmp_path / "trace", tables)
+    usual = reliability(folder).table
+    answer = reliability(folder, checkpoint_s=600, write_s=0, recovery_s=60, wait_s=0)
+    [row] = answer.table[answer.table["gpus"] == 8].to_dict("records")
+    # Daly's equation without writing: exp(-u/M) x/(exp(x) - 1) with x = 600 s / M
+    x = 600 / row["mttf_s"]
+    assert row["ratio"] == pytest.approx(np.exp(-60 / row["mttf_s"]) * x / np.expm1(x))
+    assert row["ratio_with_wait"] == row["ratio"]
+    assert "Given are a checkpoint after 10 min of work" in answer.caveats[1]
+    pd.testing.assert_frame_equal(reliability(folder).table, usual)  # not from given times
+    with pytest.raises(InputError, match="wait_s is -1"):
+        reliability(folder, wait_s=-1)
 
 
 @pytest.mark.slow

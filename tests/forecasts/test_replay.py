@@ -1,13 +1,16 @@
 """Check simulated waits against hand-drawn schedules, and drawn run times against their sources."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import pytest
 
+from philly_analysis.experiments.advice.candidates import CANDIDATES
 from philly_analysis.forecasts.replay import Runner, Situation
 from philly_analysis.forecasts.run_times import FEWEST, RunTimes
 from philly_analysis.simulator.policies import Easy, Fifo, Policy
+from philly_analysis.simulator.policies.limit import Limit
 from philly_analysis.workload import AttemptSpec, Estimates, JobSpec, Machine, Stay
 
 
@@ -35,7 +38,22 @@ def waits(
     past: Sequence[JobSpec] = (),
 ) -> list[float]:
     """Return the simulated waits of a job at 40 s, on servers with four GPUs."""
-    situation = Situation(
+    simulated = at_40_s([*waiting, asked], running, policy, servers, past).waits(
+        [asked.job_id], seed=1, samples=3
+    )
+    return [float(seconds) for [seconds] in simulated]
+
+
+def at_40_s(
+    waiting: Sequence[JobSpec],
+    running: Sequence[Runner] = (),
+    policy: Policy | None = None,
+    servers: int = 2,
+    past: Sequence[JobSpec] = (),
+    run_times: RunTimes = ALWAYS_100_S,
+) -> Situation:
+    """Return the situation at 40 s, on servers with four GPUs."""
+    return Situation(
         now_s=40.0,
         machines=[Machine(f"m{i}", 4) for i in range(servers)],
         policy=policy or Fifo(),
@@ -44,10 +62,8 @@ def waits(
         running=tuple(running),
         waiting=tuple(waiting),
         past=past,
-        run_times=ALWAYS_100_S,
+        run_times=run_times,
     )
-    simulated = situation.waits(asked, seed=1, samples=3)
-    return [] if simulated is None else simulated.tolist()
 
 
 def test_a_job_starts_at_once_on_free_gpus() -> None:
@@ -74,6 +90,34 @@ def test_a_small_job_passes_where_the_policy_allows() -> None:
     assert waits(job(1, 40.0), running, queue, Easy()) == [170, 170, 170]
 
 
+def test_one_simulation_has_the_waits_of_all_jobs_of_the_queue() -> None:
+    running = [runner(4, 0.0, ("m0", 4)), runner(4, 10.0, ("m1", 4))]
+    queue = [job(8, 20.0), job(4, 30.0), job(4, 40.0)]
+    names = [spec.job_id for spec in queue]
+    # the gang of 8 starts at 110 s, and the two gangs of 4 start beside each other at 210 s
+    together = at_40_s(queue, running).waits(names, seed=1, samples=3)
+    assert together.tolist() == [[70, 170, 170]] * 3
+    runs = RunTimes.of([job(gpus, run_s=s) for gpus in (4, 8) for s in range(60, 500, 20)])
+    situation = at_40_s(queue, running, Easy(), past=queue, run_times=runs)
+    together = situation.waits(names, seed=2, samples=9)
+    alone = [situation.waits([name], seed=2, samples=9)[:, 0] for name in names]
+    assert np.ptp(together, axis=0).all()
+    np.testing.assert_array_equal(together, np.column_stack(alone))
+
+
+def test_a_limit_holds_a_job_beside_free_gpus() -> None:
+    """The policy is the one that the baseline tries where a log has limits."""
+    [within] = [
+        c.policy for c in CANDIDATES if c.name == "backfilling by time limits within limits"
+    ]
+    policy = within.within([Limit("a: 4 GPUs", "a", None, None, None, None, "gpus", 4)])
+    running = [Runner(job(3, 0.0, account="a"), Stay(0.0, 10_000.0, (("m0", 3, ()),)))]
+    # GPUs are free; account a has one left until the run of three ends at 100 s
+    for account, gpus, wait in (("a", 2, 60), ("a", 1, 0), ("b", 2, 0)):
+        asked = job(gpus, 40.0, account=account, time_limit_s=200.0)
+        assert waits(asked, running, policy=policy) == pytest.approx([wait] * 3, abs=2)
+
+
 def test_running_jobs_keep_their_servers() -> None:
     asked = job(4, 40.0, gpus_by_server=(4,))
     apart = [runner(1, 0.0, ("m0", 1)), runner(1, 0.0, ("m1", 1))]
@@ -90,8 +134,8 @@ def test_later_jobs_delay_a_gang_that_they_may_pass() -> None:
     assert waits(job(8, 40.0), running, past=stream) == [60, 60, 60]
 
 
-def test_a_job_that_never_fits_has_no_waits() -> None:
-    assert waits(job(4, 40.0, gpus_by_server=(4,)), servers=0) == []
+def test_a_job_that_never_fits_never_starts() -> None:
+    assert waits(job(4, 40.0, gpus_by_server=(4,)), servers=0) == [inf, inf, inf]
 
 
 def test_drawn_run_times_exceed_the_elapsed_time_and_follow_the_group() -> None:

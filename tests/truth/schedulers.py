@@ -31,7 +31,7 @@ class Scheduler:
         self.down: set[int] = set()
         self.used: defaultdict[str, int] = defaultdict(int)
         self.queue: list[Job] = []
-        self.running: set[Job] = set()
+        self.running: dict[Job, None] = {}  # in the order of starts, so that logs can be repeated
         self.truth: defaultdict[str, float] = defaultdict(float)
         self.gpu_truth: defaultdict[str, float] = defaultdict(float)
         self.lines: list[str] = []
@@ -121,7 +121,7 @@ class Scheduler:
                 _change(self.free, parts, -1)
                 job.parts = parts
                 self.used[job.owner] += job.gpus
-                self.running.add(job)
+                self.running[job] = None
                 started.append(job)
         self.queue = [j for j in self.queue if j not in self.running]
         return started
@@ -199,7 +199,7 @@ class Scheduler:
 
     def end(self, job: Job, now_s: int, state: str) -> None:
         """Release what a job holds, and log it."""
-        self.running.discard(job)
+        self.running.pop(job, None)
         self.used[job.owner] -= job.gpus
         _change(self.free, job.parts, 1)
         job.attempt += state == "NODE_FAIL"  # its end no longer counts

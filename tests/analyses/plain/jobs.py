@@ -291,16 +291,12 @@ def queue_entries(t: Rows) -> Out:
                j.time_limit_s, *(m and py.us(m) / 1e6 for m in moments))  # fmt: skip
 
 
-def repeated_jobs(t: Rows) -> Out:
+def passed_runs(t: Rows) -> Out:
     jobs = {j.job_id: j for j in t.jobs}
-    runs: dict[tuple[str, str | None], dict[int, list[float]]] = {}
     for r in t.trusted_runs:
         j = jobs[r.job_id]
-        if j.user and j.gpus and j.status == "Pass" and r.run_s and not r.censored:
-            runs.setdefault((j.user, j.job_type), {}).setdefault(j.gpus, []).append(r.run_s)
-    for key, by_size in runs.items():
-        for gpus, some in by_size.items():
-            yield *key, gpus, len(some), median(some)
+        if j.gpus and j.status == "Pass" and r.run_s and not r.censored:
+            yield j.job_id, j.user, j.job_type, j.gpus, r.run_s
 
 
 def job_hours(t: Rows) -> Out:
