@@ -3,7 +3,7 @@
 import inspect
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -17,11 +17,10 @@ from scipy.stats import rankdata
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError, SimulationError
-from philly_analysis.experiments.advice import baseline
-from philly_analysis.experiments.advice import scenario as advice_scenario
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.agreement import THRESHOLD, Agreement, agreement
 from philly_analysis.experiments.advice.baseline import CANDIDATES, Baseline, fit_baseline
+from philly_analysis.experiments.advice.candidates import Candidate
 from philly_analysis.experiments.advice.distances import distance_of, near_ties
 from philly_analysis.experiments.advice.gains import (
     Gain,
@@ -35,7 +34,7 @@ from philly_analysis.experiments.advice.judging import clear, harm, objection
 from philly_analysis.experiments.advice.lever import VALUES, Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
-from philly_analysis.experiments.advice.recorded import recorded_scenario
+from philly_analysis.experiments.advice.recorded import Recorded, recorded_scenario, spans_of
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     LogFacts,
@@ -88,6 +87,12 @@ def convoys(rng: np.random.Generator, jobs: int = 240, load: float = 0.8) -> lis
     ]
 
 
+def fitted_to(
+    now: Scenario, waits_s: Mapping[str, float], candidates: Sequence[Candidate] = CANDIDATES
+) -> Baseline | None:
+    return fit_baseline(Recorded(now, NOTHING, waits_s), None, InlineExecutor(), candidates)
+
+
 # the fit
 
 
@@ -118,13 +123,13 @@ def test_the_distance_of_waits_is_relative_by_gang_size() -> None:
 def test_a_known_policy_is_found_and_a_sample_of_its_jobs_is_refused(policy: Policy) -> None:
     jobs = convoys(np.random.default_rng(3))
     waits = dict(outcome(scenario(*jobs, policy=policy)).select("job_id", "first_wait_s").rows())
-    fitted = fit_baseline(scenario(*jobs), waits, None, InlineExecutor())
+    fitted = fitted_to(scenario(*jobs), waits)
     assert fitted is not None and fitted.near
     assert fitted.scenario.policy == policy
-    half = fit_baseline(scenario(*jobs[::2]), waits, None, InlineExecutor())
+    half = fitted_to(scenario(*jobs[::2]), waits)
     assert half is not None and not half.near
     assert "withheld" in half.sentence
-    fits = [fit_baseline(scenario(*jobs[:n]), waits, None, InlineExecutor()) for n in (40, 41)]
+    fits = [fitted_to(scenario(*jobs[:n]), waits) for n in (40, 41)]
     assert [fit is None for fit in fits] == [True, False], "39 and 40 after the first"
 
 
@@ -143,33 +148,65 @@ def test_candidates_within_one_standard_error_are_near_ties() -> None:
     assert near_ties(np.array([[0.5], [0.0]]), np.array([[[0.0, 1.0]], [[0.0, 0.0]]])) == [0, 1]
 
 
-def chosen(jobs: list[JobSpec], policy: Policy, *, recorded: bool) -> Baseline:
+def chosen(
+    jobs: list[JobSpec], policy: Policy, *, recorded: bool, most: int | None = None
+) -> Baseline:
     """Return the baseline of a simulated cluster with quotas."""
     now = replace(scenario(*jobs, policy=policy), quotas={"v0": 6, "v1": 5, "v2": 5})
     waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
-    fitted = fit_baseline(
-        replace(now, policy=Fifo()), waits, None, InlineExecutor(), quotas=recorded
-    )
+    table = pl.DataFrame([(s.job_id, s.submit_s, waits[s.job_id]) for s in now.jobs], orient="row")
+    table.columns = ["job_id", "submit_s", "wait_s"]
+    spans = None if most is None else spans_of(table, most)
+    log = Recorded(replace(now, policy=Fifo()), NOTHING, waits, quotas=recorded, spans=spans)
+    fitted = fit_baseline(log, None, InlineExecutor())
     assert fitted is not None
     return fitted
 
 
-def test_a_large_log_is_fitted_on_spans_and_priced_on_the_last_jobs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for module in (baseline, advice_scenario):
-        monkeypatch.setattr(module, "MOST_JOBS", 120)
+def test_a_large_log_is_fitted_on_spans_and_priced_on_the_last_jobs() -> None:
     jobs = convoys(np.random.default_rng(3))
-    fitted = chosen(jobs, Fifo(), recorded=False)
+    fitted = chosen(jobs, Fifo(), recorded=False, most=120)
     assert fitted.scenario.policy == Fifo()
     period = len(jobs_in_period(jobs))
     said = f"Policies were compared on 108 of {period} jobs, a span of each half of the log"
     assert said in fitted.sentence
-    assert "levers are priced on the last 120" in fitted.sentence
     last = sorted(jobs, key=lambda spec: (spec.submit_s, spec.job_id))[-120:]
     assert fitted.scenario.jobs == last
     assert set(fitted.replayed["job_id"]) == {spec.job_id for spec in last}
     assert len(fitted.halves) == 2
+
+
+def test_the_spans_of_a_large_log_are_in_the_middle_of_its_halves() -> None:
+    # of 400 jobs the first 4 were submitted before the period, and every 10th has no known wait
+    waits = [None if i % 10 == 0 else 1.0 for i in range(400)]
+    jobs = pl.DataFrame({"job_id": [f"j{i:03d}" for i in range(400)], "submit_s": range(400)})
+    spans = spans_of(jobs.with_columns(wait_s=pl.Series(waits)), 40)
+    assert [(half[0], half[-1], len(half)) for half in spans.halves] == [
+        *(("j093", "j112", 20), ("j291", "j310", 20)),
+    ]
+    assert spans.last == {f"j{i:03d}" for i in range(360, 400)}
+    assert spans.known == 396 - 39
+
+
+def test_a_large_log_has_the_specs_and_facts_of_its_spans_only(tmp_path: Path) -> None:
+    """Of a log of 40 jobs those of the spans are as in the whole log."""
+    jobs = convoys(np.random.default_rng(7), 40)
+    with trace_of(jobs, tmp_path) as trace:
+        whole, part = recorded_scenario(trace), recorded_scenario(trace, 8)
+    assert whole.spans is None and part.spans is not None
+    names = part.spans.last.union(*part.spans.halves)
+    assert len(names) == 16
+    begin_s = min(s.submit_s for s in whole.scenario.jobs if s.job_id in names)
+    kept = [
+        replace(s, submit_s=pytest.approx(s.submit_s - begin_s))
+        for s in whole.scenario.jobs
+        if s.job_id in names
+    ]
+    assert part.scenario.jobs == kept
+    assert part.waits_s == {name: whole.waits_s[name] for name in names}
+    assert part.period_s == whole.period_s > part.scenario.jobs[-1].submit_s
+    assert part.scenario.quotas == whole.scenario.quotas
+    assert {s.job_id for s in part.priced.jobs} == part.spans.last
 
 
 def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None:
@@ -195,7 +232,7 @@ def test_a_replay_is_believed_if_mean_waits_and_distributions_agree_in_each_half
     now = scenario(*jobs)
     waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
     late = {name: wait + 30 * H * (name >= "j0120") for name, wait in waits.items()}
-    fitted = fit_baseline(now, late, None, InlineExecutor(), CANDIDATES[:1])
+    fitted = fitted_to(now, late, CANDIDATES[:1])
     assert fitted is not None
     [row] = fitted.tried.to_dict("records")
     assert row["first_half"] < 0.1 < row["second_half"]
@@ -250,9 +287,9 @@ def test_the_threshold_separates_the_simulated_clusters() -> None:
 def test_names_of_policies_fit_the_log() -> None:
     jobs = convoys(np.random.default_rng(3), 60)
     waits = dict(outcome(scenario(*jobs)).select("job_id", "first_wait_s").rows())
-    three = fit_baseline(scenario(*jobs), waits, None, InlineExecutor())
+    three = fitted_to(scenario(*jobs), waits)
     alone = [replace(spec, vc="v") for spec in jobs]
-    one = fit_baseline(scenario(*alone), waits, None, InlineExecutor())
+    one = fitted_to(scenario(*alone), waits)
     assert three is not None and one is not None
     assert not any("quota" in name for name in three.tried["policy"])
     assert "gangs hold free GPUs in turns" in set(three.tried["policy"])
@@ -694,8 +731,8 @@ def test_gains_a_month_need_a_day_of_jobs(tmp_path: Path) -> None:
 def test_quotas_count_where_the_trace_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fit(*_: object, quotas: bool, **__: object) -> None:
-        raise InputError(f"quotas: {quotas}")
+    def fit(log: Recorded, *_: object, **__: object) -> None:
+        raise InputError(f"quotas: {log.quotas}")
 
     monkeypatch.setattr("philly_analysis.experiments.advice.advice.fit_baseline", fit)
     with trace_of(convoys(np.random.default_rng(7), 9, 0.02), tmp_path) as trace:

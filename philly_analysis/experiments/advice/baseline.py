@@ -16,7 +16,6 @@ from philly_analysis.experiments.advice.candidates import (
     fitting,
 )
 from philly_analysis.experiments.advice.distances import (
-    HALVES,
     INTERVALS,
     Distance,
     Distances,
@@ -24,6 +23,7 @@ from philly_analysis.experiments.advice.distances import (
     gpus_waited_for,
     near_ties,
 )
+from philly_analysis.experiments.advice.recorded import HALVES, Recorded
 from philly_analysis.experiments.advice.scenario import (
     MOST_JOBS,
     Jobs,
@@ -119,27 +119,24 @@ class Baseline:
 
 
 def fit_baseline(
-    scenario: Scenario,
-    recorded_s: dict[str, float],
+    recorded: Recorded,
     start_up_s: float | None,
     executor: Executor,
     candidates: Sequence[Candidate] = CANDIDATES,
     *,
-    quotas: bool = False,
     cache: Trace | None = None,
     part: str = "",
 ) -> Baseline | None:
     """Replay the jobs under each candidate, and choose the one nearest to the recorded waits.
 
+    With recorded quotas, only near ties that use quotas are considered.
+
     Parameters
     ----------
-    recorded_s
-        Seconds from submission to first start of each job with a known start.
+    recorded
+        Jobs, machines and recorded waits. A large log is compared on its spans.
     start_up_s
         Longest wait that counts as start-up; None: not known.
-    quotas
-        Whether the log has the quotas of its virtual clusters. With quotas, only near ties that use
-        quotas are considered.
     cache
         Trace in whose cache outcomes are stored.
     part
@@ -150,8 +147,9 @@ def fit_baseline(
     Baseline or None
         None: too few jobs with a known wait.
     """
-    jobs = [spec for spec in jobs_in_period(scenario.jobs) if spec.job_id in recorded_s]
-    if len(jobs) < 2 * _FEWEST:
+    scenario, spans = recorded.scenario, recorded.spans
+    jobs = _compared(recorded)
+    if len(jobs) < HALVES * _FEWEST:
         return None
     candidates = fitting(
         candidates,
@@ -162,27 +160,26 @@ def fit_baseline(
     )
     scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
-    every, (run, jobs) = jobs, _spans(jobs)
-    if len(jobs) < len(every):
-        spans = {f"{part}spans of {s.rules}": s.only(run) for s in scenarios}
+    if spans is None:
+        of_spans = {f"{part}{s.rules}": s for s in scenarios}
     else:
-        spans = {f"{part}{s.rules}": s for s in scenarios}
-    replays = replay_all(spans, executor, cache)
-    recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
+        run = frozenset[str]().union(*spans.halves)
+        of_spans = {f"{part}spans of {s.rules}": s.only(run) for s in scenarios}
+    replays = replay_all(of_spans, executor, cache)
+    recorded_s = np.array([recorded.waits_s[spec.job_id] for spec in jobs])
     waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
 
-    distances = distances_of(jobs, recorded, waits, floor_s)
+    distances = distances_of(jobs, recorded_s, waits, floor_s)
     ties = near_ties(distances.totals, distances.deleted)
-    best, *rivals = [i for i in ties if quotas and candidates[i].policy.quotas] or ties
-    chosen, last = scenarios[best].latest(), jobs
+    best, *rivals = [i for i in ties if recorded.quotas and candidates[i].policy.quotas] or ties
+    chosen, last = recorded._replace(scenario=scenarios[best]).priced, jobs
     replayed, last_waits = replays[best], waits[best]
-    if len(jobs) < len(every):
+    if spans is not None:
         [replayed] = replay_all({f"{part}{chosen.rules}": chosen}, executor, cache)
-        ids = {spec.job_id for spec in chosen.jobs}
-        last = [spec for spec in every if spec.job_id in ids]
+        last = [spec for spec in chosen.jobs if spec.job_id in recorded.waits_s]
         last = last[round(_WARM_UP * len(last)) :]
         last_waits = of_jobs(replayed, "first_wait_s", last)
-    of_last = np.array([recorded_s[spec.job_id] for spec in last])
+    of_last = np.array([recorded.waits_s[spec.job_id] for spec in last])
     return Baseline(
         name=candidates[best].name,
         scenario=chosen,
@@ -192,11 +189,14 @@ def fit_baseline(
             for half in np.array_split(np.arange(len(last)), HALVES)
         ),
         tried=_tried(candidates, distances, ties),
-        rivals={candidates[place].name: scenarios[place].latest() for place in rivals},
+        rivals={
+            candidates[place].name: recorded._replace(scenario=scenarios[place]).priced
+            for place in rivals
+        },
         queue=_queues(last, of_last - floor_s, last_waits - floor_s),
         replayed=replayed,
         compared=len(jobs),
-        jobs=len(every),
+        jobs=len(jobs) if spans is None else spans.known,
     )
 
 
@@ -225,19 +225,15 @@ def _queues(jobs: Jobs, recorded_s: Floats, replayed_s: Floats) -> pd.DataFrame:
     )
 
 
-def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
-    """Return the jobs to replay for the comparison, and the jobs to compare.
-
-    All jobs of a small log; of a large one the jobs in the middle of each half.
-    """
-    if len(jobs) <= MOST_JOBS:
-        return jobs, jobs
-    size = MOST_JOBS // HALVES
-    run: list[JobSpec] = []
-    compared: list[JobSpec] = []
-    for half in np.array_split(np.arange(len(jobs)), HALVES):
-        begin = half[0] + (len(half) - size) // 2
-        span = jobs[begin : begin + size]
-        run += span
-        compared += span[round(_WARM_UP * size) :]
-    return run, compared
+def _compared(recorded: Recorded) -> list[JobSpec]:
+    """Return the jobs to compare: those with a known wait, as many in each span of a large log."""
+    known = recorded.waits_s
+    if recorded.spans is None:
+        return [spec for spec in jobs_in_period(recorded.scenario.jobs) if spec.job_id in known]
+    specs = {spec.job_id: spec for spec in recorded.scenario.jobs if spec.job_id in known}
+    halves = [
+        [specs[name] for name in half[round(_WARM_UP * len(half)) :] if name in specs]
+        for half in recorded.spans.halves
+    ]
+    fewest = min(map(len, halves))
+    return [spec for half in halves for spec in half[len(half) - fewest :]]
