@@ -27,6 +27,7 @@ from philly_analysis.experiments.advice.gains import (
     Monthly,
     gain_of,
     monthly,
+    over_drawn,
     p_value,
     pooled,
 )
@@ -474,7 +475,7 @@ def gain(
 ) -> Gain:
     freed = Monthly(gpu_h, gpu_h, gpu_h)
     table = pd.DataFrame() if waits is None else waits
-    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p)
+    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p, table)
 
 
 def priced(name: str, found: Gain) -> Priced:
@@ -513,6 +514,33 @@ def test_harm_is_stated_with_the_longest_wait() -> None:
         "from 44 h to 8.17 days"
     )
     assert gain((1, 1, 1), waits=two).saved_s == pytest.approx((50 + 11 * H - 40 - 49 * H) / 2)
+
+
+def test_harm_counts_by_gang_size_and_over_the_drawn_months_together() -> None:
+    """30 gangs of 2 wait as long, 30 gangs of 4 longer, and 5 gangs of 3 are too few for a row."""
+    gpus = (2, 4) * 30 + (3,) * 5
+    jobs = [job(f"j{i:02d}", H, gpus=n, submit_s=H * i) for i, n in enumerate(gpus, 1)]
+    now = scenario(job("first", H), *jobs)
+
+    def waiting(*, large_s: float) -> pl.DataFrame:
+        waits = [0.0, *(large_s if n == 4 else 600.0 for n in gpus)]
+        return pl.DataFrame({"job_id": ["first", *(s.job_id for s in jobs)], "wait_s": waits})
+
+    def month(after_s: float) -> Gain:
+        waits = waiting(large_s=600), waiting(large_s=after_s)
+        return gain_of(now, Change(now), waits, GIVEN)
+
+    log, busy = month(600), month(1300)
+    assert log.by_gang["gang"].tolist() == ["2-4"]
+    assert log.by_size["gang"].tolist() == ["2", "2-4", "4"]
+    assert log.by_size["jobs"].tolist() == [30, 5, 30]
+    assert harm(log) == ""
+    assert harm(busy).startswith("raises the mean wait of jobs with 4 GPUs from 10 min to 21.7 min")
+    # the mean after is (2 · 600 s + 1300 s) / 3; with three more quiet months it rises by a fifth
+    three = harm(over_drawn(log, [log, busy]))
+    assert "mean wait of jobs with 4 GPUs from 10 min to 13.9 min, and the longest" in three
+    assert three.endswith("from 10 min to 21.7 min")
+    assert harm(over_drawn(log, [log, log, log, log, busy])) == ""
 
 
 def given(now: Scenario, *levers: Priced, **fields: object) -> Advice:
@@ -578,10 +606,10 @@ def test_three_levers_at_most_have_a_card_and_none_with_a_purchase() -> None:
     pricing = Pricing(now, NOTHING, GIVEN, None, InlineExecutor())
     assert pricing.ran_h == pytest.approx(100 * 30 / (99 * 0.01))
     small = GIVEN
-    assert Pricing(now, NOTHING, small, None, InlineExecutor()).with_cards(found, 0) == []
+    assert Pricing(now, NOTHING, small, None, InlineExecutor()).with_cards(found, 0) == ([], [])
     large = [replace(p, gain=p.gain._replace(gpu_h=Monthly(50, 50, 50))) for p in found]
     large[3] = found[3]
-    cards = pricing.with_cards(large, 0)
+    cards, _ = pricing.with_cards(large, 0)
     assert [p.name for p in cards] == ["share", "repair", "retries"]
 
 

@@ -149,7 +149,9 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         name: f"the log also fits {rival}, which does not have this lever"
         for name, rival in disputed.items()
     }
-    best = pricing.with_cards([lever for lever in priced if not objections.get(lever.name)], months)
+    best, refused = pricing.with_cards([p for p in priced if not objections.get(p.name)], months)
+    objections |= {lever.name: pricing.objection(lever) for lever in refused}
+    over_months = {lever.name: lever for lever in (*best, *refused)}
     begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / (end_s - begin_s)
     return Advice(
@@ -157,7 +159,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         scenario=scenario,
         gpu_h=pricing.ran_h,
         wait_h=None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        levers=[next((b for b in best if b.name == lever.name), lever) for lever in priced],
+        levers=[over_months.get(lever.name, lever) for lever in priced],
         best=best,
         disputed=disputed,
         objections=objections,

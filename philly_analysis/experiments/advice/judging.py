@@ -21,9 +21,9 @@ def clear(gain: Gain) -> bool:
 def harm(gain: Gain) -> str:
     """Return which gang size waits much longer after a lever, as a clause; empty: none.
 
-    A rise of less than two minutes does not count.
+    A rise of less than two minutes does not count. The log and the drawn months count together.
     """
-    for row in gain.by_gang.to_dict("records"):
+    for row in gain.by_size.to_dict("records"):
         for name, what in (("mean", "mean wait"), ("p90", "90th percentile of the wait")):
             before_s, after_s = row[f"{name}_before_s"], row[f"{name}_after_s"]
             if after_s > MOST_RISE * before_s and after_s - before_s > LEAST_S:

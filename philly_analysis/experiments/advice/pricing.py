@@ -89,10 +89,24 @@ class Pricing:
         priced = self._price([((lever,), self.assumed, "") for lever in allowed])
         return sorted(priced, key=lambda p: -p.gain.value_h.mean)
 
-    def with_cards(self, priced: Sequence[Priced], months: int) -> list[Priced]:
-        """Return the levers with cards, with intervals over drawn months if waits are replayed."""
-        best = [lever for lever in priced if not self.objection(lever)][:CARDS]
-        return self.over_months(best, months) if months and self.replayed is not None else best
+    def with_cards(
+        self, priced: Sequence[Priced], months: int
+    ) -> tuple[list[Priced], list[Priced]]:
+        """Return the levers with cards, and the levers that lose a card by the drawn months.
+
+        Both have intervals over drawn months if waits are replayed. Where a lever loses its card,
+        the next lever is considered.
+        """
+        allowed = [lever for lever in priced if not self.objection(lever)]
+        if not months or self.replayed is None:
+            return allowed[:CARDS], []
+        best, refused = list[Priced](), list[Priced]()
+        while allowed and len(best) < CARDS:
+            places = CARDS - len(best)
+            for lever in self.over_months(allowed[:places], months):
+                (refused if self.objection(lever) else best).append(lever)
+            allowed = allowed[places:]
+        return best, refused
 
     def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
         """Return levers with intervals over drawn months."""
