@@ -165,8 +165,9 @@ def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
 def _over_months(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return waits by gang size over months: means by job, and the longest of all."""
     rows = pd.concat(tables)
-    longest = [name for name in rows if name.startswith("longest")]
-    averaged = [name for name in rows if name.endswith("_s") and name not in longest]
+    waits = [name for name in map(str, rows) if name.endswith("_s")]
+    longest = [name for name in waits if name.startswith("longest")]
+    averaged = [name for name in waits if name not in longest]
     months = rows.assign(**{name: rows[name] * rows["jobs"] for name in averaged})
     sums = months.groupby("gang", sort=False)[["jobs", *averaged]].sum()
     sums[averaged] = sums[averaged].div(sums["jobs"], axis=0)

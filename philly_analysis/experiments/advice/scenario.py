@@ -8,7 +8,6 @@ from typing import Self, cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
 from philly_analysis.distributions import Floats
 from philly_analysis.errors import PhillyError
@@ -225,7 +224,7 @@ def attempt_all(
     return [replays[text] for text in names]
 
 
-def period_between(submit_s: ArrayLike) -> tuple[float, float]:
+def period_between(submit_s: Sequence[float] | Floats) -> tuple[float, float]:
     """Return when the period begins and ends (s), given the submissions of its jobs (s)."""
     begin_s = float(np.quantile(submit_s, _EARLIEST, method="higher"))
     return begin_s, float(np.max(submit_s))
