@@ -58,6 +58,7 @@ LEVER = {lever.name: lever for lever in LEVERS}
 GIVEN = Assumptions()
 NOTHING = LogFacts()
 Span = tuple[float, float, float]
+CRASH_AT_NIGHT = AttemptSpec(20 * H, "failed", failure="MPI runtime failure")
 
 
 def job(name: str, *runs: AttemptSpec | float, **fields: object) -> JobSpec:
@@ -609,6 +610,32 @@ def test_three_levers_at_most_have_a_card_and_none_with_a_purchase() -> None:
     large[3] = found[3]
     cards, _ = pricing.with_cards(large, 0)
     assert [p.name for p in cards] == ["share", "repair", "retries"]
+
+
+def test_a_repair_has_no_card_if_the_drained_days_of_other_months_are_busy() -> None:
+    """Draining one of two servers for the log's first day is free: the day has one job.
+
+    Every other day has six jobs of a server each for three hours, one and a half hours apart, so
+    that two run at once.
+    """
+    day = 24 * H
+    jobs = [job("first", H, gpus=4)]  # before the period
+    jobs += [job(f"d{d:02d}", CRASH_AT_NIGHT, H, gpus=4, submit_s=day * d) for d in range(0, 20, 2)]
+    for d in range(1, 20, 2):
+        jobs += [
+            job(f"d{d:02d} {n}", 3 * H, gpus=4, submit_s=day * d + 1.5 * H * n) for n in range(6)
+        ]
+    now = scenario(*jobs, machines="2x4")
+    broken = {s.job_id: frozenset({0}) for s in jobs if len(s.attempts) == 2}
+    server = now.pools[0].machines[0].machine_id
+    log_facts = LogFacts(broken=broken, worst_servers=(server,))
+    assumed = replace(GIVEN, repair_days=0.9)
+    pricing = Pricing(now, log_facts, assumed, outcome(now), InlineExecutor())
+    [repair] = pricing.levers([LEVER["repair"]])
+    assert pricing.with_cards([repair], 0) == ([repair], [])
+    cards, [refused] = pricing.with_cards([repair], 3)
+    assert cards == []
+    assert "raises the mean wait of jobs with 4 GPUs" in pricing.objection(refused)
 
 
 def test_the_failure_of_one_lever_is_a_row_and_the_others_are_priced(
