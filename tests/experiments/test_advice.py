@@ -35,12 +35,11 @@ from philly_analysis.experiments.advice.judging import clear, harm, objection
 from philly_analysis.experiments.advice.lever import VALUES, Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
-from philly_analysis.experiments.advice.recorded import Recorded, recorded_scenario, spans_of
+from philly_analysis.experiments.advice.recorded import Recorded, recorded_scenario
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     LogFacts,
     Scenario,
-    jobs_in_period,
     outcome,
     period_of,
 )
@@ -150,63 +149,14 @@ def test_candidates_within_one_standard_error_are_near_ties() -> None:
     assert near_ties(np.array([[0.5], [0.0]]), np.array([[[0.0, 1.0]], [[0.0, 0.0]]])) == [0, 1]
 
 
-def chosen(
-    jobs: list[JobSpec], policy: Policy, *, recorded: bool, most: int | None = None
-) -> Baseline:
+def chosen(jobs: list[JobSpec], policy: Policy, *, recorded: bool) -> Baseline:
     """Return the baseline of a simulated cluster with quotas."""
     now = replace(scenario(*jobs, policy=policy), quotas={"v0": 6, "v1": 5, "v2": 5})
     waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
-    table = pl.DataFrame([(s.job_id, s.submit_s, waits[s.job_id]) for s in now.jobs], orient="row")
-    table.columns = ["job_id", "submit_s", "wait_s"]
-    spans = None if most is None else spans_of(table, most)
-    log = Recorded(replace(now, policy=Fifo()), NOTHING, waits, quotas=recorded, spans=spans)
+    log = Recorded(replace(now, policy=Fifo()), NOTHING, waits, quotas=recorded)
     fitted = fit_baseline(log, None, InlineExecutor())
     assert fitted is not None
     return fitted
-
-
-def test_a_large_log_is_fitted_on_spans_and_priced_on_the_last_jobs() -> None:
-    jobs = convoys(np.random.default_rng(3))
-    fitted = chosen(jobs, Fifo(), recorded=False, most=120)
-    assert fitted.scenario.policy == Fifo()
-    period = len(jobs_in_period(jobs))
-    said = f"Policies were compared on 108 of {period} jobs, a span of each half of the log"
-    assert said in fitted.sentence
-    last = sorted(jobs, key=lambda spec: (spec.submit_s, spec.job_id))[-120:]
-    assert fitted.scenario.jobs == last
-    assert set(fitted.replayed["job_id"]) == {spec.job_id for spec in last}
-    assert len(fitted.halves) == 2
-
-
-def test_the_spans_of_a_large_log_are_in_the_middle_of_its_halves() -> None:
-    # of 400 jobs the first 4 were submitted before the period, and every 10th has no known wait
-    waits = [None if i % 10 == 0 else 1.0 for i in range(400)]
-    jobs = pl.DataFrame({"job_id": [f"j{i:03d}" for i in range(400)], "submit_s": range(400)})
-    spans = spans_of(jobs.with_columns(wait_s=pl.Series(waits)), 40)
-    assert [(half[0], half[-1], len(half)) for half in spans.halves] == [
-        *(("j093", "j112", 20), ("j291", "j310", 20)),
-    ]
-    assert spans.last == {f"j{i:03d}" for i in range(360, 400)}
-    assert spans.known == 396 - 39
-
-
-def test_a_large_log_has_the_specs_and_facts_of_its_spans_only(tmp_path: Path) -> None:
-    """Of a log of 40 jobs those of the spans are as in the whole log."""
-    jobs = convoys(np.random.default_rng(7), 40)
-    with trace_of(jobs, tmp_path) as trace:
-        whole, part = recorded_scenario(trace), recorded_scenario(trace, 8)
-    assert whole.spans is None and part.spans is not None
-    names = part.spans.last.union(*part.spans.halves)
-    assert len(names) == 16
-    begin_s = min(s.submit_s for s in whole.scenario.jobs if s.job_id in names)
-    kept = [s for s in whole.scenario.jobs if s.job_id in names]
-    moved = [replace(s, submit_s=s.submit_s + begin_s) for s in part.scenario.jobs]
-    assert [s.submit_s for s in moved] == pytest.approx([s.submit_s for s in kept])
-    assert [replace(s, submit_s=0.0) for s in moved] == [replace(s, submit_s=0.0) for s in kept]
-    assert part.waits_s == {name: whole.waits_s[name] for name in names}
-    assert part.period_s == whole.period_s > part.scenario.jobs[-1].submit_s
-    assert part.scenario.quotas == whole.scenario.quotas
-    assert {s.job_id for s in part.priced.jobs} == part.spans.last
 
 
 def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None:

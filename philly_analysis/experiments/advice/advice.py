@@ -134,7 +134,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     baseline = fit_baseline(recorded, _start_up_s(trace), executor, cache=trace)
     causes, method = waiting(trace, period_d)
     bound = binding(trace, causes)
-    scenario = recorded.priced
+    scenario = recorded.scenario
     log_facts = replace(recorded.log_facts, binding=binding_names(scenario.limits, bound))
     withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None

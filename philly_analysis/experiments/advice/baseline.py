@@ -23,8 +23,9 @@ from philly_analysis.experiments.advice.distances import (
     gpus_waited_for,
     near_ties,
 )
-from philly_analysis.experiments.advice.recorded import HALVES, Recorded
+from philly_analysis.experiments.advice.recorded import Recorded
 from philly_analysis.experiments.advice.scenario import (
+    HALVES,
     MOST_JOBS,
     Jobs,
     Scenario,
@@ -39,8 +40,6 @@ _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
 """Fewest jobs for a comparison."""
-_WARM_UP = 0.1
-"""Share of a span's jobs that are not compared: the span begins with an empty queue."""
 _NAMED = 3
 """Near ties that are named in a sentence; the table has all."""
 
@@ -147,8 +146,7 @@ def fit_baseline(
     Baseline or None
         None: too few jobs with a known wait.
     """
-    scenario, spans = recorded.scenario, recorded.spans
-    jobs = _compared(recorded)
+    scenario, jobs = recorded.scenario, _compared(recorded)
     if len(jobs) < HALVES * _FEWEST:
         return None
     candidates = fitting(
@@ -158,26 +156,32 @@ def fit_baseline(
         caps=bool(scenario.limits),
         vcs=len({spec.vc for spec in jobs}),
     )
-    scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
-    if spans is None:
-        of_spans = {f"{part}{s.rules}": s for s in scenarios}
-    else:
-        run = frozenset[str]().union(*spans.halves)
-        of_spans = {f"{part}spans of {s.rules}": s.only(run) for s in scenarios}
-    replays = replay_all(of_spans, executor, cache)
+
+    def under(c: Candidate, now: Scenario) -> Scenario:
+        return replace(now, policy=c.policy, estimates=c.estimates)
+
+    scenarios = [under(candidate, scenario) for candidate in candidates]
+    halves = recorded.halves
+    spans = {
+        f"{part}half {nth} of {c.rules}": under(candidate, half)
+        for candidate, c in zip(candidates, scenarios, strict=True)
+        for nth, half in enumerate(halves)
+    }
+    runs = replay_all(spans or {f"{part}{s.rules}": s for s in scenarios}, executor, cache)
+    size = len(halves) or 1
+    replays = [pl.concat(runs[at : at + size]) for at in range(0, len(runs), size)]
     recorded_s = np.array([recorded.waits_s[spec.job_id] for spec in jobs])
     waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
 
     distances = distances_of(jobs, recorded_s, waits, floor_s)
     ties = near_ties(distances.totals, distances.deleted)
     best, *rivals = [i for i in ties if recorded.quotas and candidates[i].policy.quotas] or ties
-    chosen, last = recorded._replace(scenario=scenarios[best]).priced, jobs
+    chosen, last = scenarios[best], jobs
     replayed, last_waits = replays[best], waits[best]
-    if spans is not None:
+    if halves:
         [replayed] = replay_all({f"{part}{chosen.rules}": chosen}, executor, cache)
-        last = [spec for spec in chosen.jobs if spec.job_id in recorded.waits_s]
-        last = last[round(_WARM_UP * len(last)) :]
+        last = [spec for spec in jobs_in_period(chosen) if spec.job_id in recorded.waits_s]
         last_waits = of_jobs(replayed, "first_wait_s", last)
     of_last = np.array([recorded.waits_s[spec.job_id] for spec in last])
     return Baseline(
@@ -189,14 +193,11 @@ def fit_baseline(
             for half in np.array_split(np.arange(len(last)), HALVES)
         ),
         tried=_tried(candidates, distances, ties),
-        rivals={
-            candidates[place].name: recorded._replace(scenario=scenarios[place]).priced
-            for place in rivals
-        },
+        rivals={candidates[place].name: scenarios[place] for place in rivals},
         queue=_queues(last, of_last - floor_s, last_waits - floor_s),
         replayed=replayed,
         compared=len(jobs),
-        jobs=len(jobs) if spans is None else spans.known,
+        jobs=recorded.known or len(jobs),
     )
 
 
@@ -227,13 +228,9 @@ def _queues(jobs: Jobs, recorded_s: Floats, replayed_s: Floats) -> pd.DataFrame:
 
 def _compared(recorded: Recorded) -> list[JobSpec]:
     """Return the jobs to compare: those with a known wait, as many in each span of a large log."""
-    known = recorded.waits_s
-    if recorded.spans is None:
-        return [spec for spec in jobs_in_period(recorded.scenario.jobs) if spec.job_id in known]
-    specs = {spec.job_id: spec for spec in recorded.scenario.jobs if spec.job_id in known}
-    halves = [
-        [specs[name] for name in half[round(_WARM_UP * len(half)) :] if name in specs]
-        for half in recorded.spans.halves
+    spans = [
+        [spec for spec in jobs_in_period(part) if spec.job_id in recorded.waits_s]
+        for part in recorded.halves or (recorded.scenario,)
     ]
-    fewest = min(map(len, halves))
-    return [spec for half in halves for spec in half[len(half) - fewest :]]
+    fewest = min(map(len, spans))
+    return [spec for span in spans for spec in span[len(span) - fewest :]]

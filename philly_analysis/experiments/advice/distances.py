@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
-from philly_analysis.experiments.advice.recorded import HALVES
-from philly_analysis.experiments.advice.scenario import Jobs
+from philly_analysis.experiments.advice.scenario import HALVES, Jobs
 from philly_analysis.study import gang_class
 from philly_analysis.workload import mean_level
 

@@ -190,7 +190,7 @@ def gain_of(
         Measure of the gain, and days of a repair.
     """
     after_of = {spec.job_id: spec for spec in change.scenario.jobs}
-    specs = jobs_in_period(before.jobs)
+    specs = jobs_in_period(before)
     pairs = [(spec, after_of[spec.job_id]) for spec in specs]
     submit_s = np.array([spec.submit_s for spec in specs])
     freed_h = np.array([(a.gpu_s - b.gpu_s) / 3600 for a, b in pairs])

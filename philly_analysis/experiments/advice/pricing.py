@@ -74,7 +74,7 @@ class Pricing:
     def ran_h(self) -> float:
         """GPU hours that jobs run a month."""
         begin_s, end_s = period_of(self.scenario.jobs)
-        ran_s = sum(spec.gpu_s for spec in jobs_in_period(self.scenario.jobs))
+        ran_s = sum(spec.gpu_s for spec in jobs_in_period(self.scenario))
         return ran_s / 3600 * MONTH_D * 86_400 / (end_s - begin_s)
 
     def objection(self, priced: Priced) -> str:

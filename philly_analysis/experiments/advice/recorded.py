@@ -7,14 +7,15 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
+from philly_analysis.experiments.advice.large_log import Span, earlier_jobs, spans_of
 from philly_analysis.experiments.advice.scenario import Jobs, LogFacts, Scenario, period_between
 from philly_analysis.simulator import assign_to_pools, is_user_error
 from philly_analysis.simulator.policies import Limit, recorded_limits
 from philly_analysis.trace import Trace
 from philly_analysis.workload import (
+    JobSpec,
     Machine,
     Workload,
     demand_of,
@@ -24,28 +25,6 @@ from philly_analysis.workload import (
     with_gpu_use,
 )
 
-HALVES = 2
-"""Parts of a log, by submission, on which policies are compared apart."""
-
-
-class Spans(NamedTuple):
-    """The jobs of a large log that are replayed, by identifier.
-
-    Attributes
-    ----------
-    halves
-        Jobs in the middle of each half of the log's period, by submission. Policies are compared on
-        them.
-    last
-        The last jobs. Levers are priced on them.
-    known
-        Number of jobs of the period with a known wait.
-    """
-
-    halves: tuple[tuple[str, ...], ...]
-    last: frozenset[str]
-    known: int
-
 
 class Recorded(NamedTuple):
     """What a log has of its jobs and machines.
@@ -53,17 +32,19 @@ class Recorded(NamedTuple):
     Attributes
     ----------
     scenario
-        Jobs and machines: of a large log the jobs of its spans only.
+        Jobs and machines on which levers are priced: of a large log the last jobs.
     log_facts
-        Facts of these jobs.
+        Facts of the jobs.
     waits_s
-        Seconds from submission to first start of each of these jobs with a known start.
+        Seconds from submission to first start of each job with a known start.
     period_s
         Seconds of the whole log's period; 0: there are no jobs.
     quotas
         Whether the log has the quotas of its virtual clusters.
-    spans
-        The jobs of a large log that are replayed; None: all jobs are.
+    halves
+        Of a large log a span of each half, on which policies are compared; empty: `scenario`.
+    known
+        Number of jobs of a large log's period with a known wait.
     """
 
     scenario: Scenario
@@ -71,12 +52,8 @@ class Recorded(NamedTuple):
     waits_s: Mapping[str, float]
     period_s: float = 0.0
     quotas: bool = False
-    spans: Spans | None = None
-
-    @property
-    def priced(self) -> Scenario:
-        """The scenario of the jobs on which levers are priced."""
-        return self.scenario if self.spans is None else self.scenario.only(self.spans.last)
+    halves: tuple[Scenario, ...] = ()
+    known: int = 0
 
 
 def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
@@ -97,51 +74,74 @@ def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
     begin_s, end_s = period_between(jobs["submit_s"].to_numpy()) if jobs.height else (0.0, 0.0)
     spans = None
     if jobs.height > most:
-        spans = spans_of(jobs, int(most))
-        names = spans.last.union(*spans.halves)
-        jobs = jobs.filter(pl.col("job_id").is_in(names))
+        spans = spans_of(jobs.join(_ends(workload), "job_id", "left"), int(most))
+        jobs = jobs.filter(pl.col("job_id").is_in(spans.jobs))
         workload = _only(workload, jobs["job_id"])
     specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
-    log_facts = _facts_of(trace, workload, specs)
-    specs = [replace(spec, attempts=runs_of(spec)) for spec in specs]
     pools, _ = assign_to_pools(workload, specs, servers)
     fitting = (
         replace(pool, jobs=tuple(s for s in pool.jobs if s.gpus <= pool.gpus)) for pool in pools
     )
     chosen = tuple(p for p in fitting if p.jobs and p.gpus)
     limits = _limits(trace) if len(chosen) == 1 else ()  # a limit counts the jobs of all pools
+    scenario = Scenario(chosen, quotas=quotas, limits=limits)
+    starts_s = _starts(workload) if spans else {}
     return Recorded(
-        Scenario(chosen, quotas=quotas, limits=limits),
-        log_facts,
+        _of_span(scenario, spans and spans.last, starts_s),
+        _facts_of(trace, workload, specs),
         dict(jobs.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
         end_s - begin_s,
         len(workload.virtual_clusters) > 0,
-        spans,
+        tuple(_of_span(scenario, half, starts_s) for half in spans.halves) if spans else (),
+        spans.known if spans else 0,
     )
 
 
-def spans_of(jobs: pl.DataFrame, most: int) -> Spans:
-    """Return the jobs of a large log to replay.
+def _of_span(
+    scenario: Scenario, span: Span | None, starts_s: Mapping[str, list[float | None]]
+) -> Scenario:
+    """Return a scenario of a span's jobs, with runs as replays have them; None: all jobs."""
+    if span is None:
+        return scenario.with_jobs(_as_runs)
+    names, before = frozenset(span.jobs), frozenset(span.earlier)
+    begin_s = min(spec.submit_s for spec in scenario.jobs if spec.job_id in names)
+    pools, carried = [], set[str]()
+    for pool in scenario.pools:
+        rests = earlier_jobs((s for s in pool.jobs if s.job_id in before), starts_s, begin_s)
+        carried.update(spec.job_id for spec in rests)
+        own = (_as_runs(spec) for spec in pool.jobs if spec.job_id in names)
+        pools.append(replace(pool, jobs=(*rests, *own)))
+    part = tuple(pool for pool in pools if pool.jobs)
+    return replace(scenario, pools=part, carried=frozenset(carried))
 
-    Parameters
-    ----------
-    jobs
-        A row per job, by submission: job_id, submit_s, and wait_s, which is null if not known.
-    most
-        Number of jobs in the spans of all halves together, and of last jobs.
-    """
-    begin_s, _ = period_between(jobs["submit_s"].to_numpy())
-    in_period = jobs.filter(pl.col("submit_s") >= begin_s)
-    names, size = in_period["job_id"], most // HALVES
-    halves = (
-        names.slice(half[0] + (len(half) - size) // 2, size)
-        for half in np.array_split(np.arange(len(names)), HALVES)
+
+def _as_runs(spec: JobSpec) -> JobSpec:
+    return replace(spec, attempts=runs_of(spec))
+
+
+def _ends(workload: Workload) -> pl.DataFrame:
+    """Return job_id and end_s, on the clock of the jobs; null: not known, or still running."""
+    end_s = (pl.col("ended_at") - pl.lit(workload.origin_at, pl.Datetime("us"))).dt
+    ended = pl.col("ended_at").is_not_null().all()
+    return (
+        workload.frames["attempts"]
+        .group_by("job_id")
+        .agg(pl.when(ended).then((end_s.total_microseconds() / 1e6).max()).alias("end_s"))
     )
-    return Spans(
-        tuple(tuple(half.to_list()) for half in halves),
-        frozenset(names.tail(most).to_list()),
-        in_period.filter(pl.col("wait_s") >= 0).height,
+
+
+def _starts(workload: Workload) -> dict[str, list[float | None]]:
+    """Return when each attempt of a job started, on the clock of the jobs."""
+    start_s = pl.col("started_at") - pl.lit(workload.origin_at, pl.Datetime("us"))
+    rows = (
+        workload.answer("workload_attempts")
+        .select("job_id", "attempt")
+        .join(workload.frames["attempts"], on=["job_id", "attempt"])
+        .sort("job_id", "attempt")
+        .group_by("job_id", maintain_order=True)
+        .agg(start_s.dt.total_microseconds() / 1e6)
     )
+    return dict(rows.iter_rows())
 
 
 def _only(workload: Workload, names: pl.Series) -> Workload:

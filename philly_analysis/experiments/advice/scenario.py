@@ -30,6 +30,9 @@ from philly_analysis.workload import (
 
 Jobs = Sequence[JobSpec]
 
+HALVES = 2
+"""Parts of a log, by submission, on which policies are compared apart."""
+
 MOST_JOBS = 40_000
 """Jobs of a log on which policies are compared and levers are priced (convention)."""
 _EARLIEST = 0.01
@@ -78,6 +81,8 @@ class Scenario:
         Times at which servers are drained.
     limits
         Limits of accounts, users, QOS and partitions, for policies that have them.
+    carried
+        Jobs that ran or waited before the scenario's period, and do not count.
     """
 
     pools: tuple[Pool, ...]
@@ -86,6 +91,7 @@ class Scenario:
     estimates: Estimates = field(default_factory=Estimates)
     outages: tuple[Outage, ...] = ()
     limits: tuple[Limit, ...] = ()
+    carried: frozenset[str] = frozenset()
 
     @property
     def jobs(self) -> list[JobSpec]:
@@ -235,7 +241,8 @@ def period_of(jobs: Jobs) -> tuple[float, float]:
     return period_between([spec.submit_s for spec in jobs])
 
 
-def jobs_in_period(jobs: Jobs) -> list[JobSpec]:
+def jobs_in_period(scenario: Scenario) -> list[JobSpec]:
     """Return the jobs that are submitted in the log's period."""
-    begin_s, _ = period_of(jobs)
-    return [spec for spec in jobs if spec.submit_s >= begin_s]
+    begin_s, _ = period_of(scenario.jobs)
+    counted = (spec for spec in scenario.jobs if spec.job_id not in scenario.carried)
+    return [spec for spec in counted if spec.submit_s >= begin_s]
