@@ -586,6 +586,10 @@ def test_a_repair_has_no_card_if_the_drained_days_of_other_months_are_busy() -> 
     cards, [refused] = pricing.with_cards([repair], 3)
     assert cards == []
     assert "raises the mean wait of jobs with 4 GPUs" in pricing.objection(refused)
+    # harm in the log alone is no objection if other months are quiet
+    busy = repair.gain._replace(by_size=by_gang(400, 700, gang="4").assign(jobs=30))
+    assert "raises" in pricing.objection(replace(repair, gain=busy))
+    assert "raises" not in pricing.objection(replace(repair, gain=busy), harmful=True)
 
 
 def test_the_failure_of_one_lever_is_a_row_and_the_others_are_priced(

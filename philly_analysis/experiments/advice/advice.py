@@ -145,12 +145,12 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     pricing = Pricing(scenario, log_facts, assumed, replayed, executor, trace)
     priced = pricing.levers(LEVERS)
     objections = {lever.name: pricing.objection(lever) for lever in priced}
-    objections |= {
+    disputes = {
         name: f"the log also fits {rival}, which does not have this lever"
         for name, rival in disputed.items()
     }
-    best, refused = pricing.with_cards([p for p in priced if not objections.get(p.name)], months)
-    objections |= {lever.name: pricing.objection(lever) for lever in refused}
+    best, refused = pricing.with_cards([p for p in priced if p.name not in disputes], months)
+    objections |= {lever.name: pricing.objection(lever) for lever in (*best, *refused)} | disputes
     over_months = {lever.name: lever for lever in (*best, *refused)}
     begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / (end_s - begin_s)

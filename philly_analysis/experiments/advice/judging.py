@@ -35,11 +35,13 @@ def harm(gain: Gain) -> str:
     return ""
 
 
-def objection(gain: Gain, ran_h: float, value: str) -> str:
+def objection(gain: Gain, ran_h: float, value: str, *, harmful: bool = False) -> str:
     """Return why a lever gets no card, as a clause; empty: the lever gets one.
 
     Parameters
     ----------
+    harmful
+        Whether harm to a gang size is no objection.
     ran_h
         GPU hours that jobs run a month.
     value
@@ -47,7 +49,7 @@ def objection(gain: Gain, ran_h: float, value: str) -> str:
     """
     if gain.value_h.mean <= 0:
         return "costs more than it gains"
-    if clause := harm(gain):
+    if not harmful and (clause := harm(gain)):
         return clause
     frees = value != "waiting" and 100 * gain.gpu_h.mean >= LEAST_PCT * ran_h
     saves = value != "freed" and gain.saved_s >= LEAST_S

@@ -77,11 +77,11 @@ class Pricing:
         ran_s = sum(spec.gpu_s for spec in jobs_in_period(self.scenario))
         return ran_s / 3600 * MONTH_D * 86_400 / (end_s - begin_s)
 
-    def objection(self, priced: Priced) -> str:
-        """Return why a lever gets no card, as a clause; empty: the lever gets one."""
+    def objection(self, priced: Priced, *, harmful: bool = False) -> str:
+        """Return why a lever gets no card, as a clause: see :func:`objection`."""
         if _BY_NAME[priced.name].changes == "machines":
             return "needs a purchase"
-        return objection(priced.gain, self.ran_h, self.assumed.value)
+        return objection(priced.gain, self.ran_h, self.assumed.value, harmful=harmful)
 
     def levers(self, levers: Sequence[Lever]) -> list[Priced]:
         """Price levers, the greatest gain first."""
@@ -92,13 +92,14 @@ class Pricing:
     def with_cards(
         self, priced: Sequence[Priced], months: int
     ) -> tuple[list[Priced], list[Priced]]:
-        """Return the levers with cards, and the levers that lose a card by the drawn months.
+        """Return the levers with cards, and levers that get none by the drawn months.
 
-        Both have intervals over drawn months if waits are replayed. Where a lever loses its card,
-        the next lever is considered.
+        Both have intervals over drawn months if waits are replayed. Harm to a gang size is judged
+        over the log and the drawn months together, since a size has few long waits in one month.
         """
-        allowed = [lever for lever in priced if not self.objection(lever)]
-        if not months or self.replayed is None:
+        drawn = bool(months) and self.replayed is not None
+        allowed = [lever for lever in priced if not self.objection(lever, harmful=drawn)]
+        if not drawn:
             return allowed[:CARDS], []
         best, refused = list[Priced](), list[Priced]()
         while allowed and len(best) < CARDS:
