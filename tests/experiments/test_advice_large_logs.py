@@ -9,14 +9,14 @@ import pytest
 
 from philly_analysis import Trace
 from philly_analysis.experiments.advice.baseline import CANDIDATES, fit_baseline
-from philly_analysis.experiments.advice.large_log import earlier_jobs, spans_of
-from philly_analysis.experiments.advice.recorded import recorded_scenario
+from philly_analysis.experiments.advice.large_log import Span, earlier_jobs, spans_of
+from philly_analysis.experiments.advice.recorded import Recorded, _of_span, recorded_scenario
 from philly_analysis.experiments.advice.resampling import drawn_month
-from philly_analysis.experiments.advice.scenario import jobs_in_period, outcome
+from philly_analysis.experiments.advice.scenario import LogFacts, jobs_in_period, outcome
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator.policies import Easy, Fifo, Policy
 from philly_analysis.workload import AttemptSpec
-from tests.experiments.test_advice import H, convoys, job, trace_of
+from tests.experiments.test_advice import H, convoys, job, scenario, trace_of
 
 MOST = 80
 """Jobs above which a log is large in these tests."""
@@ -77,6 +77,13 @@ def test_a_span_begins_with_the_rest_of_the_running_jobs_and_then_with_the_queue
     ]
     submitted = [s.submit_s - 2 * H for s in jobs]
     assert submitted == sorted(submitted) and -2 <= submitted[0] < submitted[-1] < 0
+
+
+def test_a_span_whose_jobs_no_machine_can_run_is_empty() -> None:
+    part = _of_span(scenario(job("a", H)), Span(("larger than all servers",), ("a",)), {"a": [0.0]})
+    assert part.pools == () and jobs_in_period(part) == []
+    log = Recorded(part, LogFacts(), {}, halves=(part, part))
+    assert fit_baseline(log, None, InlineExecutor()) is None
 
 
 def test_a_span_has_the_waits_of_the_whole_log(simulated: tuple[Policy, Trace]) -> None:

@@ -104,7 +104,10 @@ def _of_span(
     if span is None:
         return scenario.with_jobs(_as_runs)
     names, before = frozenset(span.jobs), frozenset(span.earlier)
-    begin_s = min(spec.submit_s for spec in scenario.jobs if spec.job_id in names)
+    submit_s = [spec.submit_s for spec in scenario.jobs if spec.job_id in names]
+    if not submit_s:  # no pool runs them
+        return replace(scenario, pools=())
+    begin_s = min(submit_s)
     pools, carried = [], set[str]()
     for pool in scenario.pools:
         rests = earlier_jobs((s for s in pool.jobs if s.job_id in before), starts_s, begin_s)

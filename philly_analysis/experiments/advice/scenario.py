@@ -243,6 +243,7 @@ def period_of(jobs: Jobs) -> tuple[float, float]:
 
 def jobs_in_period(scenario: Scenario) -> list[JobSpec]:
     """Return the jobs that are submitted in the log's period."""
-    begin_s, _ = period_of(scenario.jobs)
-    counted = (spec for spec in scenario.jobs if spec.job_id not in scenario.carried)
+    jobs = scenario.jobs
+    begin_s, _ = period_of(jobs) if jobs else (0.0, 0.0)
+    counted = (spec for spec in jobs if spec.job_id not in scenario.carried)
     return [spec for spec in counted if spec.submit_s >= begin_s]
