@@ -33,6 +33,8 @@ SAMPLE = 0.3
 """Share of the jobs in a partial log."""
 OTHER_MONTH, MONTHS = 1_000, 5
 """Seeds between a month and the month in which a gain is realised; months for harm on average."""
+DRAWN = 6
+"""Months that are drawn for intervals and harm: the default of advice."""
 IDLE = 0.12
 """Share of jobs that keep their GPUs after the work."""
 BAD, FAILURES = (3, 11), 20
@@ -51,6 +53,8 @@ HEAD = (
     *("scheduler", "jobs", "load", "seed", "right", "first", "card", "withheld", "predicted_h"),
     *("low_h", "high_h", "realised_h", "inside", "harm", "harm_5"),
 )
+SIZES = (1, 2, 4, 8)
+"""Gang sizes of the jobs."""
 MOST_RISE, LEAST_RISE_S = 1.25, 120
 """Factor and seconds above which a rise of the mean wait of a gang size is harm."""
 
@@ -131,16 +135,24 @@ def realised_h(before: Month, after: Month, *, replayed: bool) -> float:
     return gained_s / HOUR_S * 30 * DAY_S / before.last_s
 
 
+def mean_waits(months: list[tuple[Month, Month]]) -> dict[int, tuple[float, float]]:
+    """Return the mean wait (s) of each gang size before and after a change, over some months."""
+    waits = {}
+    for size in SIZES:
+        was_s, now_s = (
+            float(np.mean([c.wait_s for m in of for c in m.costs.values() if c.gpus == size]))
+            for of in zip(*months, strict=True)
+        )
+        waits[size] = was_s, now_s
+    return waits
+
+
 def harms(months: list[tuple[Month, Month]]) -> bool:
     """Return whether a gang size waits a quarter longer after a change, over some months."""
-    for size in (1, 2, 4, 8):
-        was_s, now_s = (
-            np.mean([c.wait_s for pair in months for c in pair[n].costs.values() if c.gpus == size])
-            for n in range(2)
-        )
-        if now_s > MOST_RISE * was_s and now_s - was_s > LEAST_RISE_S:
-            return True
-    return False
+    return any(
+        now_s > MOST_RISE * was_s and now_s - was_s > LEAST_RISE_S
+        for was_s, now_s in mean_waits(months).values()
+    )
 
 
 def advised(month: Month, share: float, folder: Path, seed: int) -> Advice:
@@ -154,7 +166,7 @@ def advised(month: Month, share: float, folder: Path, seed: int) -> Advice:
         month.write_readings(readings)
     ingest("slurm", folder / "log", folder / "trace", telemetry=readings)
     with Trace(folder / "trace") as trace:
-        return advise(trace, InlineExecutor(), ASSUMED, 3)
+        return advise(trace, InlineExecutor(), ASSUMED, DRAWN)
 
 
 def row(log: Log) -> dict[str, object]:

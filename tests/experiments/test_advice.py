@@ -424,7 +424,8 @@ def gain(
 ) -> Gain:
     freed = Monthly(gpu_h, gpu_h, gpu_h)
     table = pd.DataFrame() if waits is None else waits
-    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p, table)
+    months = () if waits is None else (waits,)
+    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p, months)
 
 
 def priced(name: str, found: Gain) -> Priced:
@@ -489,7 +490,12 @@ def test_harm_counts_by_gang_size_and_over_the_drawn_months_together() -> None:
     three = harm(over_drawn(log, [log, busy]))
     assert "mean wait of jobs with 4 GPUs from 10 min to 13.9 min, and the longest" in three
     assert three.endswith("from 10 min to 21.7 min")
-    assert harm(over_drawn(log, [log, log, log, log, busy])) == ""
+    six = over_drawn(log, [log, log, log, log, busy])
+    assert harm(six) == ""
+    # a rise in a fifth of the months is harm, although all months together have none
+    quiet = month(300)
+    assert harm(over_drawn(quiet, [quiet, quiet, busy])).endswith("1 of 4 months have such a rise")
+    assert harm(over_drawn(quiet, [quiet] * 4 + [busy])) == ""
 
 
 def given(now: Scenario, *levers: Priced, **fields: object) -> Advice:
@@ -587,7 +593,7 @@ def test_a_repair_has_no_card_if_the_drained_days_of_other_months_are_busy() -> 
     assert cards == []
     assert "raises the mean wait of jobs with 4 GPUs" in pricing.objection(refused)
     # harm in the log alone is no objection if other months are quiet
-    busy = repair.gain._replace(by_size=by_gang(400, 700, gang="4").assign(jobs=30))
+    busy = repair.gain._replace(months=(by_gang(400, 700, gang="4"),))
     assert "raises" in pricing.objection(replace(repair, gain=busy))
     assert "raises" not in pricing.objection(replace(repair, gain=busy), harmful=True)
 

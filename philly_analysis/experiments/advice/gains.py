@@ -37,7 +37,6 @@ class Monthly(NamedTuple):
 
 FEWEST_OF_SIZE = 20
 """Jobs of a gang size, from which harm to the size is judged (convention)."""
-_NO_WAITS = pd.DataFrame()
 
 
 class Gain(NamedTuple):
@@ -61,9 +60,9 @@ class Gain(NamedTuple):
         after (mean_before_s, mean_after_s, p90_before_s, …); empty if not replayed.
     value_p
         One-sided p value of `value_h`: see :func:`p_value`.
-    by_size
-        The columns of `by_gang` for the log and the drawn months together. A row per gang size with
-        20 jobs or more in a month; jobs of rarer sizes are in the row of their gang bucket.
+    months
+        Waits in the log, and in each drawn month: the columns of `by_gang`. A row per gang size
+        with 20 jobs or more in the month; jobs of rarer sizes are in the row of their gang bucket.
     """
 
     gpu_h: Monthly
@@ -75,7 +74,7 @@ class Gain(NamedTuple):
     later_users: int
     by_gang: pd.DataFrame
     value_p: float = 1.0
-    by_size: pd.DataFrame = _NO_WAITS
+    months: tuple[pd.DataFrame, ...] = ()
 
     def mean_wait_s(self, when: str) -> float:
         """Return the mean wait (s) of all jobs, `before` or `after`; 0 if not replayed."""
@@ -88,6 +87,20 @@ class Gain(NamedTuple):
     def saved_s(self) -> float:
         """Seconds that a job waits less on average."""
         return self.mean_wait_s("before") - self.mean_wait_s("after")
+
+    @property
+    def by_size(self) -> pd.DataFrame:
+        """Waits over all months: means by job, and the longest of all; empty if not replayed."""
+        if not self.months:
+            return pd.DataFrame()
+        rows = pd.concat(self.months)
+        waits = [name for name in map(str, rows) if name.endswith("_s")]
+        longest = [name for name in waits if name.startswith("longest")]
+        averaged = [name for name in waits if name not in longest]
+        weighted = rows.assign(**{name: rows[name] * rows["jobs"] for name in averaged})
+        sums = weighted.groupby("gang", sort=False)[["jobs", *averaged]].sum()
+        sums[averaged] = sums[averaged].div(sums["jobs"], axis=0)
+        return sums.join(rows.groupby("gang")[longest].max()).reset_index()
 
 
 def p_value(values: Floats, submit_s: Floats) -> float:
@@ -158,20 +171,8 @@ def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
         gpu_h=pooled(gain.gpu_h, [month.gpu_h.mean for month in drawn]),
         wait_h=gain.wait_h and pooled(gain.wait_h, waits),
         value_h=pooled(gain.value_h, [month.value_h.mean for month in drawn]),
-        by_size=_over_months([gain.by_size, *(month.by_size for month in drawn)]),
+        months=(*gain.months, *(table for month in drawn for table in month.months)),
     )
-
-
-def _over_months(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return waits by gang size over months: means by job, and the longest of all."""
-    rows = pd.concat(tables)
-    waits = [name for name in map(str, rows) if name.endswith("_s")]
-    longest = [name for name in waits if name.startswith("longest")]
-    averaged = [name for name in waits if name not in longest]
-    months = rows.assign(**{name: rows[name] * rows["jobs"] for name in averaged})
-    sums = months.groupby("gang", sort=False)[["jobs", *averaged]].sum()
-    sums[averaged] = sums[averaged].div(sums["jobs"], axis=0)
-    return sums.join(rows.groupby("gang")[longest].max()).reset_index()
 
 
 def gain_of(
@@ -198,14 +199,14 @@ def gain_of(
     changed = np.array([a != b for a, b in pairs])
     longer_s = np.array([b.run_s - a.run_s for a, b in pairs])
     saved_h = np.zeros(len(specs))
-    by_gang = by_size = pd.DataFrame()
+    by_gang, months = pd.DataFrame(), tuple[pd.DataFrame, ...]()
     if waits is not None:
         was, then = (of_jobs(outcomes, "wait_s", specs) for outcomes in waits)
         saved_h = (was - then) / 3600
         longer_s = longer_s + then - was
         gangs = np.array([spec.gpus for spec in specs])
         by_gang = _waits_by(_buckets(gangs), gangs, was, then)
-        by_size = _waits_by(_sizes(gangs), gangs, was, then)
+        months = (_waits_by(_sizes(gangs), gangs, was, then),)
     capacity_h = (change.scenario.gpus - before.gpus) * 24 * MONTH_D
     if waits is None:  # a replay shows what drained servers cost
         period_d = max(float(np.ptp(submit_s)) / _DAY_S, 1e-9)
@@ -228,7 +229,7 @@ def gain_of(
         later_users=len(set(users[later])),
         by_gang=by_gang,
         value_p=1.0 if cost_h else p_value(value, submit_s),
-        by_size=by_size,
+        months=months,
     )
 
 
