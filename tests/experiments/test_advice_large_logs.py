@@ -28,11 +28,11 @@ POLICIES: dict[str, Policy] = {"fifo": Fifo(), "easy": Easy()}
 @pytest.fixture(scope="module", params=POLICIES)
 def simulated(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Policy, Trace]]:
-    """Return a policy, and the trace of its cluster: 240 jobs, with a long queue."""
+) -> Iterator[tuple[Policy, Recorded, Trace]]:
+    """Return a policy, and the record and trace of its cluster: 240 jobs, with a long queue."""
     jobs = convoys(np.random.default_rng(3), load=1.1)
     with trace_of(jobs, tmp_path_factory.mktemp("large"), request.param) as trace:
-        yield POLICIES[request.param], trace
+        yield POLICIES[request.param], recorded_scenario(trace, MOST), trace
 
 
 def test_the_spans_of_a_large_log_are_in_the_middle_of_its_halves() -> None:
@@ -86,13 +86,12 @@ def test_a_span_whose_jobs_no_machine_can_run_is_empty() -> None:
     assert fit_baseline(log, None, InlineExecutor()) is None
 
 
-def test_a_span_has_the_waits_of_the_whole_log(simulated: tuple[Policy, Trace]) -> None:
+def test_a_span_has_the_waits_of_the_whole_log(simulated: tuple[Policy, Recorded, Trace]) -> None:
     """Replays of single spans start jobs in the second of the simulation of the whole log.
 
     Backfilled jobs may fit elsewhere, since the running jobs are placed anew.
     """
-    policy, trace = simulated
-    log = recorded_scenario(trace, MOST)
+    policy, log, _ = simulated
     assert log.known == 237 and len(log.halves) == 2
     for part, size in ((log.scenario, MOST), *((half, MOST // 2) for half in log.halves)):
         assert part.carried
@@ -109,10 +108,9 @@ def test_a_span_has_the_waits_of_the_whole_log(simulated: tuple[Policy, Trace]) 
 
 
 def test_policies_are_compared_on_spans_and_levers_priced_on_the_last_jobs(
-    simulated: tuple[Policy, Trace],
+    simulated: tuple[Policy, Recorded, Trace],
 ) -> None:
-    policy, trace = simulated
-    log = recorded_scenario(trace, MOST)
+    policy, log, _ = simulated
     fitted = fit_baseline(log, None, InlineExecutor(), CANDIDATES[:3])
     assert fitted is not None
     assert fitted.scenario == replace(log.scenario, policy=policy)
@@ -123,10 +121,10 @@ def test_policies_are_compared_on_spans_and_levers_priced_on_the_last_jobs(
 
 
 def test_jobs_of_spans_are_as_in_the_whole_log(
-    simulated: tuple[Policy, Trace],
+    simulated: tuple[Policy, Recorded, Trace],
 ) -> None:
-    _, trace = simulated
-    part, whole = (recorded_scenario(trace, most) for most in (MOST, np.inf))
+    _, part, trace = simulated
+    whole = recorded_scenario(trace)
     assert not whole.halves and not whole.scenario.carried
     specs = {spec.job_id: replace(spec, submit_s=0.0) for spec in whole.scenario.jobs}
     for span in (part.scenario, *part.halves):
