@@ -31,8 +31,10 @@ QUIET = 0.3
 """Load at which nobody waits."""
 SAMPLE = 0.3
 """Share of the jobs in a partial log."""
-OTHER_MONTH = 1_000
-"""Seeds between a month and the month in which a gain is realised."""
+OTHER_MONTH, MONTHS = 1_000, 5
+"""Seeds between a month and the month in which a gain is realised; months for harm on average."""
+DRAWN = 6
+"""Months that are drawn for intervals and harm: the default of advice."""
 IDLE = 0.12
 """Share of jobs that keep their GPUs after the work."""
 BAD, FAILURES = (3, 11), 20
@@ -49,9 +51,12 @@ RIGHT = {
 }
 HEAD = (
     *("scheduler", "jobs", "load", "seed", "right", "first", "card", "withheld", "predicted_h"),
-    *("low_h", "high_h", "realised_h", "inside", "harm"),
+    *("low_h", "high_h", "realised_h", "inside", "harm", "harm_5"),
 )
-MOST_RISE = 1.25
+SIZES = (1, 2, 4, 8)
+"""Gang sizes of the jobs."""
+MOST_RISE, LEAST_RISE_S = 1.25, 120
+"""Factor and seconds above which a rise of the mean wait of a gang size is harm."""
 
 
 class Log(NamedTuple):
@@ -111,8 +116,8 @@ def changed(now: Cluster, lever: str, worst_servers: tuple[str, ...]) -> Cluster
     return None
 
 
-def realised(now: Cluster, then: Cluster, *, replayed: bool) -> tuple[float, bool]:
-    """Return GPU hours gained a month, and whether a gang size waits a quarter longer.
+def realised_h(before: Month, after: Month, *, replayed: bool) -> float:
+    """Return GPU hours gained a month.
 
     Parameters
     ----------
@@ -120,22 +125,34 @@ def realised(now: Cluster, then: Cluster, *, replayed: bool) -> tuple[float, boo
         Whether the advice has waits. Otherwise the gain is GPU hours freed, and the GPU hours of
         drained servers are a cost.
     """
-    before, after = ran(now), ran(then)
     gained_s = 0.0
     for number, was in before.costs.items():
         is_now = after.costs[number]
         gained_s += was.gpus * (was.held_s - is_now.held_s)
         gained_s += was.gpus * (was.wait_s - is_now.wait_s) if replayed else 0
     if not replayed:
-        gained_s -= len(then.drained) * GPUS * then.drained_d * DAY_S
-    harm = False
-    for size in (1, 2, 4, 8):
+        gained_s -= len(after.cluster.drained) * GPUS * after.cluster.drained_d * DAY_S
+    return gained_s / HOUR_S * 30 * DAY_S / before.last_s
+
+
+def mean_waits(months: list[tuple[Month, Month]]) -> dict[int, tuple[float, float]]:
+    """Return the mean wait (s) of each gang size before and after a change, over some months."""
+    waits = {}
+    for size in SIZES:
         was_s, now_s = (
-            np.mean([cost.wait_s for cost in month.costs.values() if cost.gpus == size])
-            for month in (before, after)
+            float(np.mean([c.wait_s for m in of for c in m.costs.values() if c.gpus == size]))
+            for of in zip(*months, strict=True)
         )
-        harm |= bool(now_s > MOST_RISE * was_s and now_s - was_s > 120)
-    return gained_s / HOUR_S * 30 * DAY_S / before.last_s, harm
+        waits[size] = was_s, now_s
+    return waits
+
+
+def harms(months: list[tuple[Month, Month]]) -> bool:
+    """Return whether a gang size waits a quarter longer after a change, over some months."""
+    return any(
+        now_s > MOST_RISE * was_s and now_s - was_s > LEAST_RISE_S
+        for was_s, now_s in mean_waits(months).values()
+    )
 
 
 def advised(month: Month, share: float, folder: Path, seed: int) -> Advice:
@@ -149,7 +166,7 @@ def advised(month: Month, share: float, folder: Path, seed: int) -> Advice:
         month.write_readings(readings)
     ingest("slurm", folder / "log", folder / "trace", telemetry=readings)
     with Trace(folder / "trace") as trace:
-        return advise(trace, InlineExecutor(), ASSUMED, 3)
+        return advise(trace, InlineExecutor(), ASSUMED, DRAWN)
 
 
 def row(log: Log) -> dict[str, object]:
@@ -171,12 +188,16 @@ def row(log: Log) -> dict[str, object]:
     value = lever.gain.value_h
     row |= {"predicted_h": round(value.mean), "low_h": round(value.low)}
     row["high_h"] = round(value.high)
-    other = replace(now, scenario=replace(now.scenario, seed=log.seed + OTHER_MONTH))
-    then = changed(other, lever.name, tuple(advice.worst_servers))
-    if then is not None:
-        gain_h, row["harm"] = realised(other, then, replayed=not advice.withheld)
-        row["realised_h"] = round(gain_h)
-        row["inside"] = value.low <= gain_h <= value.high
+    months = []
+    for n in range(1, MONTHS + 1):
+        seed = log.seed + n * OTHER_MONTH
+        other = replace(now, scenario=replace(now.scenario, seed=seed))
+        if then := changed(other, lever.name, tuple(advice.worst_servers)):
+            months.append((ran(other), ran(then)))
+    if months:
+        gain_h = realised_h(*months[0], replayed=not advice.withheld)
+        row |= {"realised_h": round(gain_h), "inside": value.low <= gain_h <= value.high}
+        row |= {"harm": harms(months[:1]), "harm_5": harms(months)}
     return row
 
 

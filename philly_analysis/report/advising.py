@@ -33,7 +33,8 @@ _LEDE = (
     "too little, or harms a gang size. Too little is less than 1 % of the GPU hours and two "
     "minutes of waiting a job. A gain in too few of the log's twelve parts is also too little "
     "(Wilcoxon signed-rank test, p ≥ 0.05). Harm is a mean or 90th percentile of the wait that "
-    "rises by more than a quarter and two minutes."
+    "rises by more than a quarter and two minutes, over the log and the drawn months together, or "
+    "in a fifth of these months."
 )
 
 

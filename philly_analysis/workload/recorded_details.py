@@ -1,8 +1,11 @@
 """Add recorded failure reasons and GPU use to the jobs of a workload."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import duckdb
+import polars as pl
 
 from philly_analysis.trace import Trace
 from philly_analysis.workload.job import JobSpec
@@ -21,10 +24,10 @@ def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[J
         if not trace.has("failures"):
             return specs
         rows = trace.sql(
-            "select job_id, list(reason order by attempt) from workload_attempts "
+            "select job_id, list(reason order by attempt) as reasons from workload_attempts "
             "left join failures using (job_id, attempt) group by job_id"
-        ).fetchall()
-    reasons: dict[str, list[str | None]] = dict(rows)
+        )
+        reasons: dict[str, list[str | None]] = _of_jobs(rows, specs)
     return [
         replace(
             spec,
@@ -46,14 +49,20 @@ def with_gpu_use(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
     if workload.trace is None:
         return specs
     with Trace(workload.trace) as trace:
-        reported_util = _by_job(trace, "job_use_by_summary", "util_frac")
-        util = reported_util | _by_job(trace, "job_use", "util_frac")
-        mem = _by_job(trace, "job_use_by_summary", "gpu_mem_frac")
+        reported_util = _by_job(trace, "job_use_by_summary", "util_frac", specs)
+        util = reported_util | _by_job(trace, "job_use", "util_frac", specs)
+        mem = _by_job(trace, "job_use_by_summary", "gpu_mem_frac", specs)
     return [replace(s, util_frac=util.get(s.job_id), gpu_mem_frac=mem.get(s.job_id)) for s in specs]
 
 
-def _by_job(trace: Trace, relation: str, column: str) -> dict[str, Any]:
+def _by_job(trace: Trace, relation: str, column: str, specs: Sequence[JobSpec]) -> dict[str, Any]:
     """Return a column of a relation by job; empty if the trace lacks the relation's tables."""
     if not trace.has(relation):
         return {}
-    return dict(trace.answer(relation).select("job_id", column).fetchall())
+    return _of_jobs(trace.answer(relation).select("job_id", column), specs)
+
+
+def _of_jobs(rows: duckdb.DuckDBPyRelation, specs: Sequence[JobSpec]) -> dict[str, Any]:
+    """Return the second column of rows by the first, for some jobs."""
+    names = pl.Series([spec.job_id for spec in specs], dtype=pl.String)
+    return dict(rows.pl().filter(pl.col("job_id").is_in(names.implode())).iter_rows())

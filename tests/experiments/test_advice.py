@@ -3,7 +3,7 @@
 import inspect
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -17,17 +17,17 @@ from scipy.stats import rankdata
 from philly_analysis import Result, Trace, advise, ingest, simulate
 from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError, SimulationError
-from philly_analysis.experiments.advice import baseline
-from philly_analysis.experiments.advice import scenario as advice_scenario
 from philly_analysis.experiments.advice.advice import Advice, _why_withheld, disputed_levers
 from philly_analysis.experiments.advice.agreement import THRESHOLD, Agreement, agreement
 from philly_analysis.experiments.advice.baseline import CANDIDATES, Baseline, fit_baseline
+from philly_analysis.experiments.advice.candidates import Candidate
 from philly_analysis.experiments.advice.distances import distance_of, near_ties
 from philly_analysis.experiments.advice.gains import (
     Gain,
     Monthly,
     gain_of,
     monthly,
+    over_drawn,
     p_value,
     pooled,
 )
@@ -35,12 +35,11 @@ from philly_analysis.experiments.advice.judging import clear, harm, objection
 from philly_analysis.experiments.advice.lever import VALUES, Assumptions, Change, Lever
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
-from philly_analysis.experiments.advice.recorded import recorded_scenario
+from philly_analysis.experiments.advice.recorded import Recorded, recorded_scenario
 from philly_analysis.experiments.advice.resampling import drawn_month
 from philly_analysis.experiments.advice.scenario import (
     LogFacts,
     Scenario,
-    jobs_in_period,
     outcome,
     period_of,
 )
@@ -58,6 +57,7 @@ LEVER = {lever.name: lever for lever in LEVERS}
 GIVEN = Assumptions()
 NOTHING = LogFacts()
 Span = tuple[float, float, float]
+CRASH_AT_NIGHT = AttemptSpec(20 * H, "failed", failure="MPI runtime failure")
 
 
 def job(name: str, *runs: AttemptSpec | float, **fields: object) -> JobSpec:
@@ -86,6 +86,12 @@ def convoys(rng: np.random.Generator, jobs: int = 240, load: float = 0.8) -> lis
         job(f"j{i:04d}", float(r), gpus=int(g), submit_s=float(s), user=f"u{i % 7}", vc=f"v{i % 3}")
         for i, (g, r, s) in enumerate(zip(gpus, run_s, submit_s, strict=True))
     ]
+
+
+def fitted_to(
+    now: Scenario, waits_s: Mapping[str, float], candidates: Sequence[Candidate] = CANDIDATES
+) -> Baseline | None:
+    return fit_baseline(Recorded(now, NOTHING, waits_s), None, InlineExecutor(), candidates)
 
 
 # the fit
@@ -118,13 +124,13 @@ def test_the_distance_of_waits_is_relative_by_gang_size() -> None:
 def test_a_known_policy_is_found_and_a_sample_of_its_jobs_is_refused(policy: Policy) -> None:
     jobs = convoys(np.random.default_rng(3))
     waits = dict(outcome(scenario(*jobs, policy=policy)).select("job_id", "first_wait_s").rows())
-    fitted = fit_baseline(scenario(*jobs), waits, None, InlineExecutor())
+    fitted = fitted_to(scenario(*jobs), waits)
     assert fitted is not None and fitted.near
     assert fitted.scenario.policy == policy
-    half = fit_baseline(scenario(*jobs[::2]), waits, None, InlineExecutor())
+    half = fitted_to(scenario(*jobs[::2]), waits)
     assert half is not None and not half.near
     assert "withheld" in half.sentence
-    fits = [fit_baseline(scenario(*jobs[:n]), waits, None, InlineExecutor()) for n in (40, 41)]
+    fits = [fitted_to(scenario(*jobs[:n]), waits) for n in (40, 41)]
     assert [fit is None for fit in fits] == [True, False], "39 and 40 after the first"
 
 
@@ -147,29 +153,10 @@ def chosen(jobs: list[JobSpec], policy: Policy, *, recorded: bool) -> Baseline:
     """Return the baseline of a simulated cluster with quotas."""
     now = replace(scenario(*jobs, policy=policy), quotas={"v0": 6, "v1": 5, "v2": 5})
     waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
-    fitted = fit_baseline(
-        replace(now, policy=Fifo()), waits, None, InlineExecutor(), quotas=recorded
-    )
+    log = Recorded(replace(now, policy=Fifo()), NOTHING, waits, quotas=recorded)
+    fitted = fit_baseline(log, None, InlineExecutor())
     assert fitted is not None
     return fitted
-
-
-def test_a_large_log_is_fitted_on_spans_and_priced_on_the_last_jobs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for module in (baseline, advice_scenario):
-        monkeypatch.setattr(module, "MOST_JOBS", 120)
-    jobs = convoys(np.random.default_rng(3))
-    fitted = chosen(jobs, Fifo(), recorded=False)
-    assert fitted.scenario.policy == Fifo()
-    period = len(jobs_in_period(jobs))
-    said = f"Policies were compared on 108 of {period} jobs, a span of each half of the log"
-    assert said in fitted.sentence
-    assert "levers are priced on the last 120" in fitted.sentence
-    last = sorted(jobs, key=lambda spec: (spec.submit_s, spec.job_id))[-120:]
-    assert fitted.scenario.jobs == last
-    assert set(fitted.replayed["job_id"]) == {spec.job_id for spec in last}
-    assert len(fitted.halves) == 2
 
 
 def test_of_near_ties_the_simpler_or_that_of_recorded_quotas_is_chosen() -> None:
@@ -195,7 +182,7 @@ def test_a_replay_is_believed_if_mean_waits_and_distributions_agree_in_each_half
     now = scenario(*jobs)
     waits = dict(outcome(now).select("job_id", "first_wait_s").rows())
     late = {name: wait + 30 * H * (name >= "j0120") for name, wait in waits.items()}
-    fitted = fit_baseline(now, late, None, InlineExecutor(), CANDIDATES[:1])
+    fitted = fitted_to(now, late, CANDIDATES[:1])
     assert fitted is not None
     [row] = fitted.tried.to_dict("records")
     assert row["first_half"] < 0.1 < row["second_half"]
@@ -250,9 +237,9 @@ def test_the_threshold_separates_the_simulated_clusters() -> None:
 def test_names_of_policies_fit_the_log() -> None:
     jobs = convoys(np.random.default_rng(3), 60)
     waits = dict(outcome(scenario(*jobs)).select("job_id", "first_wait_s").rows())
-    three = fit_baseline(scenario(*jobs), waits, None, InlineExecutor())
+    three = fitted_to(scenario(*jobs), waits)
     alone = [replace(spec, vc="v") for spec in jobs]
-    one = fit_baseline(scenario(*alone), waits, None, InlineExecutor())
+    one = fitted_to(scenario(*alone), waits)
     assert three is not None and one is not None
     assert not any("quota" in name for name in three.tried["policy"])
     assert "gangs hold free GPUs in turns" in set(three.tried["policy"])
@@ -437,7 +424,8 @@ def gain(
 ) -> Gain:
     freed = Monthly(gpu_h, gpu_h, gpu_h)
     table = pd.DataFrame() if waits is None else waits
-    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p)
+    months = () if waits is None else (waits,)
+    return Gain(freed, None, Monthly(*value_h), 0, 0, 0, 0, table, p, months)
 
 
 def priced(name: str, found: Gain) -> Priced:
@@ -476,6 +464,38 @@ def test_harm_is_stated_with_the_longest_wait() -> None:
         "from 44 h to 8.17 days"
     )
     assert gain((1, 1, 1), waits=two).saved_s == pytest.approx((50 + 11 * H - 40 - 49 * H) / 2)
+
+
+def test_harm_counts_by_gang_size_and_over_the_drawn_months_together() -> None:
+    """30 gangs of 2 wait as long, 30 gangs of 4 longer, and 5 gangs of 3 are too few for a row."""
+    gpus = (2, 4) * 30 + (3,) * 5
+    jobs = [job(f"j{i:02d}", H, gpus=n, submit_s=H * i) for i, n in enumerate(gpus, 1)]
+    now = scenario(job("first", H), *jobs)
+
+    def waiting(*, large_s: float) -> pl.DataFrame:
+        waits = [0.0, *(large_s if n == 4 else 600.0 for n in gpus)]
+        return pl.DataFrame({"job_id": ["first", *(s.job_id for s in jobs)], "wait_s": waits})
+
+    def month(after_s: float) -> Gain:
+        waits = waiting(large_s=600), waiting(large_s=after_s)
+        return gain_of(now, Change(now), waits, GIVEN)
+
+    log, busy = month(600), month(1300)
+    assert log.by_gang["gang"].tolist() == ["2-4"]
+    assert log.by_size["gang"].tolist() == ["2", "2-4", "4"]
+    assert log.by_size["jobs"].tolist() == [30, 5, 30]
+    assert harm(log) == ""
+    assert harm(busy).startswith("raises the mean wait of jobs with 4 GPUs from 10 min to 21.7 min")
+    # the mean after is (2 · 600 s + 1300 s) / 3; with three more quiet months it rises by a fifth
+    three = harm(over_drawn(log, [log, busy]))
+    assert "mean wait of jobs with 4 GPUs from 10 min to 13.9 min, and the longest" in three
+    assert three.endswith("from 10 min to 21.7 min")
+    six = over_drawn(log, [log, log, log, log, busy])
+    assert harm(six) == ""
+    # a rise in a fifth of the months is harm, although all months together have none
+    quiet = month(300)
+    assert harm(over_drawn(quiet, [quiet, quiet, busy])).endswith("1 of 4 months have such a rise")
+    assert harm(over_drawn(quiet, [quiet] * 4 + [busy])) == ""
 
 
 def given(now: Scenario, *levers: Priced, **fields: object) -> Advice:
@@ -541,11 +561,41 @@ def test_three_levers_at_most_have_a_card_and_none_with_a_purchase() -> None:
     pricing = Pricing(now, NOTHING, GIVEN, None, InlineExecutor())
     assert pricing.ran_h == pytest.approx(100 * 30 / (99 * 0.01))
     small = GIVEN
-    assert Pricing(now, NOTHING, small, None, InlineExecutor()).with_cards(found, 0) == []
+    assert Pricing(now, NOTHING, small, None, InlineExecutor()).with_cards(found, 0) == ([], [])
     large = [replace(p, gain=p.gain._replace(gpu_h=Monthly(50, 50, 50))) for p in found]
     large[3] = found[3]
-    cards = pricing.with_cards(large, 0)
+    cards, _ = pricing.with_cards(large, 0)
     assert [p.name for p in cards] == ["share", "repair", "retries"]
+
+
+def test_a_repair_has_no_card_if_the_drained_days_of_other_months_are_busy() -> None:
+    """Draining one of two servers for the log's first day is free: the day has one job.
+
+    Every other day has six jobs of a server each for three hours, one and a half hours apart, so
+    that two run at once.
+    """
+    day = 24 * H
+    jobs = [job("first", H, gpus=4)]  # before the period
+    jobs += [job(f"d{d:02d}", CRASH_AT_NIGHT, H, gpus=4, submit_s=day * d) for d in range(0, 20, 2)]
+    for d in range(1, 20, 2):
+        jobs += [
+            job(f"d{d:02d} {n}", 3 * H, gpus=4, submit_s=day * d + 1.5 * H * n) for n in range(6)
+        ]
+    now = scenario(*jobs, machines="2x4")
+    broken = {s.job_id: frozenset({0}) for s in jobs if len(s.attempts) == 2}
+    server = now.pools[0].machines[0].machine_id
+    log_facts = LogFacts(broken=broken, worst_servers=(server,))
+    assumed = replace(GIVEN, repair_days=0.9)
+    pricing = Pricing(now, log_facts, assumed, outcome(now), InlineExecutor())
+    [repair] = pricing.levers([LEVER["repair"]])
+    assert pricing.with_cards([repair], 0) == ([repair], [])
+    cards, [refused] = pricing.with_cards([repair], 3)
+    assert cards == []
+    assert "raises the mean wait of jobs with 4 GPUs" in pricing.objection(refused)
+    # harm in the log alone is no objection if other months are quiet
+    busy = repair.gain._replace(months=(by_gang(400, 700, gang="4"),))
+    assert "raises" in pricing.objection(replace(repair, gain=busy))
+    assert "raises" not in pricing.objection(replace(repair, gain=busy), harmful=True)
 
 
 def test_the_failure_of_one_lever_is_a_row_and_the_others_are_priced(
@@ -694,8 +744,8 @@ def test_gains_a_month_need_a_day_of_jobs(tmp_path: Path) -> None:
 def test_quotas_count_where_the_trace_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fit(*_: object, quotas: bool, **__: object) -> None:
-        raise InputError(f"quotas: {quotas}")
+    def fit(log: Recorded, *_: object, **__: object) -> None:
+        raise InputError(f"quotas: {log.quotas}")
 
     monkeypatch.setattr("philly_analysis.experiments.advice.advice.fit_baseline", fit)
     with trace_of(convoys(np.random.default_rng(7), 9, 0.02), tmp_path) as trace:

@@ -99,7 +99,7 @@ def test_servers_to_repair_have_many_failures_that_are_not_user_errors(tmp_path:
         ],
     )
     with Trace(path) as trace:
-        _, log_facts = recorded_scenario(trace)
+        log_facts = recorded_scenario(trace).log_facts
     assert log_facts.worst_servers == ("m0",)
     assert log_facts.broken == {name: {0} for name in failed[:10]}
 

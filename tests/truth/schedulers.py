@@ -87,7 +87,7 @@ class Scheduler:
         free = [list(f) for f in self.free]
         ends = sorted(
             (j for j in self.running if self.scenario.shared or j.partition == head.partition),
-            key=lambda j: j.ready_s + j.limit_s,
+            key=lambda j: (j.ready_s + j.limit_s, j.number),
         )
         for job in ends:
             _change(free, job.parts, 1)
@@ -185,7 +185,8 @@ class Scheduler:
                     self.down.discard(what)
                 elif kind == "fail" and isinstance(what, int):
                     self.down.add(what)
-                    for job in [j for j in self.running if what in j.parts and j.ready_s < now_s]:
+                    ended = [j for j in self.running if what in j.parts and j.ready_s < now_s]
+                    for job in sorted(ended, key=lambda j: j.number):
                         self.end(job, now_s, "NODE_FAIL")
                         job.submitted_s = job.eligible_s = now_s
                         self.queue.append(job)

@@ -18,7 +18,14 @@ import numpy as np
 
 from philly_analysis import load_model
 from philly_analysis.experiments import quotas_by_use
-from philly_analysis.experiments.advice import CANDIDATES, Scenario, fit_baseline, outcome
+from philly_analysis.experiments.advice import (
+    CANDIDATES,
+    LogFacts,
+    Recorded,
+    Scenario,
+    fit_baseline,
+    outcome,
+)
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.simulator import Pool
 from philly_analysis.workload import fleet, stretch_to_load
@@ -52,7 +59,7 @@ def distances(place: int, load: float, seed: int) -> list[tuple[bool, float]]:
     both: list[tuple[bool, float]] = []
     for jobs in (specs, kept):
         log = replace(cluster, pools=(Pool("", fleet("8x8"), jobs),))
-        baseline = fit_baseline(log, waits, fence_s, InlineExecutor())
+        baseline = fit_baseline(Recorded(log, LogFacts(), waits), fence_s, InlineExecutor())
         assert baseline is not None  # noqa: S101 - there are enough jobs
         halves = baseline.halves
         both.append((all(h.means_agree for h in halves), max(h.ks for h in halves)))

@@ -8,6 +8,7 @@ from philly_analysis.experiments.advice.judging import clear
 from philly_analysis.experiments.advice.lever import VALUES, Assumptions
 from philly_analysis.experiments.advice.levers import LEVERS
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
+from philly_analysis.experiments.advice.recorded import Recorded
 from philly_analysis.experiments.advice.scenario import LogFacts, Scenario, outcome
 from philly_analysis.experiments.advice.typed import binding_limits, limits_sentences, settings
 from philly_analysis.experiments.advice.wording import (

@@ -5,7 +5,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
-import polars as pl
 
 from philly_analysis.analyses.shared import completeness
 from philly_analysis.errors import InputError
@@ -17,8 +16,9 @@ from philly_analysis.experiments.advice.levers import (
     Assumptions,
 )
 from philly_analysis.experiments.advice.pricing import Priced, Pricing
-from philly_analysis.experiments.advice.recorded import recorded_scenario
+from philly_analysis.experiments.advice.recorded import Recorded, recorded_scenario
 from philly_analysis.experiments.advice.scenario import (
+    MOST_JOBS,
     LogFacts,
     Scenario,
     period_of,
@@ -26,7 +26,6 @@ from philly_analysis.experiments.advice.scenario import (
 from philly_analysis.experiments.advice.waiting import binding, binding_names, dominating, waiting
 from philly_analysis.results import FEWEST_PAIRS, duration
 from philly_analysis.trace import Trace
-from philly_analysis.workload import Workload, demand_of
 
 _SHORTEST_S = 86_400.0
 """Shortest time between submissions that gains are extrapolated from."""
@@ -130,13 +129,13 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     """
     if months < 0 or 0 < months < FEWEST_PAIRS:
         raise InputError(f"months is {months}; give 0, or {FEWEST_PAIRS} or more for intervals.")
-    scenario, log_facts = recorded_scenario(trace)
-    period_d = _days_of(scenario)
-    baseline = _baseline(trace, scenario, executor)
+    recorded = recorded_scenario(trace, MOST_JOBS)
+    period_d = _days_of(recorded)
+    baseline = fit_baseline(recorded, _start_up_s(trace), executor, cache=trace)
     causes, method = waiting(trace, period_d)
     bound = binding(trace, causes)
-    log_facts = replace(log_facts, binding=binding_names(scenario.limits, bound))
-    scenario = scenario.latest()
+    scenario = recorded.scenario
+    log_facts = replace(recorded.log_facts, binding=binding_names(scenario.limits, bound))
     withheld = _why_withheld(trace, baseline, dominating(causes, method))
     replayed = baseline.replayed if baseline is not None and not withheld else None
     disputed: dict[str, str] = {}
@@ -146,11 +145,13 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
     pricing = Pricing(scenario, log_facts, assumed, replayed, executor, trace)
     priced = pricing.levers(LEVERS)
     objections = {lever.name: pricing.objection(lever) for lever in priced}
-    objections |= {
+    disputes = {
         name: f"the log also fits {rival}, which does not have this lever"
         for name, rival in disputed.items()
     }
-    best = pricing.with_cards([lever for lever in priced if not objections.get(lever.name)], months)
+    best, refused = pricing.with_cards([p for p in priced if p.name not in disputes], months)
+    objections |= {lever.name: pricing.objection(lever) for lever in (*best, *refused)} | disputes
+    over_months = {lever.name: lever for lever in (*best, *refused)}
     begin_s, end_s = period_of(scenario.jobs)
     month = MONTH_D * 86_400 / (end_s - begin_s)
     return Advice(
@@ -158,7 +159,7 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         scenario=scenario,
         gpu_h=pricing.ran_h,
         wait_h=None if replayed is None else float(replayed["wait_s"].sum()) / 3600 * month,
-        levers=[next((b for b in best if b.name == lever.name), lever) for lever in priced],
+        levers=[over_months.get(lever.name, lever) for lever in priced],
         best=best,
         disputed=disputed,
         objections=objections,
@@ -169,23 +170,6 @@ def advise(trace: Trace, executor: Executor, assumed: Assumptions, months: int) 
         worst_servers=log_facts.worst_servers,
         limits=bound,
         value=assumed.value,
-    )
-
-
-def _baseline(
-    trace: Trace, scenario: Scenario, executor: Executor, part: str = ""
-) -> Baseline | None:
-    """Fit the baseline of a scenario to the recorded waits: see :func:`fit_baseline`."""
-    workload = Workload.from_trace(trace)
-    recorded = demand_of(workload).jobs.drop_nulls("wait_s")
-    return fit_baseline(
-        scenario,
-        dict(recorded.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
-        _start_up_s(trace),
-        executor,
-        quotas=len(workload.virtual_clusters) > 0,
-        cache=trace,
-        part=part,
     )
 
 
@@ -207,18 +191,25 @@ def believed_scenario(
     """
     if completeness.missing_jobs(trace):
         return None
-    scenario, _ = recorded_scenario(trace)
-    before = scenario.only([spec for spec in scenario.jobs if spec.submit_s < until_s])
+    recorded = recorded_scenario(trace)
+    scenario = recorded.scenario
+    before = scenario.only({spec.job_id for spec in scenario.jobs if spec.submit_s < until_s})
     if not before.pools:
         return None
-    baseline = _baseline(trace, before.latest(_FITTED), executor, f"until {until_s:.0f}: ")
+    baseline = fit_baseline(
+        recorded._replace(scenario=before.latest(_FITTED)),
+        _start_up_s(trace),
+        executor,
+        cache=trace,
+        part=f"until {until_s:.0f}: ",
+    )
     if baseline is None or not baseline.near:
         return None
     fitted = baseline.scenario
     return baseline.name, replace(scenario, policy=fitted.policy, estimates=fitted.estimates)
 
 
-def _days_of(scenario: Scenario) -> float:
+def _days_of(recorded: Recorded) -> float:
     """Return the days between the first and the last submission.
 
     Raises
@@ -226,18 +217,17 @@ def _days_of(scenario: Scenario) -> float:
     InputError
         There are no machines with GPUs, or no jobs for them, or the days are fewer than one.
     """
-    if not scenario.pools:
+    if not recorded.scenario.pools:
         raise InputError(
             "The trace has no jobs with known run times on known machines, so that there is "
             "nothing to advise on. Ingest a log with its machines."
         )
-    begin_s, end_s = period_of(scenario.jobs)
-    if end_s - begin_s < _SHORTEST_S:
+    if recorded.period_s < _SHORTEST_S:
         raise InputError(
-            f"The jobs were submitted within {duration(end_s - begin_s)}. Gains a month need a log "
-            "of at least a day."
+            f"The jobs were submitted within {duration(recorded.period_s)}. Gains a month need a "
+            "log of at least a day."
         )
-    return (end_s - begin_s) / _SHORTEST_S
+    return recorded.period_s / _SHORTEST_S
 
 
 def _start_up_s(trace: Trace) -> float | None:

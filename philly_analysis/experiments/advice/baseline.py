@@ -16,7 +16,6 @@ from philly_analysis.experiments.advice.candidates import (
     fitting,
 )
 from philly_analysis.experiments.advice.distances import (
-    HALVES,
     INTERVALS,
     Distance,
     Distances,
@@ -24,7 +23,9 @@ from philly_analysis.experiments.advice.distances import (
     gpus_waited_for,
     near_ties,
 )
+from philly_analysis.experiments.advice.recorded import Recorded
 from philly_analysis.experiments.advice.scenario import (
+    HALVES,
     MOST_JOBS,
     Jobs,
     Scenario,
@@ -39,8 +40,6 @@ _FLOOR_S = 60.0
 """Waits whose difference is not counted, if the log's start-up times are not longer."""
 _FEWEST = 20
 """Fewest jobs for a comparison."""
-_WARM_UP = 0.1
-"""Share of a span's jobs that are not compared: the span begins with an empty queue."""
 _NAMED = 3
 """Near ties that are named in a sentence; the table has all."""
 
@@ -119,27 +118,24 @@ class Baseline:
 
 
 def fit_baseline(
-    scenario: Scenario,
-    recorded_s: dict[str, float],
+    recorded: Recorded,
     start_up_s: float | None,
     executor: Executor,
     candidates: Sequence[Candidate] = CANDIDATES,
     *,
-    quotas: bool = False,
     cache: Trace | None = None,
     part: str = "",
 ) -> Baseline | None:
     """Replay the jobs under each candidate, and choose the one nearest to the recorded waits.
 
+    With recorded quotas, only near ties that use quotas are considered.
+
     Parameters
     ----------
-    recorded_s
-        Seconds from submission to first start of each job with a known start.
+    recorded
+        Jobs, machines and recorded waits. A large log is compared on its spans.
     start_up_s
         Longest wait that counts as start-up; None: not known.
-    quotas
-        Whether the log has the quotas of its virtual clusters. With quotas, only near ties that use
-        quotas are considered.
     cache
         Trace in whose cache outcomes are stored.
     part
@@ -150,8 +146,8 @@ def fit_baseline(
     Baseline or None
         None: too few jobs with a known wait.
     """
-    jobs = [spec for spec in jobs_in_period(scenario.jobs) if spec.job_id in recorded_s]
-    if len(jobs) < 2 * _FEWEST:
+    scenario, jobs = recorded.scenario, _compared(recorded)
+    if len(jobs) < HALVES * _FEWEST:
         return None
     candidates = fitting(
         candidates,
@@ -160,29 +156,34 @@ def fit_baseline(
         caps=bool(scenario.limits),
         vcs=len({spec.vc for spec in jobs}),
     )
-    scenarios = [replace(scenario, policy=c.policy, estimates=c.estimates) for c in candidates]
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
-    every, (run, jobs) = jobs, _spans(jobs)
-    if len(jobs) < len(every):
-        spans = {f"{part}spans of {s.rules}": s.only(run) for s in scenarios}
-    else:
-        spans = {f"{part}{s.rules}": s for s in scenarios}
-    replays = replay_all(spans, executor, cache)
-    recorded = np.array([recorded_s[spec.job_id] for spec in jobs])
+
+    def under(c: Candidate, now: Scenario) -> Scenario:
+        return replace(now, policy=c.policy, estimates=c.estimates)
+
+    scenarios = [under(candidate, scenario) for candidate in candidates]
+    halves = recorded.halves
+    spans = {
+        f"{part}half {nth} of {c.rules}": under(candidate, half)
+        for candidate, c in zip(candidates, scenarios, strict=True)
+        for nth, half in enumerate(halves)
+    }
+    runs = replay_all(spans or {f"{part}{s.rules}": s for s in scenarios}, executor, cache)
+    size = len(halves) or 1
+    replays = [pl.concat(runs[at : at + size]) for at in range(0, len(runs), size)]
+    recorded_s = np.array([recorded.waits_s[spec.job_id] for spec in jobs])
     waits = [of_jobs(replay, "first_wait_s", jobs) for replay in replays]
 
-    distances = distances_of(jobs, recorded, waits, floor_s)
+    distances = distances_of(jobs, recorded_s, waits, floor_s)
     ties = near_ties(distances.totals, distances.deleted)
-    best, *rivals = [i for i in ties if quotas and candidates[i].policy.quotas] or ties
-    chosen, last = scenarios[best].latest(), jobs
+    best, *rivals = [i for i in ties if recorded.quotas and candidates[i].policy.quotas] or ties
+    chosen, last = scenarios[best], jobs
     replayed, last_waits = replays[best], waits[best]
-    if len(jobs) < len(every):
+    if halves:
         [replayed] = replay_all({f"{part}{chosen.rules}": chosen}, executor, cache)
-        ids = {spec.job_id for spec in chosen.jobs}
-        last = [spec for spec in every if spec.job_id in ids]
-        last = last[round(_WARM_UP * len(last)) :]
+        last = [spec for spec in jobs_in_period(chosen) if spec.job_id in recorded.waits_s]
         last_waits = of_jobs(replayed, "first_wait_s", last)
-    of_last = np.array([recorded_s[spec.job_id] for spec in last])
+    of_last = np.array([recorded.waits_s[spec.job_id] for spec in last])
     return Baseline(
         name=candidates[best].name,
         scenario=chosen,
@@ -192,11 +193,11 @@ def fit_baseline(
             for half in np.array_split(np.arange(len(last)), HALVES)
         ),
         tried=_tried(candidates, distances, ties),
-        rivals={candidates[place].name: scenarios[place].latest() for place in rivals},
+        rivals={candidates[place].name: scenarios[place] for place in rivals},
         queue=_queues(last, of_last - floor_s, last_waits - floor_s),
         replayed=replayed,
         compared=len(jobs),
-        jobs=len(every),
+        jobs=recorded.known or len(jobs),
     )
 
 
@@ -225,19 +226,11 @@ def _queues(jobs: Jobs, recorded_s: Floats, replayed_s: Floats) -> pd.DataFrame:
     )
 
 
-def _spans(jobs: list[JobSpec]) -> tuple[list[JobSpec], list[JobSpec]]:
-    """Return the jobs to replay for the comparison, and the jobs to compare.
-
-    All jobs of a small log; of a large one the jobs in the middle of each half.
-    """
-    if len(jobs) <= MOST_JOBS:
-        return jobs, jobs
-    size = MOST_JOBS // HALVES
-    run: list[JobSpec] = []
-    compared: list[JobSpec] = []
-    for half in np.array_split(np.arange(len(jobs)), HALVES):
-        begin = half[0] + (len(half) - size) // 2
-        span = jobs[begin : begin + size]
-        run += span
-        compared += span[round(_WARM_UP * size) :]
-    return run, compared
+def _compared(recorded: Recorded) -> list[JobSpec]:
+    """Return the jobs to compare: those with a known wait, as many in each span of a large log."""
+    spans = [
+        [spec for spec in jobs_in_period(part) if spec.job_id in recorded.waits_s]
+        for part in recorded.halves or (recorded.scenario,)
+    ]
+    fewest = min(map(len, spans))
+    return [spec for span in spans for spec in span[len(span) - fewest :]]

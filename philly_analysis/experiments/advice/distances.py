@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from philly_analysis.distributions import Floats
-from philly_analysis.experiments.advice.scenario import Jobs
+from philly_analysis.experiments.advice.scenario import HALVES, Jobs
 from philly_analysis.study import gang_class
 from philly_analysis.workload import mean_level
 
-HALVES = 2
-"""Parts of the jobs, by submission, that a policy is compared with apart."""
 INTERVALS = 96
 """Intervals of time in which queue lengths are compared."""
 _FOLDS = 4

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 from scipy.stats import rankdata
 
@@ -34,6 +35,10 @@ class Monthly(NamedTuple):
     high: float
 
 
+FEWEST_OF_SIZE = 20
+"""Jobs of a gang size, from which harm to the size is judged (convention)."""
+
+
 class Gain(NamedTuple):
     """The gain of a lever.
 
@@ -55,6 +60,9 @@ class Gain(NamedTuple):
         after (mean_before_s, mean_after_s, p90_before_s, …); empty if not replayed.
     value_p
         One-sided p value of `value_h`: see :func:`p_value`.
+    months
+        Waits in the log, and in each drawn month: the columns of `by_gang`. A row per gang size
+        with 20 jobs or more in the month; jobs of rarer sizes are in the row of their gang bucket.
     """
 
     gpu_h: Monthly
@@ -66,6 +74,7 @@ class Gain(NamedTuple):
     later_users: int
     by_gang: pd.DataFrame
     value_p: float = 1.0
+    months: tuple[pd.DataFrame, ...] = ()
 
     def mean_wait_s(self, when: str) -> float:
         """Return the mean wait (s) of all jobs, `before` or `after`; 0 if not replayed."""
@@ -78,6 +87,20 @@ class Gain(NamedTuple):
     def saved_s(self) -> float:
         """Seconds that a job waits less on average."""
         return self.mean_wait_s("before") - self.mean_wait_s("after")
+
+    @property
+    def by_size(self) -> pd.DataFrame:
+        """Waits over all months: means by job, and the longest of all; empty if not replayed."""
+        if not self.months:
+            return pd.DataFrame()
+        rows = pd.concat(self.months)
+        waits = [name for name in map(str, rows) if name.endswith("_s")]
+        longest = [name for name in waits if name.startswith("longest")]
+        averaged = [name for name in waits if name not in longest]
+        weighted = rows.assign(**{name: rows[name] * rows["jobs"] for name in averaged})
+        sums = weighted.groupby("gang", sort=False)[["jobs", *averaged]].sum()
+        sums[averaged] = sums[averaged].div(sums["jobs"], axis=0)
+        return sums.join(rows.groupby("gang")[longest].max()).reset_index()
 
 
 def p_value(values: Floats, submit_s: Floats) -> float:
@@ -148,6 +171,7 @@ def over_drawn(gain: Gain, drawn: Sequence[Gain]) -> Gain:
         gpu_h=pooled(gain.gpu_h, [month.gpu_h.mean for month in drawn]),
         wait_h=gain.wait_h and pooled(gain.wait_h, waits),
         value_h=pooled(gain.value_h, [month.value_h.mean for month in drawn]),
+        months=(*gain.months, *(table for month in drawn for table in month.months)),
     )
 
 
@@ -167,7 +191,7 @@ def gain_of(
         Measure of the gain, and days of a repair.
     """
     after_of = {spec.job_id: spec for spec in change.scenario.jobs}
-    specs = jobs_in_period(before.jobs)
+    specs = jobs_in_period(before)
     pairs = [(spec, after_of[spec.job_id]) for spec in specs]
     submit_s = np.array([spec.submit_s for spec in specs])
     freed_h = np.array([(a.gpu_s - b.gpu_s) / 3600 for a, b in pairs])
@@ -175,12 +199,14 @@ def gain_of(
     changed = np.array([a != b for a, b in pairs])
     longer_s = np.array([b.run_s - a.run_s for a, b in pairs])
     saved_h = np.zeros(len(specs))
-    by_gang = pd.DataFrame()
+    by_gang, months = pd.DataFrame(), tuple[pd.DataFrame, ...]()
     if waits is not None:
         was, then = (of_jobs(outcomes, "wait_s", specs) for outcomes in waits)
         saved_h = (was - then) / 3600
         longer_s = longer_s + then - was
-        by_gang = _by_gang(np.array([spec.gpus for spec in specs]), was, then)
+        gangs = np.array([spec.gpus for spec in specs])
+        by_gang = _waits_by(_buckets(gangs), gangs, was, then)
+        months = (_waits_by(_sizes(gangs), gangs, was, then),)
     capacity_h = (change.scenario.gpus - before.gpus) * 24 * MONTH_D
     if waits is None:  # a replay shows what drained servers cost
         period_d = max(float(np.ptp(submit_s)) / _DAY_S, 1e-9)
@@ -203,6 +229,7 @@ def gain_of(
         later_users=len(set(users[later])),
         by_gang=by_gang,
         value_p=1.0 if cost_h else p_value(value, submit_s),
+        months=months,
     )
 
 
@@ -218,12 +245,24 @@ def _drained_h(scenario: Scenario, begin_s: float) -> float:
     )
 
 
-def _by_gang(gpus: Floats, was_s: Floats, then_s: Floats) -> pd.DataFrame:
-    """Return mean, 90th percentile and maximum of waits before and after, by gang bucket."""
-    gangs = np.array(GANGS)[gang_class(gpus)]
-    waits = pd.DataFrame({"gang": gangs, "before": was_s, "after": then_s})
+def _buckets(gpus: NDArray[np.int_]) -> NDArray[np.str_]:
+    """Return the gang bucket of each gang size."""
+    return np.array(GANGS)[gang_class(gpus)]
+
+
+def _sizes(gpus: NDArray[np.int_]) -> NDArray[np.str_]:
+    """Return each gang size as text; the gang bucket of a size with few jobs."""
+    _, place, jobs = np.unique(gpus, return_inverse=True, return_counts=True)
+    return np.where(jobs[place] >= FEWEST_OF_SIZE, gpus.astype(str), _buckets(gpus))
+
+
+def _waits_by(
+    gangs: NDArray[np.str_], gpus: NDArray[np.int_], was_s: Floats, then_s: Floats
+) -> pd.DataFrame:
+    """Return mean, 90th percentile and maximum of waits before and after, by gang."""
+    waits = pd.DataFrame({"gang": gangs, "gpus": gpus, "before": was_s, "after": then_s})
     rows = []
-    for gang, jobs in sorted(waits.groupby("gang"), key=lambda group: GANGS.index(str(group[0]))):
+    for gang, jobs in sorted(waits.groupby("gang"), key=lambda group: int(group[1]["gpus"].min())):
         row: dict[str, object] = {"gang": gang, "jobs": len(jobs)}
         for name, statistic in (
             ("mean", "mean"),

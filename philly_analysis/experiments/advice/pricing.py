@@ -74,14 +74,14 @@ class Pricing:
     def ran_h(self) -> float:
         """GPU hours that jobs run a month."""
         begin_s, end_s = period_of(self.scenario.jobs)
-        ran_s = sum(spec.gpu_s for spec in jobs_in_period(self.scenario.jobs))
+        ran_s = sum(spec.gpu_s for spec in jobs_in_period(self.scenario))
         return ran_s / 3600 * MONTH_D * 86_400 / (end_s - begin_s)
 
-    def objection(self, priced: Priced) -> str:
-        """Return why a lever gets no card, as a clause; empty: the lever gets one."""
+    def objection(self, priced: Priced, *, harmful: bool = False) -> str:
+        """Return why a lever gets no card, as a clause: see :func:`objection`."""
         if _BY_NAME[priced.name].changes == "machines":
             return "needs a purchase"
-        return objection(priced.gain, self.ran_h, self.assumed.value)
+        return objection(priced.gain, self.ran_h, self.assumed.value, harmful=harmful)
 
     def levers(self, levers: Sequence[Lever]) -> list[Priced]:
         """Price levers, the greatest gain first."""
@@ -89,10 +89,25 @@ class Pricing:
         priced = self._price([((lever,), self.assumed, "") for lever in allowed])
         return sorted(priced, key=lambda p: -p.gain.value_h.mean)
 
-    def with_cards(self, priced: Sequence[Priced], months: int) -> list[Priced]:
-        """Return the levers with cards, with intervals over drawn months if waits are replayed."""
-        best = [lever for lever in priced if not self.objection(lever)][:CARDS]
-        return self.over_months(best, months) if months and self.replayed is not None else best
+    def with_cards(
+        self, priced: Sequence[Priced], months: int
+    ) -> tuple[list[Priced], list[Priced]]:
+        """Return the levers with cards, and levers that get none by the drawn months.
+
+        Both have intervals over drawn months if waits are replayed. Harm to a gang size is judged
+        over the log and the drawn months together, since a size has few long waits in one month.
+        """
+        drawn = bool(months) and self.replayed is not None
+        allowed = [lever for lever in priced if not self.objection(lever, harmful=drawn)]
+        if not drawn:
+            return allowed[:CARDS], []
+        best, refused = list[Priced](), list[Priced]()
+        while allowed and len(best) < CARDS:
+            places = CARDS - len(best)
+            for lever in self.over_months(allowed[:places], months):
+                (refused if self.objection(lever) else best).append(lever)
+            allowed = allowed[places:]
+        return best, refused
 
     def over_months(self, best: Sequence[Priced], months: int) -> list[Priced]:
         """Return levers with intervals over drawn months."""

@@ -1,16 +1,24 @@
 """Read the scenario of a log from its trace: jobs, machines, limits, and facts of each job."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from math import inf
+from typing import NamedTuple
 
-from philly_analysis.experiments.advice.scenario import Jobs, LogFacts, Scenario
+import polars as pl
+
+from philly_analysis.experiments.advice.large_log import Span, earlier_jobs, spans_of
+from philly_analysis.experiments.advice.scenario import Jobs, LogFacts, Scenario, period_between
 from philly_analysis.simulator import assign_to_pools, is_user_error
 from philly_analysis.simulator.policies import Limit, recorded_limits
 from philly_analysis.trace import Trace
 from philly_analysis.workload import (
+    JobSpec,
     Machine,
     Workload,
+    demand_of,
     quotas_of,
     runs_of,
     with_failure_reasons,
@@ -18,25 +26,134 @@ from philly_analysis.workload import (
 )
 
 
-def recorded_scenario(trace: Trace) -> tuple[Scenario, LogFacts]:
+class Recorded(NamedTuple):
+    """What a log has of its jobs and machines.
+
+    Attributes
+    ----------
+    scenario
+        Jobs and machines on which levers are priced: of a large log the last jobs.
+    log_facts
+        Facts of the jobs.
+    waits_s
+        Seconds from submission to first start of each job with a known start.
+    period_s
+        Seconds of the whole log's period; 0: there are no jobs.
+    quotas
+        Whether the log has the quotas of its virtual clusters.
+    halves
+        Of a large log a span of each half, on which policies are compared; empty: `scenario`.
+    known
+        Number of jobs of a large log's period with a known wait.
+    """
+
+    scenario: Scenario
+    log_facts: LogFacts
+    waits_s: Mapping[str, float]
+    period_s: float = 0.0
+    quotas: bool = False
+    halves: tuple[Scenario, ...] = ()
+    known: int = 0
+
+
+def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
     """Return a trace's jobs and machines, and the records of the jobs.
 
     Jobs that no pool of the machines can run are excluded.
+
+    Parameters
+    ----------
+    most
+        Number of jobs above which a log is large. Memory does not grow with the jobs of a large
+        log that are not replayed.
     """
     workload = Workload.from_trace(trace)
-    specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
-    log_facts = _facts_of(trace, specs)
-    specs = [replace(spec, attempts=runs_of(spec)) for spec in specs]
+    jobs = demand_of(workload).jobs.select("job_id", "submit_s", "wait_s")
     servers: list[Machine] = [m for m in workload.servers() if m.gpus]
-    capacity = sum(m.gpus for m in servers)
-    quotas, _ = quotas_of(workload, capacity)
+    quotas, _ = quotas_of(workload, sum(m.gpus for m in servers))
+    begin_s, end_s = period_between(jobs["submit_s"].to_numpy()) if jobs.height else (0.0, 0.0)
+    spans = None
+    if jobs.height > most:
+        spans = spans_of(jobs.join(_ends(workload), "job_id", "left"), int(most))
+        jobs = jobs.filter(pl.col("job_id").is_in(spans.jobs))
+        workload = _only(workload, jobs["job_id"])
+    specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
     pools, _ = assign_to_pools(workload, specs, servers)
     fitting = (
         replace(pool, jobs=tuple(s for s in pool.jobs if s.gpus <= pool.gpus)) for pool in pools
     )
     chosen = tuple(p for p in fitting if p.jobs and p.gpus)
     limits = _limits(trace) if len(chosen) == 1 else ()  # a limit counts the jobs of all pools
-    return Scenario(chosen, quotas=quotas, limits=limits), log_facts
+    scenario = Scenario(chosen, quotas=quotas, limits=limits)
+    starts_s = _starts(workload) if spans else {}
+    return Recorded(
+        _of_span(scenario, spans and spans.last, starts_s),
+        _facts_of(trace, workload, specs),
+        dict(jobs.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
+        end_s - begin_s,
+        len(workload.virtual_clusters) > 0,
+        tuple(_of_span(scenario, half, starts_s) for half in spans.halves) if spans else (),
+        spans.known if spans else 0,
+    )
+
+
+def _of_span(
+    scenario: Scenario, span: Span | None, starts_s: Mapping[str, list[float | None]]
+) -> Scenario:
+    """Return a scenario of a span's jobs, with runs as replays have them; None: all jobs."""
+    if span is None:
+        return scenario.with_jobs(_as_runs)
+    names, before = frozenset(span.jobs), frozenset(span.earlier)
+    submit_s = [spec.submit_s for spec in scenario.jobs if spec.job_id in names]
+    if not submit_s:  # no pool runs them
+        return replace(scenario, pools=())
+    begin_s = min(submit_s)
+    pools, carried = [], set[str]()
+    for pool in scenario.pools:
+        rests = earlier_jobs((s for s in pool.jobs if s.job_id in before), starts_s, begin_s)
+        carried.update(spec.job_id for spec in rests)
+        own = (_as_runs(spec) for spec in pool.jobs if spec.job_id in names)
+        pools.append(replace(pool, jobs=(*rests, *own)))
+    part = tuple(pool for pool in pools if pool.jobs)
+    return replace(scenario, pools=part, carried=frozenset(carried))
+
+
+def _as_runs(spec: JobSpec) -> JobSpec:
+    return replace(spec, attempts=runs_of(spec))
+
+
+def _ends(workload: Workload) -> pl.DataFrame:
+    """Return job_id and end_s, on the clock of the jobs; null: not known, or still running."""
+    end_s = (pl.col("ended_at") - pl.lit(workload.origin_at, pl.Datetime("us"))).dt
+    ended = pl.col("ended_at").is_not_null().all()
+    return (
+        workload.frames["attempts"]
+        .group_by("job_id")
+        .agg(pl.when(ended).then((end_s.total_microseconds() / 1e6).max()).alias("end_s"))
+    )
+
+
+def _starts(workload: Workload) -> dict[str, list[float | None]]:
+    """Return when each attempt of a job started, on the clock of the jobs."""
+    start_s = pl.col("started_at") - pl.lit(workload.origin_at, pl.Datetime("us"))
+    rows = (
+        workload.answer("workload_attempts")
+        .select("job_id", "attempt")
+        .join(workload.frames["attempts"], on=["job_id", "attempt"])
+        .sort("job_id", "attempt")
+        .group_by("job_id", maintain_order=True)
+        .agg(start_s.dt.total_microseconds() / 1e6)
+    )
+    return dict(rows.iter_rows())
+
+
+def _only(workload: Workload, names: pl.Series) -> Workload:
+    """Return a workload with some of the jobs."""
+    jobs, attempts, placements = (
+        workload.frames[table].filter(pl.col("job_id").is_in(names.implode()))
+        for table in ("jobs", "attempts", "placements")
+    )
+    return replace(workload, jobs=jobs, attempts=attempts, placements=placements)
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:
@@ -64,29 +181,27 @@ def _limits(trace: Trace) -> tuple[Limit, ...]:
     )
 
 
-def _facts_of(trace: Trace, specs: Jobs) -> LogFacts:
-    """Return the idle periods, the spread jobs and the broken runs of a trace."""
+def _facts_of(trace: Trace, workload: Workload, specs: Jobs) -> LogFacts:
+    """Return the idle periods, the spread jobs and the broken runs of the jobs of a workload."""
     answers = partial(_rows, trace)
-    before_s: dict[tuple[str, int], float] = {}
-    for job_id, attempt, so_far_s in trace.sql(
-        "select job_id, attempt, sum(run_s) over (partition by job_id order by attempt "
-        "rows between unbounded preceding and 1 preceding) from workload_attempts"
-    ).fetchall():
-        before_s[job_id, attempt] = so_far_s or 0.0
+    names = {spec.job_id for spec in specs}
     idle: dict[str, tuple[tuple[float, float, bool], ...]] = {}
-    for job_id, attempt, idle_s, until_s, resumed in answers(
+    for job_id, begun_s, idle_s, resumed in answers(
         "idle_streaks",
-        "select job_id, attempt, idle_s, until_s, resumed from idle_streaks "
-        "order by job_id, attempt, idle_s",
+        "with runs as (select job_id, attempt, coalesce(sum(run_s) over (partition by job_id "
+        "order by attempt rows between unbounded preceding and 1 preceding), 0) as before_s "
+        "from workload_attempts) "
+        "select job_id, before_s + idle_s, until_s - idle_s, resumed from idle_streaks "
+        "inner join runs using (job_id, attempt) order by job_id, attempt, idle_s",
     ):
-        if (begun_s := before_s.get((job_id, attempt))) is not None:
-            row = (begun_s + idle_s, until_s - idle_s, resumed)
-            idle[job_id] = (*idle.get(job_id, ()), row)
+        if job_id in names:
+            idle[job_id] = (*idle.get(job_id, ()), (begun_s, idle_s, resumed))
     spread = answers("attempt_servers", "select distinct job_id from attempt_servers where spread")
-    return LogFacts(idle, frozenset(job_id for (job_id,) in spread), *_broken(trace, specs))
+    spread_jobs = frozenset(job_id for (job_id,) in spread if job_id in names)
+    return LogFacts(idle, spread_jobs, *_broken(workload, specs))
 
 
-def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple[str, ...]]:
+def _broken(workload: Workload, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple[str, ...]]:
     """Return failed runs on servers with many failures, and these servers, the worst first.
 
     User errors do not count as failures. A server has many failures if a one-sided binomial test
@@ -94,14 +209,17 @@ def _broken(trace: Trace, specs: Jobs) -> tuple[dict[str, frozenset[int]], tuple
     """
     from scipy.stats import binomtest
 
+    key = ["job_id", "attempt"]
+    servers_of = workload.frames["placements"].select(*key, "machine_id").unique()
+    on_servers = (
+        workload.answer("workload_attempts")
+        .join(servers_of, on=key)
+        .group_by(key)
+        .agg("machine_id")
+        .sort(key)
+    )
     placed: dict[str, list[frozenset[str]]] = {}
-    for job_id, servers in _rows(
-        trace,
-        "placements",
-        "select job_id, list(distinct machine_id) from workload_attempts "
-        "inner join placements using (job_id, attempt) group by job_id, attempt "
-        "order by job_id, attempt",
-    ):
+    for job_id, servers in on_servers.select("job_id", "machine_id").iter_rows():
         placed.setdefault(job_id, []).append(frozenset(servers))
     tried = Counter[str]()
     failed = defaultdict[str, list[tuple[str, int]]](list)

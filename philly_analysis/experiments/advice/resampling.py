@@ -26,6 +26,8 @@ def drawn_month(scenario: Scenario, log_facts: LogFacts, seed: int) -> tuple[Sce
     def copies(jobs: tuple[JobSpec, ...]) -> tuple[JobSpec, ...]:
         of_day: dict[int, list[JobSpec]] = {}
         for spec in jobs:
+            if spec.job_id in scenario.carried:
+                continue
             of_day.setdefault(int((spec.submit_s - begin_s) // _DAY_S), []).append(spec)
         made = []
         for day, source in enumerate(drawn.tolist()):
@@ -37,7 +39,7 @@ def drawn_month(scenario: Scenario, log_facts: LogFacts, seed: int) -> tuple[Sce
         return tuple(made)
 
     pools = tuple(replace(pool, jobs=copies(pool.jobs)) for pool in scenario.pools)
-    month = replace(scenario, pools=tuple(pool for pool in pools if pool.jobs))
+    month = replace(scenario, pools=tuple(pool for pool in pools if pool.jobs), carried=frozenset())
     return month, replace(
         log_facts,
         idle={name: log_facts.idle[job] for name, job in log_id.items() if job in log_facts.idle},

@@ -1,7 +1,7 @@
 """Scenarios to replay: jobs, machines, a policy, and the recorded facts of each job."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Self, cast
@@ -29,6 +29,9 @@ from philly_analysis.workload import (
 )
 
 Jobs = Sequence[JobSpec]
+
+HALVES = 2
+"""Parts of a log, by submission, on which policies are compared apart."""
 
 MOST_JOBS = 40_000
 """Jobs of a log on which policies are compared and levers are priced (convention)."""
@@ -78,6 +81,8 @@ class Scenario:
         Times at which servers are drained.
     limits
         Limits of accounts, users, QOS and partitions, for policies that have them.
+    carried
+        Jobs that ran or waited before the scenario's period, and do not count.
     """
 
     pools: tuple[Pool, ...]
@@ -86,6 +91,7 @@ class Scenario:
     estimates: Estimates = field(default_factory=Estimates)
     outages: tuple[Outage, ...] = ()
     limits: tuple[Limit, ...] = ()
+    carried: frozenset[str] = frozenset()
 
     @property
     def jobs(self) -> list[JobSpec]:
@@ -103,26 +109,18 @@ class Scenario:
         """GPUs in all."""
         return sum(pool.gpus for pool in self.pools)
 
-    def only(self, jobs: Jobs) -> Self:
-        """Return the scenario with some of the jobs."""
-        ids = {spec.job_id for spec in jobs}
+    def only(self, names: Collection[str]) -> Self:
+        """Return the scenario with the jobs of some identifiers."""
         pools = (
-            replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in ids))
+            replace(pool, jobs=tuple(spec for spec in pool.jobs if spec.job_id in names))
             for pool in self.pools
         )
         return replace(self, pools=tuple(pool for pool in pools if pool.jobs))
 
-    def latest(self, most: int | None = None) -> Self:
-        """Return the scenario with the last jobs in the order of submission.
-
-        Parameters
-        ----------
-        most
-            Number of jobs; None: :data:`MOST_JOBS`.
-        """
+    def latest(self, most: int) -> Self:
+        """Return the scenario with so many jobs, the last in the order of submission."""
         jobs = self.jobs
-        size: int = MOST_JOBS if most is None else most
-        return self if len(jobs) <= size else self.only(jobs[-size:])
+        return self if len(jobs) <= most else self.only({spec.job_id for spec in jobs[-most:]})
 
     def with_jobs(self, change: Callable[[JobSpec], JobSpec]) -> Self:
         """Return the scenario with each job changed."""
@@ -232,14 +230,20 @@ def attempt_all(
     return [replays[text] for text in names]
 
 
+def period_between(submit_s: Sequence[float] | Floats) -> tuple[float, float]:
+    """Return when the period begins and ends (s), given the submissions of its jobs (s)."""
+    begin_s = float(np.quantile(submit_s, _EARLIEST, method="higher"))
+    return begin_s, float(np.max(submit_s))
+
+
 def period_of(jobs: Jobs) -> tuple[float, float]:
     """Return when the log's period begins and ends (s), without jobs that survived from earlier."""
-    submitted = [spec.submit_s for spec in jobs]
-    begin_s = float(np.quantile(submitted, _EARLIEST, method="higher"))
-    return begin_s, max(submitted)
+    return period_between([spec.submit_s for spec in jobs])
 
 
-def jobs_in_period(jobs: Jobs) -> list[JobSpec]:
+def jobs_in_period(scenario: Scenario) -> list[JobSpec]:
     """Return the jobs that are submitted in the log's period."""
-    begin_s, _ = period_of(jobs)
-    return [spec for spec in jobs if spec.submit_s >= begin_s]
+    jobs = scenario.jobs
+    begin_s, _ = period_of(jobs) if jobs else (0.0, 0.0)
+    counted = (spec for spec in jobs if spec.job_id not in scenario.carried)
+    return [spec for spec in counted if spec.submit_s >= begin_s]
