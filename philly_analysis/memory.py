@@ -12,6 +12,9 @@ SETTING = "PHILLY_MEMORY"
 """Environment variable with the budget of a command, e.g. ``4GB``; ``--memory`` sets it."""
 LEAST_ENGINE_BYTES = 1_200_000_000
 """Memory that the engine has at least, with which every relation is tested to work."""
+ENGINE_BYTES_PER_JOB = 400
+"""Memory of the engine for relations of many jobs. Each relation of half a million jobs was computed
+with 280 bytes per job; 240 were too few for one relation."""
 
 _SHARE_OF_FREE = 0.75
 """Share of the free memory that is the budget where the setting has none."""
@@ -42,6 +45,12 @@ def budget_bytes() -> int:
 def engine_bytes() -> int:
     """Return the bytes that the engine of this process may use before it spills to disk."""
     return max(LEAST_ENGINE_BYTES, int(_ENGINE_SHARE * budget_bytes() / _processes))
+
+
+def most_processes(wanted: int, jobs: int) -> int:
+    """Return how many processes may compute relations of so many jobs at once: 1 to `wanted`."""
+    each = ENGINE_BYTES_PER_JOB * jobs / _ENGINE_SHARE
+    return max(1, min(wanted, int(budget_bytes() / each))) if each else wanted
 
 
 def parse_bytes(text: str) -> int:

@@ -90,6 +90,17 @@ def test_processes_divide_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine_bytes() == memory.LEAST_ENGINE_BYTES
 
 
+@pytest.mark.parametrize(
+    ("budget", "jobs", "processes"),
+    [("4GB", 10**7, 1), ("16GB", 10**7, 2), ("4GB", 10**6, 3), ("1GB", 0, 3)],
+)
+def test_fewer_processes_run_where_each_needs_much(
+    monkeypatch: pytest.MonkeyPatch, budget: str, jobs: int, processes: int
+) -> None:
+    monkeypatch.setenv("PHILLY_MEMORY", budget)
+    assert memory.most_processes(3, jobs) == processes
+
+
 @pytest.mark.slow
 def test_a_process_has_its_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHILLY_MEMORY", "12GB")

@@ -14,7 +14,8 @@ with gaps as (
 
 gap_spread as (
   select
-    stddev_pop(gap_s) / nullif(avg(gap_s), 0) as gap_cv,
+    sqrt(greatest(count(gap_s) * total(gap_s * gap_s) / nullif(total(gap_s), 0) ** 2 - 1, 0))
+      as gap_cv,
     100 * avg((gap_s = 0)::int) as zero_gap_pct
   from gaps
 ),
@@ -22,7 +23,8 @@ gap_spread as (
 hour_spread as (
   select
     count(*) as hours,
-    var_pop(jobs) / nullif(avg(jobs), 0) as hourly_dispersion
+    (count(*) * sum(jobs * jobs) - sum(jobs) * sum(jobs)) / (count(*) * nullif(sum(jobs), 0))
+      as hourly_dispersion
   from arrival_hours
 )
 

@@ -36,8 +36,8 @@ use_spans as (
 used as (
   select
     m.vc,
-    sum(u.gpus * u.hours) as gpu_h,
-    sum(greatest(u.gpus - m.quota, 0) * u.hours) as borrowed_gpu_h,
+    total(u.gpus * u.hours) as gpu_h,
+    total(greatest(u.gpus - m.quota, 0) * u.hours) as borrowed_gpu_h,
     max(greatest(u.gpus - m.quota, 0)) as most_borrowed
   from members as m
   inner join use_spans as u using (vc)
@@ -48,7 +48,7 @@ used as (
 quota_waits as (
   select
     q.vc,
-    sum(w.wait_s) / 3600 as quota_wait_h
+    total(w.wait_s) / 3600 as quota_wait_h
   from wait_causes as w
   inner join queued_attempts as q using (job_id, attempt)
   where w.method = 'given' and w.cause = 'quota'

@@ -15,7 +15,7 @@ select
   end as cause,
   case w.cause when 'unknown' then 'other' else w.cause end as found,
   count(*) as waits,
-  sum(w.wait_s) as wait_s
+  total(w.wait_s) as wait_s
 from study_causes as w
 inner join known_causes as k using (job_id, attempt)
 where w.wait_s > 0

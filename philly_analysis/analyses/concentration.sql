@@ -22,7 +22,7 @@ sums as (
     kind,
     name,
     count(*) as jobs,
-    coalesce(sum(gpu_h), 0) as gpu_h
+    coalesce(total(gpu_h), 0) as gpu_h
   from members
   where name is not null
   group by all

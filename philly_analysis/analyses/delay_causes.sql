@@ -29,8 +29,8 @@ select
   first,
   part as cause,
   count(*) filter (where cause = part) as waits,
-  sum(part_s) as time_s,
-  sum(full_s) filter (where part = 'fragmentation') as full_s
+  total(part_s) as time_s,
+  total(case when part = 'fragmentation' then full_s end) as full_s
 from parts
 group by method, vc, gang, first, part
 having waits > 0 or time_s > 0

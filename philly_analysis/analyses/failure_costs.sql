@@ -32,7 +32,7 @@ first_failures as (
 later_use as (
   select
     coalesce(first_failures.reason, 'all') as reason,
-    sum(runs.run_s * runs.gpus) / 3600 as gpu_h
+    total(runs.run_s * runs.gpus) / 3600 as gpu_h
   from first_failures
   inner join attempt_runs as runs
     on first_failures.job_id = runs.job_id and first_failures.attempt < runs.attempt
@@ -61,10 +61,10 @@ costs as (
   select
     coalesce(reason, 'all') as reason,
     count(gpu_h) as trials,
-    coalesce(sum(gpu_h), 0) as gpu_h,
+    coalesce(total(gpu_h), 0) as gpu_h,
     count(*) filter (where early) as early,
     coalesce(
-      sum((gpus - 1) * run_s / 3600) filter (where early and gpus > 1), 0
+      total(case when early and gpus > 1 then (gpus - 1) * run_s / 3600 end), 0
     ) as pool_saved_gpu_h
   from trials
   group by grouping sets ((reason), ())

@@ -10,9 +10,12 @@ with pool as (
 
 select
   pool.pool_min,
-  coalesce(sum(runs.run_s * runs.gpus), 0) / 3600 as held_gpu_h,
+  coalesce(total(runs.run_s * runs.gpus), 0) / 3600 as held_gpu_h,
   coalesce(
-    sum(least(runs.run_s, 60 * pool.pool_min)) filter (runs.attempt = 1 and runs.gpus > 1), 0
+    total(
+      case when runs.attempt = 1 and runs.gpus > 1 then least(runs.run_s, 60 * pool.pool_min) end
+    ),
+    0
   ) / 3600 as cost_gpu_h
 from pool
 left join attempt_runs as runs

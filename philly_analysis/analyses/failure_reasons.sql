@@ -26,12 +26,12 @@ select
   quantile_cont(run_s, 0.9) as rtf_p90_s,
   quantile_cont(run_s, 0.95) as rtf_p95_s,
   -- the largest sum is the sum over all reasons
-  100 * sum(run_s) / nullif(max(sum(run_s)) over (), 0) as rtf_share_pct,
+  100 * total(run_s) / nullif(max(total(run_s)) over (), 0) as rtf_share_pct,
   count(*) filter (demand = '1') as gpus_1,
   count(*) filter (demand = '2-4') as gpus_2_4,
   count(*) filter (demand = '>4') as gpus_over_4,
-  sum(gpu_h) as gpu_h,
-  100 * sum(gpu_h) / nullif(max(sum(gpu_h)) over (), 0) as gpu_h_share_pct
+  total(gpu_h) as gpu_h,
+  100 * total(gpu_h) / nullif(max(total(gpu_h)) over (), 0) as gpu_h_share_pct
 from failed_attempts
 group by grouping sets ((reason), ())
 having count(*) > 0

@@ -14,7 +14,7 @@ select
   count(distinct job_id) as jobs,
   quantile_cont(run_s, 0.5) as rtf_p50_s,
   100 * avg((run_s <= 300)::int) as early_pct,
-  sum(gpu_h) as gpu_h
+  total(gpu_h) as gpu_h
 from status_failures
 group by grouping sets ((ending, exit_code), ())
 having count(*) > 0

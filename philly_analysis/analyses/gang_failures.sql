@@ -6,7 +6,7 @@
 select
   servers,
   count(*) as attempts,
-  sum(seconds_between(started_at, until_at)) / 86400 as gang_days
+  total(seconds_between(started_at, until_at)) / 86400 as gang_days
 from (
   select distinct
     job_id,

@@ -6,7 +6,7 @@
 select
   gpus,
   count(*) as attempts,
-  sum(run_s) / 86400 as gang_days
+  total(run_s) / 86400 as gang_days
 from attempt_runs
 where gpus > 0 and run_s is not null and flag is null
 group by gpus

@@ -13,9 +13,9 @@ with groups as (
   select
     { 'gpus': gpus, 'status': status } as key,
     count(*) as attempts,
-    sum(minutes) as minutes,
-    sum(idle_min) as idle_min,
-    sum(sum_pct) as sum_pct
+    total(minutes) as minutes,
+    total(idle_min) as idle_min,
+    total(sum_pct) as sum_pct
   from sampled_attempts
   group by cube (gpus, status)
 ),
@@ -24,7 +24,7 @@ bins as (
   select
     { 'gpus': gpus, 'status': status } as key,
     bin,
-    sum(minutes) as minutes
+    total(minutes) as minutes
   from gpu_util_bins
   group by cube (gpus, status), bin
 )

@@ -13,8 +13,8 @@ with groups as (
     { 'gpus': gpus, 'servers': servers } as key,
     count(*) as attempts,
     count(distinct "user") as users,
-    sum(minutes) as minutes,
-    sum(sum_pct) as sum_pct
+    total(minutes) as minutes,
+    total(sum_pct) as sum_pct
   from sampled_attempts
   where gpus > 1
   group by all

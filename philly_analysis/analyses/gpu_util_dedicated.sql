@@ -14,9 +14,9 @@ with groups as (
     gpus,
     servers,
     count(*) as attempts,
-    sum(minutes) as minutes,
-    sum(idle_min) as idle_min,
-    sum(sum_pct) as sum_pct
+    total(minutes) as minutes,
+    total(idle_min) as idle_min,
+    total(sum_pct) as sum_pct
   from sampled_attempts
   where gpus > 1 and dedicated
   group by gpus, servers

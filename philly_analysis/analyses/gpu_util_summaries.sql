@@ -11,8 +11,8 @@ select
   gpus,
   status,
   count(*) as attempts,
-  coalesce(sum(gpu_h), 0) as gpu_h,
-  sum(mean_pct * gpu_h) / nullif(sum(gpu_h), 0) as mean_pct,
+  coalesce(total(gpu_h), 0) as gpu_h,
+  total(mean_pct * gpu_h) / nullif(total(gpu_h), 0) as mean_pct,
   unnest(range(101)) as percentile,
   unnest(percentiles(mean_pct)) as util_pct
 from summarised_attempts

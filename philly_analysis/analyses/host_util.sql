@@ -11,8 +11,8 @@ with bins as (
   select
     { 'resource': resource, 'busy': attempts > 0 } as key,
     bin,
-    sum(minutes) as minutes,
-    sum(sum_pct) as sum_pct
+    total(minutes) as minutes,
+    total(sum_pct) as sum_pct
   from host_util_bins
   where bin is not null
   group by grouping sets ((resource, attempts > 0, bin), (resource, bin))
@@ -21,8 +21,8 @@ with bins as (
 groups as (
   select
     key,
-    sum(minutes) as minutes,
-    sum(sum_pct) as sum_pct
+    total(minutes) as minutes,
+    total(sum_pct) as sum_pct
   from bins
   group by key
 )

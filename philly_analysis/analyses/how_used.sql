@@ -10,9 +10,9 @@ select
   attempts.ended_at::date as day,
   u.user,
   count(*) as attempts,
-  sum(u.minutes) / 60 as gpu_h,
-  sum(u.idle_min) / 60 as idle_h,
-  sum(u.sum_pct) / 6000 as busy_h
+  total(u.minutes) / 60 as gpu_h,
+  total(u.idle_min) / 60 as idle_h,
+  total(u.sum_pct) / 6000 as busy_h
 from attempt_use as u
 inner join attempts using (job_id, attempt)
 where u.minutes > 0

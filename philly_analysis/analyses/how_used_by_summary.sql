@@ -11,8 +11,8 @@ select
   s.user,
   case when s.mean_pct = 0 then -1 else 25 * (ceil(s.mean_pct / 25) - 1) end as level,
   count(*) as attempts,
-  sum(s.gpu_h) as gpu_h,
-  sum(s.gpu_h * s.mean_pct) / 100 as busy_h
+  total(s.gpu_h) as gpu_h,
+  total(s.gpu_h * s.mean_pct) / 100 as busy_h
 from summarised_attempts as s
 inner join attempts using (job_id, attempt)
 where s.gpu_h > 0

@@ -11,8 +11,8 @@ select
   coalesce(status, '(none)') as status,
   count(*) as jobs,
   100.0 * count(*) / sum(count(*)) over () as jobs_pct,
-  coalesce(sum(gpu_h), 0) as gpu_h,
-  100 * coalesce(sum(gpu_h), 0) / nullif(sum(coalesce(sum(gpu_h), 0)) over (), 0) as gpu_h_pct,
+  coalesce(total(gpu_h), 0) as gpu_h,
+  100 * coalesce(total(gpu_h), 0) / nullif(sum(coalesce(total(gpu_h), 0)) over (), 0) as gpu_h_pct,
   count(*) filter (where censored) as running
 from job_runs
 group by all

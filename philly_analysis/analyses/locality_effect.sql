@@ -15,8 +15,8 @@ select
   spread,
   co_tenants,
   count(*) as attempts,
-  sum(minutes) as minutes,
-  sum(sum_pct) as sum_pct
+  total(minutes) as minutes,
+  total(sum_pct) as sum_pct
 from sampled_attempts
 where gpus > 1
 group by all

@@ -36,10 +36,10 @@ select
   gpus,
   used_pct,
   sum(held_us) / 3.6e9 as hours,
-  sum(empty_pct * held_us) / sum(held_us) as empty_pct,
+  total(empty_pct * held_us) / sum(held_us) as empty_pct,
   min(empty_pct) as empty_min_pct,
   max(empty_pct) as empty_max_pct,
-  sum((100 - empty_pct - full_pct) * held_us) / sum(held_us) as partly_pct
+  total((100 - empty_pct - full_pct) * held_us) / sum(held_us) as partly_pct
 from levels
 where held_us > 0
 group by all

@@ -31,7 +31,7 @@ started as (
 held as (
   select
     day,
-    sum(gpu_h) as gpu_h
+    total(gpu_h) as gpu_h
   from vc_days
   group by all
 )

@@ -20,10 +20,10 @@ with held_intervals as (
 
 select
   servers,
-  sum(greatest(seconds_between(greatest(started_at, reached_at), until_at), 0)) / 86400
+  total(greatest(seconds_between(greatest(started_at, reached_at), until_at), 0)) / 86400
     as server_days,
   -- each attempt has as many rows as servers
-  sum(gpus * seconds_between(started_at, until_at) / servers) / 86400 as gpu_days
+  total(gpus * seconds_between(started_at, until_at) / servers) / 86400 as gpu_days
 from held_intervals
 group by servers
 order by all

@@ -23,7 +23,7 @@ select
   policy,
   count(*) as jobs,
   count(*) filter (where retried) as retried,
-  sum(run_s) / 3600 as total_h,
+  total(run_s) / 3600 as total_h,
   unnest(range(101)) as percentile,
   unnest(percentiles(run_s)) as run_s,
   unnest(percentiles(case when retried then run_s end)) as retried_run_s

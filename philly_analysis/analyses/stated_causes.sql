@@ -29,8 +29,8 @@ select
   method,
   stated,
   case when cap is null then state when cap = 'quota' then 'quota' else 'limit' end as computed,
-  sum(wait_s) / 3600 as wait_h,
-  sum(wait_s * gpus) / 3600 as gpu_wait_h
+  total(wait_s) / 3600 as wait_h,
+  total(wait_s * gpus) / 3600 as gpu_wait_h
 from parts
 where wait_s > 0
 group by all

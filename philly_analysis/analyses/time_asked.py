@@ -24,21 +24,27 @@ from philly_analysis.trace import Analysis, Trace
 _LISTED = 3
 _FEWEST = 10
 """Fewest attempts of a user that a sentence names."""
+_HOURS = """
+    total(used_gpu_h), total(unused_gpu_h), total(case when at_limit then used_gpu_h end)
+"""
+_BY_USER = """
+    "user",
+    count(*) as attempts,
+    count(*) filter (used_frac < 0.1) as over,
+    total(unused_gpu_h) as gpu_h
+"""
 
 
 def compute(trace: Trace) -> Result:
     """Compare run times with requested limits, by gang size."""
     table = trace.answer("time_asked").df()
-    runs = (
-        trace.answer("limited_runs")
-        .select("user", "used_frac", "at_limit", "used_gpu_h", "unused_gpu_h")
-        .df()
-    )
+    attempts = trace.answer("limited_runs")
+    runs = attempts.select("user", "used_frac", "at_limit").df()
+    [hours] = attempts.aggregate(_HOURS).fetchall()
+    used_h, unused_h, lost_h = (hour or 0.0 for hour in hours)
     ended, tenfold = (
         clustered_share(hits, runs["user"]) for hits in (runs["at_limit"], runs["used_frac"] < 0.1)
     )
-    used_h, unused_h = float(runs["used_gpu_h"].sum()), float(runs["unused_gpu_h"].sum())
-    lost_h = float(runs.loc[runs["at_limit"], "used_gpu_h"].sum())
     median = float(runs["used_frac"].median())
     middle = table[table["percentile"] == 50].set_index("gang")["used_frac"]
     sizes = figures.ordered(set(middle.index) - {"all"}, GANGS)
@@ -67,19 +73,18 @@ def compute(trace: Trace) -> Result:
             f"{(used_h + unused_h) / used_h:.1f}."
             if used_h > 0
             else f"The attempts requested {number(unused_h)} GPU hours and used none.",
-            _largest_requests(runs),
+            _largest_requests(attempts.aggregate(_BY_USER).df()),
         ]
     return Result("time_asked", table, facts, sentences, CAVEATS["time_asked"])
 
 
-def _largest_requests(runs: pd.DataFrame) -> str:
+def _largest_requests(users: pd.DataFrame) -> str:
     """Name the users who request more than ten times their run time in most attempts."""
-    over = runs.assign(over=runs["used_frac"] < 0.1).groupby("user")
-    users = over.agg(attempts=("over", "size"), over=("over", "sum"), gpu_h=("unused_gpu_h", "sum"))
-    often = users[(users["attempts"] >= _FEWEST) & (users["over"] * 2 > users["attempts"])]
+    over = (users["attempts"] >= _FEWEST) & (users["over"] * 2 > users["attempts"])
+    often = users[over & users["user"].notna()]
     if often.empty:
         return ""
-    often = often.reset_index().sort_values(["gpu_h", "user"], ascending=[False, True])
+    often = often.sort_values(["gpu_h", "user"], ascending=[False, True])
     listed = ", ".join(
         f"{u['user']} ({u['over']:,} of {u['attempts']:,} attempts, {number(u['gpu_h'])} GPU "
         "hours unused)"

@@ -14,8 +14,8 @@ select
   count(*) as attempts,
   count(*) filter (where at_limit) as at_limit,
   count(*) filter (where used_frac < 0.1) as tenfold,
-  sum(used_gpu_h) as used_gpu_h,
-  sum(unused_gpu_h) as unused_gpu_h,
+  total(used_gpu_h) as used_gpu_h,
+  total(unused_gpu_h) as unused_gpu_h,
   unnest(range(101)) as percentile,
   unnest(percentiles(used_frac)) as used_frac
 from limited_runs

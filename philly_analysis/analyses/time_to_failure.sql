@@ -10,7 +10,7 @@ select
   coalesce(reason, 'all') as reason,
   coalesce(demand, 'all') as demand,
   count(*) as trials,
-  sum(gpu_h) as gpu_h,
+  total(gpu_h) as gpu_h,
   unnest(range(101)) as percentile,
   unnest(percentiles(run_s)) as run_s
 from timed_failures

@@ -28,7 +28,7 @@ held as (
     "user",
     vc,
     week,
-    sum(gpu_h) as gpu_h
+    total(gpu_h) as gpu_h
   from attempt_weeks
   group by all
 ),
@@ -55,7 +55,7 @@ waits_by_week as (
     count(*) as waits,
     quantile_cont(wait_s, 0.5) as wait_p50_s,
     quantile_cont(wait_s, 0.9) as wait_p90_s,
-    sum(wait_s * weight) / nullif(sum(weight), 0) as wait_weighted_s
+    total(wait_s * weight) / nullif(total(weight), 0) as wait_weighted_s
   from weighted_waits
   group by all
 )

@@ -12,8 +12,8 @@ select
   w.user,
   w.vc,
   w.week,
-  sum(used.minutes * w.part) / 60 as sampled_gpu_h,
-  sum(used.idle_min * w.part) / 60 as idle_gpu_h
+  total(used.minutes * w.part) / 60 as sampled_gpu_h,
+  total(used.idle_min * w.part) / 60 as idle_gpu_h
 from attempt_weeks as w
 inner join attempt_use as used using (job_id, attempt)
 where used.minutes > 0

@@ -17,8 +17,8 @@ select
   gang_bucket(q.gpus) as gang,
   count(*) as attempts,
   count(*) filter (where q.outcome = 'started') as started,
-  sum(c.wait_s) / 3600 as wait_h,
-  sum(c.wait_s * q.gpus) / 3600 as gpu_wait_h,
+  total(c.wait_s) / 3600 as wait_h,
+  total(c.wait_s * q.gpus) / 3600 as gpu_wait_h,
   quantile_cont(c.wait_s, 0.5) as wait_p50_s,
   quantile_cont(c.wait_s, 0.9) as wait_p90_s
 from wait_causes_unplaced as c

@@ -14,7 +14,7 @@ select
   quantile_cont(wait_s, 0.5) as p50_s,
   quantile_cont(wait_s, 0.9) as p90_s,
   max(wait_s) as longest_s,
-  sum(wait_s * gpus) / 3600 as gpu_wait_h
+  total(wait_s * gpus) / 3600 as gpu_wait_h
 from trusted_waits
 group by all
 order by all

@@ -14,7 +14,7 @@ select
   count(*) as trials,
   count(*) filter (f.run_s <= 300) as early,
   count(f.run_s) as timed,
-  coalesce(sum(f.gpu_h), 0) as gpu_h
+  coalesce(total(f.gpu_h), 0) as gpu_h
 from failed_attempts as f
 inner join attempts using (job_id, attempt)
 group by all

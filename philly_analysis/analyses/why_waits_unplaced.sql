@@ -38,16 +38,16 @@ select
   gang_bucket(q.gpus) as gang,
   count(*) as waits,
   count(*) filter (where q.wait_s > 600) as long,
-  sum(coalesce(c.held_s, 0)) as held_s,
-  sum(coalesce(c.held_s, 0) * q.gpus) as held_gpu_s,
-  sum(coalesce(c.limit_s, 0)) as limit_s,
-  sum(coalesce(c.limit_s, 0) * q.gpus) as limit_gpu_s,
-  sum(coalesce(c.pending_s, 0)) as pending_s,
-  sum(coalesce(c.pending_s, 0) * q.gpus) as pending_gpu_s,
-  sum(coalesce(c.start_up_s, 0)) as start_up_s,
-  sum(coalesce(c.start_up_s, 0) * q.gpus) as start_up_gpu_s,
-  sum(coalesce(c.unknown_s, 0)) as unknown_s,
-  sum(coalesce(c.unknown_s, 0) * q.gpus) as unknown_gpu_s
+  total(coalesce(c.held_s, 0)) as held_s,
+  total(coalesce(c.held_s, 0) * q.gpus) as held_gpu_s,
+  total(coalesce(c.limit_s, 0)) as limit_s,
+  total(coalesce(c.limit_s, 0) * q.gpus) as limit_gpu_s,
+  total(coalesce(c.pending_s, 0)) as pending_s,
+  total(coalesce(c.pending_s, 0) * q.gpus) as pending_gpu_s,
+  total(coalesce(c.start_up_s, 0)) as start_up_s,
+  total(coalesce(c.start_up_s, 0) * q.gpus) as start_up_gpu_s,
+  total(coalesce(c.unknown_s, 0)) as unknown_s,
+  total(coalesce(c.unknown_s, 0) * q.gpus) as unknown_gpu_s
 from queued_attempts as q
 left join causes as c
   on q.job_id = c.job_id and q.attempt = c.attempt

@@ -17,8 +17,8 @@ select
   count(*) filter (where wide) as wide,
   coalesce(sum(servers) filter (where wide), 0)::bigint as servers,
   coalesce(sum(fewest) filter (where wide), 0)::bigint as fewest,
-  coalesce(sum(gpu_h), 0) as gpu_h,
-  coalesce(sum(gpu_h) filter (where wide), 0) as wide_gpu_h
+  coalesce(total(gpu_h), 0) as gpu_h,
+  coalesce(total(case when wide then gpu_h end), 0) as wide_gpu_h
 from wide_attempts
 group by all
 order by all

@@ -12,7 +12,7 @@ select
   end as part,
   coalesce(left_out, '') as why,
   count(*) as jobs,
-  coalesce(sum(service_s * gpus * gpu_frac), 0) / 3600 as gpu_h
+  coalesce(total(service_s * gpus * gpu_frac), 0) / 3600 as gpu_h
 from workload_jobs
 group by all
 order by all

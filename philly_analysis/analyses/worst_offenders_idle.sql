@@ -7,8 +7,8 @@
 select
   job_id,
   "user",
-  sum(minutes) / 60 as gpu_h,
-  sum(idle_min) / 60 as lost_h
+  total(minutes) / 60 as gpu_h,
+  total(idle_min) / 60 as lost_h
 from attempt_use
 where minutes > 0
 group by all

@@ -20,7 +20,7 @@ select
   day,
   late,
   count(*) as attempts,
-  sum(gpu_years) as gpu_years,
+  total(gpu_years) as gpu_years,
   count(*) filter (where end_reason = 'node_failure') as failures
 from runs
 group by all

@@ -10,9 +10,9 @@ select
   trusted_waits.since_at::date as day,
   trusted_waits.gang,
   count(*) as waits,
-  sum(causes.fair_share_s) as fair_share_s,
-  sum(causes.fragmentation_s) as fragmentation_s,
-  sum(causes.fair_share_s) + sum(causes.fragmentation_s) as decided_s
+  total(causes.fair_share_s) as fair_share_s,
+  total(causes.fragmentation_s) as fragmentation_s,
+  total(causes.fair_share_s) + total(causes.fragmentation_s) as decided_s
 from study_causes as causes
 inner join trusted_waits using (job_id, attempt)
 where causes.method = 'given' and trusted_waits.wait_s > trusted_waits.held_s

@@ -6,7 +6,7 @@
 select
   coalesce(jobs.user, jobs.job_id) as "user",
   readings.bin,
-  sum(readings.minutes) as minutes
+  total(readings.minutes) as minutes
 from gpu_use_bins as readings
 inner join placed_gpus as placed using (placement)
 inner join jobs using (job_id)

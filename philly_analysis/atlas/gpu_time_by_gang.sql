@@ -11,7 +11,7 @@ select
   gang_bucket(gpus) as gang,
   count(*) as jobs,
   -- ordered, so that the last digits of the sum do not depend on the order of rows
-  sum(gpu_h order by gpu_h) as gpu_h
+  total(gpu_h) as gpu_h
 from workload_jobs
 where left_out is null
 group by all

@@ -9,8 +9,8 @@ select
   coalesce("user", job_id) as "user",
   gang_bucket(gpus) as gang,
   count(*) as attempts,
-  sum(minutes) as minutes,
-  sum(sum_pct) as sum_pct
+  total(minutes) as minutes,
+  total(sum_pct) as sum_pct
 from sampled_attempts
 group by all
 order by all

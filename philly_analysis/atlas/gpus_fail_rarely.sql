@@ -9,7 +9,7 @@ select
   coalesce(runs.until_at, jobs.submitted_at)::date as day,
   gang_bucket(runs.gpus) as gang,
   count(*) as attempts,
-  sum(runs.run_s * runs.gpus) / 31557600 as gpu_years,
+  total(runs.run_s * runs.gpus) / 31557600 as gpu_years,
   count(*) filter (where attempts.end_reason = 'node_failure') as failures
 from attempt_runs as runs
 inner join attempts using (job_id, attempt)

@@ -10,7 +10,7 @@ select
   submitted_at::date as day,
   status,
   count(*) as jobs,
-  coalesce(sum(gpu_h), 0) as gpu_h
+  coalesce(total(gpu_h), 0) as gpu_h
 from job_runs
 where status is not null and gpus is not null and flag is null
 group by all

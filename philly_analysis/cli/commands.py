@@ -177,13 +177,19 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Iterator[A
 
 
 def _report(trace: Path, **arguments: Any) -> "Page":
-    """Write a report; without an executor, other processes draw while this process counts."""
+    """Write a report; without an executor, other processes draw while this process counts.
+
+    No other process starts if the memory budget does not suffice for two.
+    """
     if "executor" in arguments or not trace.is_dir():
         return api.report(trace, **arguments)
-    with (
-        library.Trace(trace, run_policy=arguments.get("run_policy", RunPolicy.SPAN)) as opened,
-        processes(min(max(1, cores() // 2), 4)) as drawing,
-    ):
+    run_policy = arguments.get("run_policy", RunPolicy.SPAN)
+    with library.Trace(trace, run_policy=run_policy) as opened:
+        jobs = opened.manifest.rows.get("jobs", 0)
+    others = memory.most_processes(1 + min(max(1, cores() // 2), 4), jobs) - 1
+    if others == 0:
+        return api.report(trace, **arguments)
+    with processes(others) as drawing, library.Trace(trace, run_policy=run_policy) as opened:
         return api.report(opened, executor=drawing, **arguments)
 
 

@@ -10,7 +10,7 @@ select
   attempt_servers.servers,
   jobs.status,
   gpu_use_bins.bin,
-  sum(gpu_use_bins.minutes) as minutes
+  total(gpu_use_bins.minutes) as minutes
 from gpu_use_bins
 inner join placed_gpus using (placement)
 inner join attempt_servers using (job_id, attempt)

@@ -26,7 +26,7 @@ sums as (
     kind,
     name,
     -- rounded, because the order of a sum's terms differs between runs
-    round(sum(gpu_h * part_of_job), 9) as gpu_h
+    round(total(gpu_h * part_of_job), 9) as gpu_h
   from named_jobs
   where name is not null
   group by kind, name
@@ -77,9 +77,9 @@ numbers as (
     kind,
     name,
     count(*) as jobs,
-    round(sum(gpu_h), 9) as gpu_h,
-    round(sum(idle_h), 9) as idle_h,
-    round(sum(failed_h), 9) as failed_h,
+    round(total(gpu_h), 9) as gpu_h,
+    round(total(idle_h), 9) as idle_h,
+    round(total(failed_h), 9) as failed_h,
     median(wait_h) as wait_h,
     count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs,
     mode(reason order by reason) as reason
@@ -92,7 +92,7 @@ waits_by_cause as (
     kind,
     name,
     cause,
-    round(sum(wait_h), 9) as wait_h
+    round(total(wait_h), 9) as wait_h
   from hours
   where cause is not null
   group by kind, name, cause

@@ -1,5 +1,6 @@
 """Estimate shares, rank correlations, event rates and paired effects with 95 % intervals."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -98,9 +99,10 @@ def clustered_share(
     """
     x = np.asarray(hits, float)
     w = np.ones_like(x) if weights is None else np.asarray(weights, float)
-    if not w.sum() > 0:
+    whole = math.fsum(w)  # the same for rows in any order
+    if not whole > 0:
         return Share(np.nan, np.nan, np.nan)
-    frac = float(np.sum(w * x) / w.sum())
+    frac = math.fsum(w * x) / whole
     codes = cluster_codes(clusters, len(x))
     n = len(np.unique(codes))
     if n < FEWEST:
@@ -108,7 +110,7 @@ def clustered_share(
     if frac in (0.0, 1.0):
         least = _TAIL ** (1 / n)
         return Share(frac, 0.0, 1 - least) if frac == 0.0 else Share(frac, least, 1.0)
-    half = half_width(w * (x - frac), codes, float(w.sum()))
+    half = half_width(w * (x - frac), codes, whole)
     return Share(frac, max(frac - half, 0.0), min(frac + half, 1.0))
 
 
@@ -273,11 +275,12 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     import pandas as pd
 
     xs, ys = np.asarray(x, float), np.asarray(y, float)
-    finite = np.isfinite(xs) & np.isfinite(ys)
-    groups = cluster_codes(clusters, len(xs))[finite]
-    n = int(finite.sum())
+    order = np.lexsort((ys, xs))  # as in half_width
+    order = order[np.isfinite(xs[order]) & np.isfinite(ys[order])]
+    groups = cluster_codes(clusters, len(xs))[order]
+    n = len(order)
     n_groups = len(np.unique(groups))
-    ranks = [np.asarray(pd.Series(v[finite]).rank(), float) for v in (xs, ys)]
+    ranks = [np.asarray(pd.Series(v[order]).rank(), float) for v in (xs, ys)]
     if n < FEWEST:
         return Association(np.nan, np.nan, np.nan, n, n_groups)
     if constant := [name for name, r in zip("xy", ranks, strict=True) if r.std() == 0]:
@@ -295,7 +298,8 @@ def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: 
     from scipy import special
 
     _, group = np.unique(codes, return_inverse=True)
-    totals = np.bincount(group, influence)
+    order = np.argsort(influence)  # sums of floats are then the same for rows in any order
+    totals = np.sort(np.bincount(group[order], influence[order]))
     n = len(totals)
     error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / scale
     return float(special.stdtrit(n - 1, 1 - _TAIL) * error)

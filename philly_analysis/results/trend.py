@@ -1,5 +1,6 @@
 """Compare a share in the last four weeks of a trace with the share in the four weeks before."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -116,10 +117,16 @@ def share_trend(
         return Trend(why=f"Not known: {what} on only {min(seen)} of {which}.")
     if len(np.unique(codes[periods.any(axis=0)])) < FEWEST:
         return Trend(why="Not known: fewer than three users.")
-    earlier, later = (float(np.average(x[period], weights=w[period])) for period in periods)
+    wholes = [math.fsum(w[period]) for period in periods]  # the same for rows in any order
+    earlier, later = (
+        math.fsum(w[period] * x[period]) / whole
+        for period, whole in zip(periods, wholes, strict=True)
+    )
     influence = sum(
-        sign * period * w * (x - frac) / w[period].sum()
-        for sign, period, frac in zip((-1, 1), periods, (earlier, later), strict=True)
+        sign * period * w * (x - frac) / whole
+        for sign, period, frac, whole in zip(
+            (-1, 1), periods, (earlier, later), wholes, strict=True
+        )
     )
     among = periods.any(axis=0)
     half = half_width(np.asarray(influence)[among], codes[among], 1.0)

@@ -28,10 +28,10 @@ with readings_by_attempt as (
     attempt,
     count(*) filter (where attribution = 'gpu_shared') as shared_gpus,
     sum(expected_min) filter (where attribution = 'gpu_exact') as expected_min,
-    sum(minutes) filter (where attribution = 'gpu_exact') as minutes,
-    sum(offline_min) filter (where attribution = 'gpu_exact') as offline_min,
-    sum(idle_min) filter (where attribution = 'gpu_exact') as idle_min,
-    sum(sum_pct) filter (where attribution = 'gpu_exact') as sum_pct
+    total(case when attribution = 'gpu_exact' then minutes end) as minutes,
+    total(case when attribution = 'gpu_exact' then offline_min end) as offline_min,
+    total(case when attribution = 'gpu_exact' then idle_min end) as idle_min,
+    total(case when attribution = 'gpu_exact' then sum_pct end) as sum_pct
   from gpu_use
   group by job_id, attempt
 )

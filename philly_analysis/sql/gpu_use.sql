@@ -16,10 +16,10 @@
 with readings_by_placement as (
   select
     placement,
-    sum(minutes) filter (where bin is not null) as minutes,
-    sum(minutes) filter (where bin is null) as offline_min,
-    sum(minutes) filter (where bin = 0) as idle_min,
-    sum(sum_pct) as sum_pct
+    total(case when bin is not null then minutes end) as minutes,
+    total(case when bin is null then minutes end) as offline_min,
+    total(case when bin = 0 then minutes end) as idle_min,
+    total(sum_pct) as sum_pct
   from gpu_use_bins
   group by placement
 )

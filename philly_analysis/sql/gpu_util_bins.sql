@@ -14,8 +14,8 @@ select
   a.servers,
   a.dedicated,
   b.bin,
-  sum(b.minutes) as minutes,
-  sum(b.sum_pct) as sum_pct
+  total(b.minutes) as minutes,
+  total(b.sum_pct) as sum_pct
 from gpu_use_bins as b
 inner join placed_gpus as p using (placement)
 inner join sampled_attempts as a using (job_id, attempt)

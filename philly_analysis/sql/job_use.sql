@@ -5,8 +5,8 @@
 --   util_frac  mean utilisation over the GPU-minutes with a reading, 0 to 1
 select
   job_id,
-  sum(minutes) as minutes,
-  sum(sum_pct) / sum(minutes) / 100 as util_frac
+  total(minutes) as minutes,
+  total(sum_pct) / total(minutes) / 100 as util_frac
 from attempt_use
 where minutes > 0
 group by job_id

@@ -12,8 +12,8 @@ with summarised as (
 
 select
   job_id,
-  sum(util_pct * coalesce(gpus, 1))
-  / nullif(sum(coalesce(gpus, 1)) filter (where util_pct is not null), 0) / 100 as util_frac,
+  total(util_pct * coalesce(gpus, 1))
+  / nullif(total(case when util_pct is not null then coalesce(gpus, 1) end), 0) / 100 as util_frac,
   max(case when mem_frac > 1 then 1 else mem_frac end) as gpu_mem_frac
 from summarised
 where util_pct is not null or mem_frac is not null

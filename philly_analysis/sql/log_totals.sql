@@ -22,7 +22,7 @@ select
   count(distinct "user") as users,
   count(distinct vc) as vcs,
   coalesce(sum(attempts), 0)::bigint as attempts,
-  coalesce(sum(gpu_h), 0) as gpu_h,
+  coalesce(total(gpu_h), 0) as gpu_h,
   count(*) filter (where attempts = 0) as jobs_without_attempts,
   count(*) filter (where censored) as jobs_running,
   count(*) filter (where flag is not null) as jobs_flagged,

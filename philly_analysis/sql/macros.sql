@@ -44,6 +44,11 @@ coalesce(asked = offered, true);
 create or replace macro fits_pool(asked, offered) as
 coalesce(asked = offered or starts_with(offered, asked || '/'), true);
 
+-- Sum of fractional numbers. Threads may add the numbers in any order: in units of 2 to the power
+-- of -40, the sum is the same. Sums of integers and of whole seconds need no `total`.
+create or replace macro total(x) as
+sum((x * 1099511627776)::hugeint) / 1099511627776;
+
 -- Seconds from one timestamp to another; negative when the second is earlier.
 create or replace macro seconds_between(earlier, later) as
 (epoch_us(later) - epoch_us(earlier)) / 1e6;
@@ -74,8 +79,8 @@ with cumulated as (
   select
     key,
     bin,
-    sum(minutes) as minutes,
-    sum(sum(minutes)) over (partition by key order by bin) as upto
+    total(minutes) as minutes,
+    sum(total(minutes)) over (partition by key order by bin) as upto
   from query_table(bins)
   group by key, bin
 ),

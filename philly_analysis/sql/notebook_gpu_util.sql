@@ -29,8 +29,8 @@ with bins as (
 groups as (
   select
     key,
-    sum(minutes) as minutes,
-    sum(sum_pct) as sum_pct
+    total(minutes) as minutes,
+    total(sum_pct) as sum_pct
   from bins
   group by key
 )

@@ -11,7 +11,7 @@ with means as (
   select
     job_id,
     attempt,
-    sum(util_pct * coalesce(gpus, 1)) / sum(coalesce(gpus, 1)) as mean_pct,
+    total(util_pct * coalesce(gpus, 1)) / total(coalesce(gpus, 1)) as mean_pct,
     max(seconds) as seconds
   from summaries
   where util_pct is not null

@@ -105,9 +105,9 @@ def test_time_asked_of_jobs_drawn_by_hand(make_trace: MakeTrace) -> None:
 
 
 def test_of_users_with_equal_unused_hours_the_first_by_name_is_listed_first() -> None:
-    rows = [(user, 0.05, 2.0) for user in ("b", "a", "c") for _ in range(10)]
-    runs = pd.DataFrame(rows, columns=["user", "used_frac", "unused_gpu_h"])
-    sentence = time_asked._largest_requests(runs)
+    rows = [(user, 10, 10, 20.0) for user in ("b", "a", "c", None)]
+    users = pd.DataFrame(rows, columns=["user", "attempts", "over", "gpu_h"])
+    sentence = time_asked._largest_requests(users)
     assert re.findall(r"(\w) \(10 of 10", sentence) == ["a", "b", "c"]
 
 

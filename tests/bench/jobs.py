@@ -42,14 +42,15 @@ def write_log(file: Path, jobs: int) -> None:
         con.execute(_LOG.substitute(out=file, jobs=jobs))
 
 
-def write_appended(log: Path, file: Path) -> None:
-    """Write a log of the header and the first jobs of another log, under new identifiers."""
-    with log.open("rb") as lines, file.open("wb") as out:
-        out.write(next(lines))
-        for number, line in zip(range(APPENDED_JOBS), lines, strict=False):
-            _, _, fields = line.split(b"|", 2)
-            job = str(10**9 + number).encode()
-            out.write(b"|".join((job, job, fields)))
+def split_log(log: Path, jobs: int, later: Path) -> None:
+    """Leave the first jobs in a log, and move the other jobs, which started later, to a new log."""
+    with log.open("r+b") as lines:
+        header = lines.readline()
+        for _ in range(jobs):
+            lines.readline()
+        end = lines.tell()
+        later.write_bytes(header + lines.read())
+        lines.truncate(end)
 
 
 def run(jobs: int, step: str, *arguments: str | Path) -> JobCost:
@@ -67,8 +68,8 @@ def run(jobs: int, step: str, *arguments: str | Path) -> JobCost:
 def bench(folder: Path, jobs: int, steps: frozenset[str]) -> list[JobCost]:
     """Run the steps in order at one number of jobs."""
     log, new, trace = folder / "sacct.txt", folder / "new.txt", folder / "trace"
-    write_log(log, jobs)
-    write_appended(log, new)
+    write_log(log, jobs + APPENDED_JOBS)
+    split_log(log, jobs, new)
     commands: dict[str, tuple[str | Path, ...]] = {
         "ingest": ("ingest", "slurm", log, trace),
         "report": ("report", trace, "--out", folder / "reports"),

@@ -26,6 +26,29 @@ def test_the_correlation_is_spearmans() -> None:
     assert association.n == association.clusters == 300
 
 
+def test_the_correlation_does_not_depend_on_the_order_of_pairs() -> None:
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(0, 50, 2_000), rng.lognormal(8, 2, 2_000)
+    users = np.array([f"user{n}" for n in rng.integers(0, 40, 2_000)], dtype=object)
+    users[::7] = None
+    expected = rank_association(x, y, users)
+    for _ in range(5):
+        order = rng.permutation(2_000)
+        assert rank_association(x[order], y[order], users[order]) == expected
+
+
+def test_a_share_does_not_depend_on_the_order_of_observations() -> None:
+    rng = np.random.default_rng(5)
+    hits, weights = rng.random(2_000) < 0.3, rng.lognormal(8, 2, 2_000)
+    users = rng.integers(0, 40, 2_000)
+    for of in (None, weights):
+        expected = clustered_share(hits, users, of)
+        for _ in range(5):
+            order = rng.permutation(2_000)
+            weighed = None if of is None else of[order]
+            assert clustered_share(hits[order], users[order], weighed) == expected
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("clustered", [True, False])
 def test_the_interval_covers_no_association_nineteen_times_in_twenty(clustered: bool) -> None:
