@@ -51,8 +51,8 @@ def compute(trace: Trace) -> Result:
             parts.append(worst.assign(kind=f"{kind}_{of}", lost_pct=pct))
         sentences.append(f"{number(lost_h)} GPU hours {words}.")
         for first in parts[-2].head(1).to_dict("records"):  # no row: the log names no user
-            pct = share(first["lost_pct"] / 100)
-            sentences.append(f"User {first['user']} has {pct} of these GPU hours.")
+            part = share(first["lost_pct"] / 100)
+            sentences.append(f"User {first['user']} has {part} of these GPU hours.")
     sentences = sentences or ["No GPU hour is known to have been idle or lost to a failure."]
     table = pd.concat(parts, ignore_index=True)[list(_TYPES)]
     return Result("worst_offenders", table, facts, sentences, CAVEATS["worst_offenders"])

@@ -226,7 +226,7 @@ def test_the_command_only_reads_what_the_cluster_has(
     called = calls.read_text().splitlines()
     assert {call.split()[:2][1] for call in called} == {"get", "api-resources"}
     assert all(call.startswith("--context=gpu ") for call in called)
-    assert ([call.split()[2] for call in called[5:]] or [None]) == [owners]
+    assert [call.split()[2] for call in called[5:]] == ([] if owners is None else [owners])
     files = sorted(file.name.partition("_")[0] for file in folder.iterdir())
     assert files == sorted(["nodes", "queues", "workloads", "pods", *["owners"] * bool(owners)])
     assert all(gzip.decompress(file.read_bytes()) for file in folder.iterdir())
