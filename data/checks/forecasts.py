@@ -127,7 +127,7 @@ def rows(name: str) -> Iterator[dict[str, object]]:
 def chance_outside(jobs: int, level: float) -> float:
     """Return the probability that the coverage of independent jobs is outside of its limits."""
     inside = [hits for hits in range(jobs + 1) if abs(hits / jobs - level) <= WIDTH + 1e-9]
-    return 1 - float(binom.pmf(inside, jobs, level).sum())
+    return 1 - float(np.sum(binom.pmf(inside, jobs, level)))
 
 
 def summary(table: pd.DataFrame) -> list[str]:

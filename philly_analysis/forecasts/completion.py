@@ -31,7 +31,8 @@ def passed_runs(trace: Trace, queue: Queue) -> pd.DataFrame:
         One row per job in the order of the queue: job_id, user, job_type, gpus, run_s.
     """
     over = queue.jobs.loc[np.isfinite(queue.jobs["ended_s"]), ["job_id"]]
-    return over.merge(trace.answer("passed_runs").df(), on="job_id")
+    runs: pd.DataFrame = over.merge(trace.answer("passed_runs").df(), on="job_id")
+    return runs
 
 
 def run_times_by_gang(runs: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +127,7 @@ def completion_sentence(table: pd.DataFrame, gpus: float, job: str) -> str:
     if table.empty or gpus not in set(table["gpus"]):
         return ""
     by_size = table.set_index("gpus")["completion_s"]
-    best = int(by_size.idxmin())
+    best = int(str(by_size.idxmin()))
     sizes = "; ".join(f"{_gpus(int(str(n)))} {duration(s)}" for n, s in by_size.items())
     listed = f"Completion time by gang size: {sizes}."
     if best == gpus:

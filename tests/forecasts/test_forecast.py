@@ -259,6 +259,11 @@ def test_times_of_checkpoints_and_waits_can_be_given(tmp_path: Path) -> None:
     assert row["ratio_with_wait"] == row["ratio"]
     assert "Given are a checkpoint after 10 min of work" in answer.caveats[1]
     pd.testing.assert_frame_equal(reliability(folder).table, usual)  # not from given times
+    printed = run("reliability", folder, "--wait-s", "0")
+    assert "ratio_with_wait" in printed and "per_1000_part_days" in printed
+    assert max(map(len, printed.splitlines())) <= 240
+    rows: list[dict[str, Any]] = json.loads(run("reliability", folder, "--json"))
+    assert set(rows[0]) == set(usual)
     with pytest.raises(InputError, match="wait_s is -1"):
         reliability(folder, wait_s=-1)
 
