@@ -117,6 +117,24 @@ def _forecast(answer: "Forecast | Result", arguments: Arguments) -> None:
     _show_result(answer.result if isinstance(answer, Forecast) else answer, arguments)
 
 
+def _reliability(result: "Result", arguments: Arguments) -> None:
+    """Print the rates by cause and the ratios by gang size as two tables of the main columns."""
+    table = result.table
+    if arguments.csv or arguments.as_json:
+        _show_table(table, arguments)
+        return
+    gangs = table["gpus"].notna()
+    rate = "per_1000_part_days"
+    causes = ["tier", "cause", "failures", rate, f"{rate}_low", f"{rate}_high"]
+    sizes = ["gpus", "failures", "mttf_s", "wait_s", "ratio", "ratio_low", "ratio_high"]
+    if len(table):
+        _show_table(table.loc[~gangs, causes], arguments)
+        _show_table(table.loc[gangs, [*sizes, "ratio_with_wait", "optimum_s"]], arguments)
+    _sentences(result)
+    if arguments.out:
+        print_text(f"page written to {arguments.out}")
+
+
 def _ingested(trace: "Trace", arguments: Arguments) -> None:
     """Print what a trace holds and lacks, and the next command; tables and notes if asked."""
     notes = trace.manifest.notes
@@ -234,7 +252,7 @@ TABLES: dict[str, Callable[[Any, Arguments], None]] = {
     "analyze": _show_findings,
     "compare": _show_comparison,
     "forecast": _forecast,
-    "reliability": _show_result,
+    "reliability": _reliability,
     "tables": _show_tables,
     "verify": _show_verified,
 }

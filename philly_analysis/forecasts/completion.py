@@ -19,6 +19,8 @@ FEWEST_RUNS = 5
 """Fewest passed runs of a kind of job on a gang size (convention)."""
 _LEVEL = 0.95
 _RESAMPLES = 999
+_MINUTES_UP_TO_S = 3 * 3600
+"""Longest completion time that the figure has in minutes (convention)."""
 COLUMNS = ["gpus", "kinds", "ratio", "ratio_low", "ratio_high", "run_s"]
 
 
@@ -31,7 +33,8 @@ def passed_runs(trace: Trace, queue: Queue) -> pd.DataFrame:
         One row per job in the order of the queue: job_id, user, job_type, gpus, run_s.
     """
     over = queue.jobs.loc[np.isfinite(queue.jobs["ended_s"]), ["job_id"]]
-    return over.merge(trace.answer("passed_runs").df(), on="job_id")
+    runs: pd.DataFrame = over.merge(trace.answer("passed_runs").df(), on="job_id")
+    return runs
 
 
 def run_times_by_gang(runs: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +129,7 @@ def completion_sentence(table: pd.DataFrame, gpus: float, job: str) -> str:
     if table.empty or gpus not in set(table["gpus"]):
         return ""
     by_size = table.set_index("gpus")["completion_s"]
-    best = int(by_size.idxmin())
+    best = int(str(by_size.idxmin()))
     sizes = "; ".join(f"{_gpus(int(str(n)))} {duration(s)}" for n, s in by_size.items())
     listed = f"Completion time by gang size: {sizes}."
     if best == gpus:
@@ -142,11 +145,12 @@ def draw_completion(result: Result) -> Figure:
     """Draw the median wait and the median run time by gang size, one after the other."""
     fig, [ax] = figures.canvas()
     sizes = [_gpus(gpus) for gpus in result.table["gpus"]]
-    waits_h, runs_h = result.table["wait_s"] / 3600, result.table["run_s"] / 3600
-    ax.barh(sizes, waits_h, color=figures.MUTED, label="median wait")
-    ax.barh(sizes, runs_h, left=waits_h, color=figures.ACCENT, label="median run time")
+    hours = result.table["completion_s"].max() > _MINUTES_UP_TO_S
+    waits, runs = (result.table[column] / (3600 if hours else 60) for column in ("wait_s", "run_s"))
+    ax.barh(sizes, waits, color=figures.MUTED, label="median wait")
+    ax.barh(sizes, runs, left=waits, color=figures.ACCENT, label="median run time")
     ax.invert_yaxis()
-    ax.set_xlabel("hours after submission")
+    ax.set_xlabel(f"{'hours' if hours else 'minutes'} after submission")
     figures.legend(ax)
     return fig
 

@@ -54,8 +54,9 @@ def test_fewer_gpus_end_sooner_where_the_wait_is_longer_than_the_gain() -> None:
         table = completion_times(runs.reset_index(), waits)
     assert table["completion_s"].to_list() == pytest.approx([4 * 3_600, 5 * 3_600])
     [ax] = draw_completion(Result("completion", table)).axes
-    ends = [bar.get_x() + bar.get_width() for bar in ax.patches]
-    assert ends == pytest.approx([0, 2, 4, 5])
+    ends = [bar.get_window_extent().x1 for bar in ax.patches]
+    [hours] = ax.transData.inverted().transform([(x, 0) for x in ends])[:, :1].T
+    assert hours == pytest.approx([0, 2, 4, 5])
     assert completion_sentence(table, 8, "repeated job") == (
         "Fewer GPUs end sooner: a typical repeated job ends 4 h after its submission on 2 GPUs, "
         "and 5 h on 8 GPUs. Completion time by gang size: 2 GPUs 4 h; 8 GPUs 5 h."

@@ -15,7 +15,8 @@ import pytest
 
 from philly_analysis import Trace, forecast, reliability
 from philly_analysis.errors import InputError, UnknownNameError
-from philly_analysis.forecasts import Forecast, Request, backtest, read_queue
+from philly_analysis.forecasts import Believed, Forecast, Request, backtest, read_queue
+from philly_analysis.forecasts.believed import Replays
 from philly_analysis.forecasts.state import submission_states
 from philly_analysis.results import Result
 from tests.support.clusters import write_tables
@@ -259,6 +260,11 @@ def test_times_of_checkpoints_and_waits_can_be_given(tmp_path: Path) -> None:
     assert row["ratio_with_wait"] == row["ratio"]
     assert "Given are a checkpoint after 10 min of work" in answer.caveats[1]
     pd.testing.assert_frame_equal(reliability(folder).table, usual)  # not from given times
+    printed = run("reliability", folder, "--wait-s", "0")
+    assert "ratio_with_wait" in printed and "per_1000_part_days" in printed
+    assert max(map(len, printed.splitlines())) <= 240
+    rows: list[dict[str, Any]] = json.loads(run("reliability", folder, "--json"))
+    assert set(rows[0]) == set(usual)
     with pytest.raises(InputError, match="wait_s is -1"):
         reliability(folder, wait_s=-1)
 
@@ -273,3 +279,23 @@ def test_the_queue_is_simulated_where_a_policy_reproduces_the_waits() -> None:
     overall: Any = answer.backtest[answer.backtest["gang"].isna()].set_index("method")
     assert overall.loc["replay", "ratio"] < overall.loc["last wait", "ratio"]
     assert overall.loc["chosen", "ratio"] == overall.loc["replay", "ratio"]
+
+
+@pytest.mark.slow
+def test_jobs_of_a_strict_queue_start_in_order_in_each_simulation() -> None:
+    jobs, attempts = plain_fifo(400)
+    begun = attempts["started_at"].to_numpy()
+    waiting = [int(((jobs["submitted_at"] < t) & (begun >= t)).sum()) for t in jobs["submitted_at"]]
+    at = jobs["submitted_at"][int(np.argmax(waiting))]
+    machines = pd.DataFrame({"machine_id": ["m"], "gpus": [GPUS]})
+    at_s = at.timestamp() if at.tzinfo else at.tz_localize("UTC").timestamp()
+    with Trace({"jobs": jobs, "attempts": attempts, "machines": machines}) as trace:
+        queue = read_queue(trace).until(at_s)
+        believed = Believed.fit(trace, at_s)
+    assert isinstance(believed, Believed) and believed.name == "first come, first served"
+    rows = queue.jobs[~np.isfinite(queue.jobs["left_s"])].to_dict("records")
+    replays = Replays.after(believed, queue, at_s)
+    waits = np.array(replays.waits(rows, len(queue.jobs), at_s))
+    assert len(rows) == max(waiting) > 5
+    assert (np.diff(waits, axis=0) >= 0).all()
+    assert np.ptp(waits, axis=1).all()

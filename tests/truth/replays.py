@@ -62,7 +62,7 @@ class Replayed(Scheduler):
         _take(self.free, parts)
         job.parts = parts
         self.used[job.owner] += job.gpus
-        self.running.add(job)
+        self.running[job] = None
         self.started_s[str(job.number)] = job.ready_s = now_s
 
     def backfill(self, head: Job, behind: list[Job], now_s: int) -> list[Job]:
