@@ -255,6 +255,16 @@ def test_a_listed_server_without_jobs_is_a_machine(ingested: Ingest) -> None:
     assert got.rows("select gpus from machines where machine_id = 'idle'") == [(2,)]
 
 
+def test_a_listed_server_counts_once_without_a_column_of_clusters(ingested: Ingest) -> None:
+    nodes = "".join(f"NodeName=g{i} CPUTot=8 RealMemory=1000 Gres=gpu:4\n" for i in (1, 2))
+    both = record("2", AllocTRES="gres/gpu=8", NNodes="2", NodeList="g[1-2]")
+    log = "\n".join([HEADER, record("1", AllocTRES="gres/gpu=4"), both, ""])
+    got = ingested("slurm", {"nodes.txt": nodes, "sacct.txt": log})
+    assert got.rows("select job_id, servers from jobs order by job_id") == [("1", 1), ("2", 2)]
+    placed = got.rows("select job_id, machine_id, gpus from placements order by all")
+    assert placed == [("1", "g1", 4), ("2", "g1", 4), ("2", "g2", 4)]
+
+
 @pytest.mark.slow
 def test_each_component_of_a_heterogeneous_job_is_a_job(sacct: Ingest) -> None:
     components = [record(f"{9 + i}", JobID=f"9+{i}") for i in range(3)]

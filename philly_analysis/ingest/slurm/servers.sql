@@ -47,10 +47,10 @@ seen as (
 )
 
 select
-  prefix,
-  cluster,
-  node,
-  prefix || node as machine_id,
+  coalesce(listed.prefix, seen.prefix) as prefix,
+  coalesce(listed.cluster, seen.cluster) as cluster,
+  coalesce(listed.node, seen.node) as node,
+  coalesce(listed.prefix, seen.prefix) || coalesce(listed.node, seen.node) as machine_id,
   listed.gpus as gpus_listed,
   listed.shards,
   case
@@ -63,4 +63,8 @@ select
   coalesce(listed.source_file, 'NodeList') as source_file,
   listed.source_line
 from listed
-full join seen using (prefix, cluster, node)
+full join seen
+  on
+    listed.prefix = seen.prefix
+    and listed.cluster is not distinct from seen.cluster -- null: the log has no column of clusters
+    and listed.node = seen.node
