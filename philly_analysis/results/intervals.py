@@ -318,4 +318,4 @@ def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
 
 def count_clusters(codes: NDArray[np.int64]) -> int:
     """Return the number of different codes."""
-    return np.count_nonzero(np.bincount(codes))
+    return int(np.count_nonzero(np.bincount(codes)))
