@@ -99,12 +99,12 @@ def clustered_share(
     """
     x = np.asarray(hits, float)
     w = np.ones_like(x) if weights is None else np.asarray(weights, float)
-    whole = math.fsum(w)  # the same for rows in any order
+    whole = float(len(w)) if weights is None else math.fsum(w)  # the same for rows in any order
     if not whole > 0:
         return Share(np.nan, np.nan, np.nan)
     frac = math.fsum(w * x) / whole
     codes = cluster_codes(clusters, len(x))
-    n = len(np.unique(codes))
+    n = count_clusters(codes)
     if n < FEWEST:
         return Share(frac, np.nan, np.nan)
     if frac in (0.0, 1.0):
@@ -279,7 +279,7 @@ def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = No
     order = order[np.isfinite(xs[order]) & np.isfinite(ys[order])]
     groups = cluster_codes(clusters, len(xs))[order]
     n = len(order)
-    n_groups = len(np.unique(groups))
+    n_groups = count_clusters(groups)
     ranks = [np.asarray(pd.Series(v[order]).rank(), float) for v in (xs, ys)]
     if n < FEWEST:
         return Association(np.nan, np.nan, np.nan, n, n_groups)
@@ -297,9 +297,9 @@ def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: 
     """Return half the 95 % interval of a sum of influences over `scale`, robust to clusters."""
     from scipy import special
 
-    _, group = np.unique(codes, return_inverse=True)
     order = np.argsort(influence)  # sums of floats are then the same for rows in any order
-    totals = np.sort(np.bincount(group[order], influence[order]))
+    of_codes = np.bincount(codes[order], influence[order])
+    totals = np.sort(of_codes[np.bincount(codes) > 0])
     n = len(totals)
     error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / scale
     return float(special.stdtrit(n - 1, 1 - _TAIL) * error)
@@ -312,5 +312,10 @@ def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:
     row_numbers = np.arange(n, dtype=np.int64)
     if clusters is None:
         return row_numbers
-    codes, _ = pd.factorize(np.asarray(clusters, dtype=object))
+    codes, _ = pd.factorize(pd.Series(clusters))
     return np.where(codes < 0, n + row_numbers, codes)
+
+
+def count_clusters(codes: NDArray[np.int64]) -> int:
+    """Return the number of different codes."""
+    return int(np.count_nonzero(np.bincount(codes)))

@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 
 from philly_analysis.results.facts import Fact
 from philly_analysis.results.formatting import count, share
-from philly_analysis.results.intervals import FEWEST, cluster_codes, half_width, interval_facts
+from philly_analysis.results.intervals import (
+    FEWEST,
+    cluster_codes,
+    count_clusters,
+    half_width,
+    interval_facts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +121,7 @@ def share_trend(
             f"the {7 * weeks} days before" if seen[0] < seen[1] else f"the last {7 * weeks} days"
         )
         return Trend(why=f"Not known: {what} on only {min(seen)} of {which}.")
-    if len(np.unique(codes[periods.any(axis=0)])) < FEWEST:
+    if count_clusters(codes[periods.any(axis=0)]) < FEWEST:
         return Trend(why="Not known: fewer than three users.")
     wholes = [math.fsum(w[period]) for period in periods]  # the same for rows in any order
     earlier, later = (

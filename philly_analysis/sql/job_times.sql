@@ -19,25 +19,18 @@
 --   gpu_h             GPU hours allocated to the attempts with known times; a share of a GPU counts
 --                     as that share
 --   flag              reason for which the times are not trusted; null: the times are trusted
-with attempts_in_order as (
-  select
-    *,
-    attempt = max(attempt) over (partition by job_id) as is_last
-  from attempt_runs
-),
-
-runs as (
+with runs as (
   select
     job_id,
     min(started_at) as first_started_at,
     max(until_at) as until_at,
     bool_or(running) as censored,
-    bool_or(is_last and run_s is null) as end_unknown,
     count(*) as runs,
     sum(run_s) as sum_s,
-    any_value(run_s) filter (where is_last) as last_s,
+    arg_max_null(run_s, attempt) as last_s,
+    last_s is null as end_unknown,
     sum(run_s * gpus) / 3600 as gpu_h
-  from attempts_in_order
+  from attempt_runs
   group by job_id
 ),
 

@@ -198,7 +198,10 @@ clocked as (
 
 whole as (
   select
-    spans.span,
+    spans.job_id,
+    spans.attempt,
+    spans.reason,
+    spans.stated,
     spans.until_us - spans.since_us as all_us,
     coalesce(clocked.too_few_us, 0) as too_few_us,
     coalesce(clocked.no_fit_us, 0) as no_fit_us,
@@ -212,15 +215,17 @@ whole as (
 parts as (
   select
     methods.method,
-    whole.span,
     null::varchar as cap,
-    whole.* exclude (span)
+    whole.*
   from whole
   cross join methods
-  union all
+  union all by name
   select
     methods.method,
-    b.span,
+    s.job_id,
+    s.attempt,
+    s.reason,
+    s.stated,
     unnest([b.cap, null]) as cap,
     unnest([b.all_us, -b.all_us]) as all_us,
     unnest([b.too_few_us, -b.too_few_us]) as too_few_us,
@@ -228,6 +233,7 @@ parts as (
     unnest([b.no_room_us, -b.no_room_us]) as no_room_us,
     unnest([b.behind_us, -b.behind_us]) as behind_us
   from bound as b
+  inner join spans as s using (span)
   inner join methods
     on b.method = methods.method or b.method = 'limit'
 ),
@@ -235,19 +241,10 @@ parts as (
 -- what the scheduler stated is a part of the whole wait
 by_reason as (
   select
-    p.method,
-    p.cap,
-    s.job_id,
-    s.attempt,
-    unnest(case when s.stated then [s.reason, null] else [null] end) as reason,
-    unnest(case when s.stated then [1, -1] else [1] end) as sign,
-    p.all_us,
-    p.too_few_us,
-    p.no_fit_us,
-    p.no_room_us,
-    p.behind_us
-  from parts as p
-  inner join spans as s using (span)
+    * exclude (reason, stated),
+    unnest(case when stated then [reason, null] else [null] end) as reason,
+    unnest(case when stated then [1, -1] else [1] end) as sign
+  from parts
 ),
 
 stated_parts as (
