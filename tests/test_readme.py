@@ -33,7 +33,6 @@ SHORTER = {
     "--seeds 10 --jobs 2": "--seeds 2 --draw 60",
     "--seeds 10 --cluster": "--seeds 2 --draw 60 --cluster",
     "s3://": "memory://",
-    "forecast ours/": "forecast philly/",  # three jobs are too few
     "/var/lib/prometheus/node-exporter/": "",
 }
 """Replacements in commands; the second sample replaces the first."""

@@ -41,8 +41,8 @@ def test_a_job_that_has_waited_waits_longer() -> None:
 
 def test_the_sentence_has_the_numbers() -> None:
     assert WAIT.describe("A job of 2 GPUs") == (
-        "A job of 2 GPUs waits 5 s (median). With a probability of 50 % the job waits 0 s to 5 s, with "
-        "90 % 0 s to 1 min. Probability to start within 5 min: 90 %, 1 h: 90 %, 8 h: 100 %."
+        "A job of 2 GPUs waits 5 s (median). With a probability of 50 % the job waits 0 s to 5 s, "
+        "with 90 % 0 s to 1 min. Probability to start within 5 min: 90 %, 1 h: 90 %, 8 h: 100 %."
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
-from statistics import median
 
 from tests.analyses import plain as py
 from tests.analyses.plain import DAY, HOUR, Out, Rows
