@@ -47,7 +47,10 @@ class Switched(Easy):
 
 
 def month(seed: tuple[int, int], load: float) -> list[JobSpec]:
-    """Return the jobs of a month: 1 to 16 GPUs, exponential run times, a given expected load."""
+    """Return the jobs of a month: 1 to 16 GPUs, exponential run times, a given expected load.
+
+    Jobs take the fewest servers of 4 GPUs, as the log says (NNodes).
+    """
     rng = np.random.default_rng(seed)
     gpus = rng.choice([1, 2, 4, 16], JOBS, p=[0.6, 0.2, 0.15, 0.05])
     mean_s = load * GPUS * MONTH_S / JOBS / 2.4  # 2.4 GPUs a job
@@ -62,6 +65,7 @@ def month(seed: tuple[int, int], load: float) -> list[JobSpec]:
             float(s),
             (AttemptSpec(float(r), "completed"),),
             status="Pass",
+            gpus_by_server=(int(g),) if g <= 4 else (4,) * (int(g) // 4),
         )
         for i, (g, r, s) in enumerate(zip(gpus, run_s, submit_s, strict=True))
     ]

@@ -64,8 +64,8 @@ def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
     Parameters
     ----------
     most
-        Number of jobs above which a log is large. Memory does not grow with the jobs of a large
-        log that are not replayed.
+        Number of jobs above which a log is large. Of a large log only the jobs of the spans are
+        built; other jobs are rows of tables.
     """
     workload = Workload.from_trace(trace)
     jobs = demand_of(workload).jobs.select("job_id", "submit_s", "wait_s")
