@@ -4,7 +4,7 @@
 
 The clusters are those of ``tests/truth/schedulers.py`` at other loads and another seed than in
 :mod:`data.checks.forecasts`. Forecasts are of past waits, without simulations of the queue. All
-clusters take seven minutes of CPU time.
+clusters take five minutes of CPU time.
 """
 
 import sys
