@@ -10,7 +10,9 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from string import Template
 
@@ -68,7 +70,9 @@ def run(jobs: int, step: str, *arguments: str | Path) -> JobCost:
 def bench(folder: Path, jobs: int, steps: frozenset[str]) -> list[JobCost]:
     """Run the steps in order at one number of jobs."""
     log, new, trace = folder / "sacct.txt", folder / "new.txt", folder / "trace"
-    write_log(log, jobs + APPENDED_JOBS)
+    # the peak memory of a new process includes that of the process which started it
+    with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+        apart.submit(write_log, log, jobs + APPENDED_JOBS).result()
     split_log(log, jobs, new)
     commands: dict[str, tuple[str | Path, ...]] = {
         "ingest": ("ingest", "slurm", log, trace),
