@@ -174,8 +174,8 @@ def kubectl_command(folder: str | Path = ".", *, context: str | None = None) -> 
 
     Examples
     --------
-    >>> print(kubectl_command("snapshots").splitlines()[-1].split(" | ")[0])
-    kubectl get podgroups.scheduling.x-k8s.io -A -o json
+    >>> print(kubectl_command("snapshots").splitlines()[1].split(" | ")[0])
+    kubectl get nodes -A -o json
 
     In a shell::
 

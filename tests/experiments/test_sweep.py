@@ -261,6 +261,7 @@ def test_a_sweep_runs_while_the_code_is_edited(
     assert len(swept.runs) == len([*(tmp_path / "out" / "runs").iterdir()]) == 4
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bytes(swept: Path, tmp_path: Path) -> None:
     sweep(["literature"], ["fifo", "las"], tmp_path / "two", executor=2, **OPTIONS)
     for file in (*(swept / "runs").iterdir(), swept / "sweep.csv", swept / "changes.csv"):

@@ -31,9 +31,14 @@ def test_recorded_jobs_under_another_policy_are_recorded_jobs(recorded: Trace) -
     fifo = simulate(recorded, "fifo", cluster=8)
     assert not fifo.manifest.synthetic
     assert not analyze(fifo, "run_time").synthetic
-    assert not sweep(recorded, ["fifo", "easy"], cluster=8).synthetic
     drawn = sample("literature", jobs=30, seed=1)
     assert simulate(drawn, "fifo", cluster=64).manifest.synthetic
+
+
+@pytest.mark.slow
+def test_a_sweep_is_as_synthetic_as_its_jobs(recorded: Trace) -> None:
+    assert not sweep(recorded, ["fifo", "easy"], cluster=8).synthetic
+    drawn = sample("literature", jobs=30, seed=1)
     assert sweep(drawn, ["fifo", "easy"], cluster=64).synthetic
 
 
