@@ -34,6 +34,7 @@ SHORTER = {
     "--seeds 10 --cluster": "--seeds 2 --draw 60 --cluster",
     "s3://": "memory://",
     "advise ours/": "advise philly/",  # three jobs are too few
+    "ours/ slurm": "philly/ slurm",
     "/var/lib/prometheus/node-exporter/": "",
 }
 """Replacements in commands; the second sample replaces the first."""
