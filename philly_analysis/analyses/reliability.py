@@ -74,7 +74,7 @@ def compute(trace: Trace, recovery: Recovery = _ASSUMED, wait_s: float | None = 
     hardware = ended[ended["tier"] == "hardware"]
     sizes = failures_of(trace, seen, hardware, ["parts"])
     by_gang = _by_gang(trace, seen, sizes, used, recovery, wait_s)
-    table = pd.concat([causes, by_gang], ignore_index=True)
+    table = pd.concat([causes, by_gang], ignore_index=True).astype({"gpus": "float64"})
     observed = observes_failures(trace)
     if not (observed and seen.rate.exposure > 0):
         table = table.head(0)

@@ -68,6 +68,7 @@ def row_of(table: pd.DataFrame, gpus: int) -> dict[str, Any]:
 
 
 def test_failures_by_cause_of_a_log_drawn_by_hand(lost: Result) -> None:
+    assert lost.table["gpus"].dtype == "float64", "a result of objects is not cached"
     causes = lost.table[lost.table["gpus"].isna()].set_index(["tier", "cause"])
     # m0 is in use for 4 days, m1 for 9; 104 GPU-days are 8 of a and b, 48 of c, 48 of e
     assert causes["part_days"].unique() == pytest.approx([13])
