@@ -114,7 +114,7 @@ def rows(name: str) -> Iterator[dict[str, object]]:
         }
         yield {
             "trace": name,
-            "gang": "all" if whole else row["gang"],
+            "gang": "all" if whole else str(row["gang"]).replace(">", "above "),
             "jobs": row["jobs"],
             **numbers,
             "method": tested.method,
