@@ -199,7 +199,7 @@ def test_advice_shows_gains_and_who_loses_by_lever() -> None:
     assert figures.is_empty(charts.frontier(Result("frontier", LEVERS[:0])))
 
 
-def test_waits_before_and_after_are_in_minutes() -> None:
+def test_waits_before_and_after_are_in_minutes_or_hours() -> None:
     table = pd.DataFrame(
         {"gang": ["1", "2-4"], "mean_before_s": [600.0, 1200.0], "mean_after_s": [300.0, 60.0]}
     )
@@ -210,6 +210,10 @@ def test_waits_before_and_after_are_in_minutes() -> None:
         "after": {"1 GPU": 5.0, "2-4 GPUs": 1.0},
     }
     assert misleading(figure) == []
+    long = table.assign(mean_before_s=[36_000.0, 7_200.0])
+    [hours] = charts.waits_figure(Result("waits", long)).axes
+    assert hours.get_xlabel() == "mean wait, hours"
+    assert bars(hours)["now"] == {"1 GPU": 10.0, "2-4 GPUs": 2.0}
     nobody_waits = table.assign(mean_before_s=0.0, mean_after_s=0.0)
     for drawn in (table[["gang"]], nobody_waits):
         assert figures.is_empty(charts.waits_figure(Result("waits", drawn)))

@@ -17,8 +17,12 @@ from philly_analysis.results.figures import (
     forest,
     hbars,
     label_lines,
+    legend,
     title,
 )
+
+_LONG_S = 3 * 3_600
+"""Mean wait (s) from which the figure is in hours."""
 
 
 def frontier(result: Result) -> Figure:
@@ -33,7 +37,7 @@ def frontier(result: Result) -> Figure:
     gains = [Paired(mean, low, high, BLOCKS) for mean, low, high in spans]
     rows = zip(table["lever"], gains, strict=True)
     forest(gain_axes, [(name, gain, effect_color(gain, more=True)) for name, gain in rows])
-    gain_axes.set_xlabel("GPU hours a month")
+    amount_axis(gain_axes, "GPU hours a month", axis="x")
     title(gain_axes, "gain, and where nine of ten months lie")
     shown = table.iloc[::-1]
     hbars(
@@ -61,15 +65,17 @@ def waits_figure(result: Result) -> Figure:
     if not table[["mean_before_s", "mean_after_s"]].any(axis=None):
         return empty(canvas(width=4.6, height=1.0)[0], "no job waits")
     fig, [ax] = canvas(width=4.6, height=1.9)
+    longest_s = float(table[["mean_before_s", "mean_after_s"]].to_numpy().max())
+    unit, unit_s = ("hours", 3_600) if longest_s >= _LONG_S else ("minutes", 60)
     at = range(len(table))
     for nth, (column, label, color) in enumerate(
         (("mean_before_s", "now", MUTED), ("mean_after_s", "after", HELPS))
     ):
-        minutes = table[column] / 60
-        ax.barh([i + 0.2 - 0.4 * nth for i in at][::-1], minutes, 0.36, color=color, label=label)
+        waits = table[column] / unit_s
+        ax.barh([i + 0.2 - 0.4 * nth for i in at][::-1], waits, 0.36, color=color, label=label)
     ax.set_yticks(list(at)[::-1], [gang_label(g) for g in table["gang"]], fontsize=8)
-    ax.set_xlabel("mean wait, minutes")
-    ax.legend(frameon=False, fontsize=8)
+    ax.set_xlabel(f"mean wait, {unit}")
+    legend(ax, beneath=True, ncols=2)
     return fig
 
 
