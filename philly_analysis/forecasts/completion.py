@@ -10,7 +10,7 @@ from scipy.stats import bootstrap
 from philly_analysis.distributions import Floats
 from philly_analysis.forecasts.distribution import WaitDistribution
 from philly_analysis.forecasts.queue import Queue
-from philly_analysis.results import Result, duration, figures
+from philly_analysis.results import Result, duration, figures, gang_label
 from philly_analysis.trace import Trace
 
 FEWEST_KINDS = 5
@@ -129,22 +129,22 @@ def completion_sentence(table: pd.DataFrame, gpus: float, job: str) -> str:
     if table.empty or gpus not in set(table["gpus"]):
         return ""
     by_size = table.set_index("gpus")["completion_s"]
-    best = int(str(by_size.idxmin()))
-    sizes = "; ".join(f"{_gpus(int(str(n)))} {duration(s)}" for n, s in by_size.items())
+    best, asked = int(str(by_size.idxmin())), gang_label(f"{gpus:g}")
+    sizes = "; ".join(f"{gang_label(str(n))} {duration(s)}" for n, s in by_size.items())
     listed = f"Completion time by gang size: {sizes}."
     if best == gpus:
-        return f"A typical {job} ends soonest on {_gpus(gpus)}. {listed}"
+        return f"A typical {job} ends soonest on {asked}. {listed}"
     fewer = "Fewer" if best < gpus else "More"
     return (
         f"{fewer} GPUs end sooner: a typical {job} ends {duration(by_size[best])} after its "
-        f"submission on {_gpus(best)}, and {duration(by_size[gpus])} on {_gpus(gpus)}. {listed}"
+        f"submission on {gang_label(str(best))}, and {duration(by_size[gpus])} on {asked}. {listed}"
     )
 
 
 def draw_completion(result: Result) -> Figure:
     """Draw the median wait and the median run time by gang size, one after the other."""
     fig, [ax] = figures.canvas()
-    sizes = [_gpus(gpus) for gpus in result.table["gpus"]]
+    sizes = [gang_label(f"{gpus:g}") for gpus in result.table["gpus"]]
     hours = result.table["completion_s"].max() > _MINUTES_UP_TO_S
     waits, runs = (result.table[column] / (3600 if hours else 60) for column in ("wait_s", "run_s"))
     ax.barh(sizes, waits, color=figures.MUTED, label="median wait")
@@ -153,7 +153,3 @@ def draw_completion(result: Result) -> Figure:
     ax.set_xlabel(f"{'hours' if hours else 'minutes'} after submission")
     figures.legend(ax)
     return fig
-
-
-def _gpus(gpus: float) -> str:
-    return f"{gpus:g} GPU{'' if gpus == 1 else 's'}"

@@ -17,6 +17,7 @@ from philly_analysis.forecasts.forest import drain_times
 from philly_analysis.forecasts.queue import NAMES, NUMBERS, Queue, check_waits
 from philly_analysis.forecasts.state import submission_states
 from philly_analysis.forecasts.walk import CONDITIONAL, REPLAY, Asked, Walk
+from philly_analysis.results import gang_label
 from philly_analysis.study import gang_class
 
 
@@ -48,7 +49,7 @@ class Request:
 
     def __str__(self) -> str:
         """Describe the job in a few words."""
-        parts = [f"A job of {self.gpus:g} GPU{'' if self.gpus == 1 else 's'}"]
+        parts = [f"A job of {gang_label(f'{self.gpus:g}')}"]
         named = (("in virtual cluster", self.vc), ("with QOS", self.qos), ("of user", self.user))
         parts += [f"{words} {name}" for words, name in named if name is not None]
         if self.servers is not None:

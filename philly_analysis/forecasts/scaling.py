@@ -10,7 +10,7 @@ from philly_analysis.distributions import Floats
 from philly_analysis.errors import InputError
 from philly_analysis.forecasts.forecaster import Request
 from philly_analysis.forecasts.run_times import FEWEST
-from philly_analysis.results import count
+from philly_analysis.results import count, gang_label
 from philly_analysis.simulator import Allocation, Job, Speed
 from philly_analysis.workload import AttemptSpec, JobSpec
 
@@ -58,7 +58,7 @@ def scaled_runs(
     of_user = of_size[of_size["user"] == request.user]
     whose = f" of user {request.user}" if len(of_user) >= FEWEST else ""
     chosen = of_user if whose else of_size
-    named = f"on {request.gpus:g} GPU{'' if request.gpus == 1 else 's'}{whose}"
+    named = f"on {gang_label(f'{request.gpus:g}')}{whose}"
     if len(chosen) < FEWEST:
         return ScaledRuns(
             pd.DataFrame(columns=["gpus", "jobs", "ratio", "run_s"]),

@@ -194,7 +194,7 @@ def _draw(
     fig, [ax] = figures.canvas()
     colors = figures.gang_size_colors([int(gpus) for gpus in others])
     for gpus, of in others.items():
-        _curve(ax, of, f"{gpus:g} GPU{'' if gpus == 1 else 's'}", colors[str(int(gpus))], 1.0)
+        _curve(ax, of, gang_label(f"{gpus:g}"), colors[str(int(gpus))], 1.0)
     _curve(ax, asked, f"the asked job ({request.gpus:g} GPUs)", figures.INK, 2.2)
     figures.percent_axis(ax, "probability of a start")
     figures.time_axis(ax)

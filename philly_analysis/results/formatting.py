@@ -137,5 +137,5 @@ def slug(gang: str) -> str:
 
 
 def gang_label(gang: str) -> str:
-    """Return the label of a gang bucket: ``1 GPU``, ``2-4 GPUs``."""
+    """Return the label of a gang size or bucket: ``1 GPU``, ``2-4 GPUs``."""
     return f"{gang} GPU" if gang == "1" else f"{gang} GPUs"
