@@ -19,8 +19,6 @@ FEWEST_RUNS = 5
 """Fewest passed runs of a kind of job on a gang size (convention)."""
 _LEVEL = 0.95
 _RESAMPLES = 999
-_MINUTES_UP_TO_S = 3 * 3600
-"""Longest completion time that the figure has in minutes (convention)."""
 COLUMNS = ["gpus", "kinds", "ratio", "ratio_low", "ratio_high", "run_s"]
 
 
@@ -145,11 +143,11 @@ def draw_completion(result: Result) -> Figure:
     """Draw the median wait and the median run time by gang size, one after the other."""
     fig, [ax] = figures.canvas()
     sizes = [gang_label(f"{gpus:g}") for gpus in result.table["gpus"]]
-    hours = result.table["completion_s"].max() > _MINUTES_UP_TO_S
-    waits, runs = (result.table[column] / (3600 if hours else 60) for column in ("wait_s", "run_s"))
+    unit, unit_s = figures.hours_or_minutes(result.table["completion_s"].max())
+    waits, runs = (result.table[column] / unit_s for column in ("wait_s", "run_s"))
     ax.barh(sizes, waits, color=figures.MUTED, label="median wait")
     ax.barh(sizes, runs, left=waits, color=figures.ACCENT, label="median run time")
     ax.invert_yaxis()
-    ax.set_xlabel(f"{'hours' if hours else 'minutes'} after submission")
+    ax.set_xlabel(f"{unit} after submission")
     figures.legend(ax)
     return fig

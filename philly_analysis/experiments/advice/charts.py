@@ -16,13 +16,11 @@ from philly_analysis.results.figures import (
     empty,
     forest,
     hbars,
+    hours_or_minutes,
     label_lines,
     legend,
     title,
 )
-
-_LONG_S = 3 * 3_600
-"""Mean wait (s) from which the figure is in hours."""
 
 
 def frontier(result: Result) -> Figure:
@@ -66,7 +64,7 @@ def waits_figure(result: Result) -> Figure:
         return empty(canvas(width=4.6, height=1.0)[0], "no job waits")
     fig, [ax] = canvas(width=4.6, height=1.9)
     longest_s = float(table[["mean_before_s", "mean_after_s"]].to_numpy().max())
-    unit, unit_s = ("hours", 3_600) if longest_s >= _LONG_S else ("minutes", 60)
+    unit, unit_s = hours_or_minutes(longest_s)
     at = range(len(table))
     for nth, (column, label, color) in enumerate(
         (("mean_before_s", "now", MUTED), ("mean_after_s", "after", HELPS))

@@ -1,6 +1,12 @@
 """The common style of all figures: canvas, axes, charts, labels and SVG output."""
 
-from philly_analysis.results.figures.axes import amount_axis, day_axis, percent_axis, time_axis
+from philly_analysis.results.figures.axes import (
+    amount_axis,
+    day_axis,
+    hours_or_minutes,
+    percent_axis,
+    time_axis,
+)
 from philly_analysis.results.figures.bar_charts import (
     bars,
     gang_shares,

@@ -79,6 +79,11 @@ def percent_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None
     the_axis.set_gid(PERCENT)
 
 
+def hours_or_minutes(longest_s: float) -> tuple[str, int]:
+    """Return the unit of an axis of times, and its seconds: hours above three hours."""
+    return ("hours", 3_600) if longest_s > 3 * 3_600 else ("minutes", 60)
+
+
 def amount_axis(ax: Axes, label: str, *, axis: Literal["x", "y"] = "y") -> None:
     """Label an axis of amounts, with whole numbers unless they are small."""
     ax.set(**{f"{axis}label": label})
