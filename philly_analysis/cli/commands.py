@@ -183,9 +183,10 @@ def _report(trace: Path, **arguments: Any) -> "Page":
     """
     if "executor" in arguments or not trace.is_dir():
         return api.report(trace, **arguments)
+    from philly_analysis.trace import Manifest
+
     run_policy = arguments.get("run_policy", RunPolicy.SPAN)
-    with library.Trace(trace, run_policy=run_policy) as opened:
-        jobs = opened.manifest.rows.get("jobs", 0)
+    jobs = Manifest.read(trace).rows.get("jobs", 0)
     others = memory.most_processes(1 + min(max(1, cores() // 2), 4), jobs) - 1
     if others == 0:
         return api.report(trace, **arguments)
