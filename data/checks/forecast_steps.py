@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from philly_analysis import ingest
+from data.checks.forecasts import simulated
 from philly_analysis.forecasts import (
     CHOSEN,
     LEAST_JOBS,
@@ -24,10 +24,8 @@ from philly_analysis.forecasts import (
     read_queue,
     submission_states,
 )
-from tests.truth.scenarios import Scenario
-from tests.truth.schedulers import simulate
 
-JOBS, SEED = 6_000, 31
+SEED = 31
 CLUSTERS: dict[str, dict[str, Any]] = {
     "EASY": {"policy": "easy", "load": 0.9},
     "strict FIFO": {"policy": "strict", "load": 0.75},
@@ -40,11 +38,9 @@ STEPS = (0.0, 0.03, 0.06)
 
 def rows(name: str) -> pd.DataFrame:
     """Return the loss and the coverage of each gang class and of all jobs, by step."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "trace"
-        simulate(Scenario(jobs=JOBS, seed=SEED, **CLUSTERS[name]), out.with_name("log"))
-        with ingest("slurm", out.with_name("log"), out) as trace:
-            queue = read_queue(trace)
+    make = simulated(CLUSTERS[name], SEED)
+    with tempfile.TemporaryDirectory() as folder, make(Path(folder) / "trace") as trace:
+        queue = read_queue(trace)
     states = submission_states(queue, queue.jobs.assign(ahead=np.arange(len(queue.jobs))))
     deviations = np.sqrt(calibration.LEVELS * (1 - calibration.LEVELS))
     tables = []

@@ -73,11 +73,11 @@ def large_jobs(out: Path) -> Trace:
     return Trace(tables)
 
 
-def simulated(rules: dict[str, Any]) -> Callable[[Path], Trace]:
+def simulated(rules: dict[str, Any], seed: int = SEED) -> Callable[[Path], Trace]:
     """Return a function that simulates a cluster and ingests its log."""
 
     def make(out: Path) -> Trace:
-        simulate(Scenario(jobs=JOBS, seed=SEED, **rules), out.with_name("log"))
+        simulate(Scenario(jobs=JOBS, seed=seed, **rules), out.with_name("log"))
         return ingest("slurm", out.with_name("log"), out)
 
     return make
