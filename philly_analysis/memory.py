@@ -49,8 +49,8 @@ def engine_bytes() -> int:
 
 def most_processes(wanted: int, jobs: int) -> int:
     """Return how many processes may compute relations of so many jobs at once: 1 to `wanted`."""
-    each = ENGINE_BYTES_PER_JOB * jobs / _ENGINE_SHARE
-    return max(1, min(wanted, int(budget_bytes() / each))) if each else wanted
+    process_bytes = ENGINE_BYTES_PER_JOB * jobs / _ENGINE_SHARE
+    return max(1, min(wanted, int(budget_bytes() / process_bytes))) if jobs else wanted
 
 
 def parse_bytes(text: str) -> int:

@@ -103,7 +103,7 @@ def compute(trace: Trace, recovery: Recovery = _ASSUMED, wait_s: float | None = 
 
 def _assumptions(recovery: Recovery, wait_s: float | None) -> tuple[str, str]:
     """Return what the training time ratio assumes, as sentences."""
-    given = "Assumed" if recovery == _ASSUMED else "Given"
+    origin = "Assumed" if recovery == _ASSUMED else "Given"
     source = " (Kokolis et al., HPCA 2025)" if recovery == _ASSUMED else ""
     wait = (
         "as long as the median recorded wait of gangs of that size"
@@ -111,7 +111,7 @@ def _assumptions(recovery: Recovery, wait_s: float | None) -> tuple[str, str]:
         else duration(wait_s)
     )
     return (
-        f"The log does not record checkpoints. {given} are a checkpoint after "
+        f"The log does not record checkpoints. {origin} are a checkpoint after "
         f"{duration(recovery.checkpoint_s)} of work, {duration(recovery.write_s)} to write a "
         f"checkpoint and {duration(recovery.restart_s)} to restart{source}.",
         "The effective training time ratio assumes independent failures at a constant rate. "

@@ -51,7 +51,7 @@ def test_the_spans_of_a_large_log_are_in_the_middle_of_its_halves() -> None:
     assert spans.halves[0].earlier == ("j089", "j090", "j091", "j092")
     assert spans.last.jobs == tuple(f"j{i:03d}" for i in range(360, 400))
     assert spans.last.earlier == ("j090", "j356", "j357", "j358", "j359")
-    assert spans.known == 396 - 39
+    assert spans.waits_known == 396 - 39
     assert len(spans.jobs) == 80 + 3 * 4
 
 
@@ -92,7 +92,7 @@ def test_a_span_has_the_waits_of_the_whole_log(simulated: tuple[Policy, Recorded
     Backfilled jobs may fit elsewhere, since the running jobs are placed anew.
     """
     policy, log, _ = simulated
-    assert log.known == 237 and len(log.halves) == 2
+    assert log.waits_known == 237 and len(log.halves) == 2
     for part, size in ((log.scenario, MOST), *((half, MOST // 2) for half in log.halves)):
         assert part.carried
         outcomes = outcome(replace(part, policy=policy)).select("job_id", "first_wait_s")

@@ -158,14 +158,14 @@ def fit_baseline(
     )
     floor_s = max(_FLOOR_S, start_up_s or 0.0)
 
-    def under(c: Candidate, now: Scenario) -> Scenario:
-        return replace(now, policy=c.policy, estimates=c.estimates)
+    def under(candidate: Candidate, now: Scenario) -> Scenario:
+        return replace(now, policy=candidate.policy, estimates=candidate.estimates)
 
     scenarios = [under(candidate, scenario) for candidate in candidates]
     halves = recorded.halves
     spans = {
-        f"{part}half {nth} of {c.rules}": under(candidate, half)
-        for candidate, c in zip(candidates, scenarios, strict=True)
+        f"{part}half {nth} of {whole.rules}": under(candidate, half)
+        for candidate, whole in zip(candidates, scenarios, strict=True)
         for nth, half in enumerate(halves)
     }
     runs = replay_all(spans or {f"{part}{s.rules}": s for s in scenarios}, executor, cache)
@@ -197,7 +197,7 @@ def fit_baseline(
         queue=_queues(last, of_last - floor_s, last_waits - floor_s),
         replayed=replayed,
         compared=len(jobs),
-        jobs=recorded.known or len(jobs),
+        jobs=recorded.waits_known or len(jobs),
     )
 
 

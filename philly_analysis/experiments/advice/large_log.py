@@ -41,13 +41,13 @@ class Spans(NamedTuple):
         The middle of each half of the log's period: policies are compared on it.
     last
         The last jobs: levers are priced on them.
-    known
+    waits_known
         Number of jobs of the period with a known wait.
     """
 
     halves: tuple[Span, ...]
     last: Span
-    known: int
+    waits_known: int
 
     @property
     def jobs(self) -> frozenset[str]:
@@ -119,14 +119,16 @@ def earlier_jobs(
         limit_s = spec.time_limit_s and max(spec.time_limit_s - elapsed_s, first.run_s)
         if elapsed_s > 0:  # submitted before the span, and ends as recorded
             first = replace(first, run_s=first.run_s + 2 * _EARLIER_S)
-        rest = replace(
+        remainder = replace(
             spec,
             job_id=f"{spec.job_id} earlier",
             attempts=(first, *(attempt for attempt, _ in others)),
             time_limit_s=limit_s,
             eligible_s=spec.eligible_s if (spec.eligible_s or 0.0) > begin_s else None,
         )
-        (running if elapsed_s > 0 else waiting).append(replace(rest, attempts=runs_of(rest)))
+        (running if elapsed_s > 0 else waiting).append(
+            replace(remainder, attempts=runs_of(remainder))
+        )
     running.sort(key=lambda spec: -spec.gpus)  # the largest are placed first, so that all fit
     waiting.sort(key=lambda spec: (spec.submit_s, spec.job_id))
     return [

@@ -43,7 +43,7 @@ class Recorded(NamedTuple):
         Whether the log has the quotas of its virtual clusters.
     halves
         Of a large log a span of each half, on which policies are compared; empty: `scenario`.
-    known
+    waits_known
         Number of jobs of a large log's period with a known wait.
     """
 
@@ -53,7 +53,7 @@ class Recorded(NamedTuple):
     period_s: float = 0.0
     quotas: bool = False
     halves: tuple[Scenario, ...] = ()
-    known: int = 0
+    waits_known: int = 0
 
 
 def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
@@ -93,7 +93,7 @@ def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
         end_s - begin_s,
         len(workload.virtual_clusters) > 0,
         tuple(_of_span(scenario, half, starts_s) for half in spans.halves) if spans else (),
-        spans.known if spans else 0,
+        spans.waits_known if spans else 0,
     )
 
 
@@ -112,8 +112,8 @@ def _of_span(
     for pool in scenario.pools:
         rests = earlier_jobs((s for s in pool.jobs if s.job_id in before), starts_s, begin_s)
         carried.update(spec.job_id for spec in rests)
-        own = (_as_runs(spec) for spec in pool.jobs if spec.job_id in names)
-        pools.append(replace(pool, jobs=(*rests, *own)))
+        submitted = (_as_runs(spec) for spec in pool.jobs if spec.job_id in names)
+        pools.append(replace(pool, jobs=(*rests, *submitted)))
     part = tuple(pool for pool in pools if pool.jobs)
     return replace(scenario, pools=part, carried=frozenset(carried))
 
