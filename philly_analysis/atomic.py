@@ -227,3 +227,14 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def link_or_copy(old: Path, new: Path) -> bool:
+    """Link a file to a new path, or copy it if it cannot be linked; return whether it exists."""
+    try:
+        os.link(old, new)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        shutil.copyfile(old, new)
+    return True

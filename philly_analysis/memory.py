@@ -16,6 +16,9 @@ ENGINE_BYTES_PER_JOB = 400
 """Memory of the engine for relations of many jobs. With 244 bytes per job, each relation of half a
 million jobs was computed; 200 were too few for five relations."""
 
+_THREAD_BYTES_PER_JOB = 200
+"""Memory of the engine per job for each of its threads. Of ten million jobs, two threads with 140
+bytes failed in a report, one thread with 280 did not."""
 _SHARE_OF_FREE = 0.75
 """Share of the free memory that is the budget where the setting has none."""
 _ENGINE_SHARE = 0.7
@@ -51,6 +54,14 @@ def most_processes(wanted: int, jobs: int) -> int:
     """Return how many processes may compute relations of so many jobs at once: 1 to `wanted`."""
     process_bytes = ENGINE_BYTES_PER_JOB * jobs / _ENGINE_SHARE
     return max(1, min(wanted, int(budget_bytes() / process_bytes))) if jobs else wanted
+
+
+def most_threads(wanted: int, jobs: int) -> int:
+    """Return how many threads of the engine may compute relations of so many jobs: 1 to `wanted`.
+
+    Each thread needs memory of its own for its part of a relation.
+    """
+    return max(1, min(wanted, engine_bytes() // (_THREAD_BYTES_PER_JOB * jobs))) if jobs else wanted
 
 
 def parse_bytes(text: str) -> int:

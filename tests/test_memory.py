@@ -101,6 +101,17 @@ def test_fewer_processes_run_where_each_needs_much(
     assert memory.most_processes(3, jobs) == processes
 
 
+@pytest.mark.parametrize(
+    ("budget", "jobs", "threads"),
+    [("4GB", 0, 4), ("4GB", 1_000_000, 4), ("4GB", 10_000_000, 1), ("10GB", 10_000_000, 3)],
+)
+def test_few_bytes_per_job_are_computed_by_few_threads(
+    monkeypatch: pytest.MonkeyPatch, budget: str, jobs: int, threads: int
+) -> None:
+    monkeypatch.setenv("PHILLY_MEMORY", budget)
+    assert memory.most_threads(4, jobs) == threads
+
+
 @pytest.mark.slow
 def test_a_process_has_its_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHILLY_MEMORY", "12GB")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import duckdb
 
-from philly_analysis.ingest.parts import replace_rows, written_parts
+from philly_analysis.ingest.parts import replace_rows, write_parts, written_parts
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import create_empty_view, no_rows, parquet_scan, quoted
@@ -26,10 +26,18 @@ from philly_analysis.ingest.tables import (
 )
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.progress import step
-from philly_analysis.trace import RAW, REJECTS, TABLES, Account, Table
+from philly_analysis.trace import (
+    APPENDED_JOBS,
+    JOB_TABLES,
+    RAW,
+    REJECTS,
+    TABLES,
+    Account,
+    Table,
+)
 
-OF_JOBS = tuple(table for table in TABLES.values() if "job_id" in table.key)
-"""Tables whose rows belong to jobs."""
+OF_JOBS = tuple(table for table in TABLES.values() if table.name in JOB_TABLES)
+"""Tables whose rows belong to jobs, in an order in which a table follows those it refers to."""
 
 
 class ContextChangedError(Exception):
@@ -58,6 +66,7 @@ def update_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
         _derive_before(source, builder, raw.touched)
         _create_stored_views(con, store)
         touched = _derive_touched(source, builder)
+    _record_appended(builder)
     for table in OF_JOBS:
         with step(f"reading {table.name}", con):
             _replace_table(builder, touched, table, raw)
@@ -131,6 +140,27 @@ def _derive_touched(source: Source, builder: TraceBuilder) -> TraceBuilder:
         _refuse(builder.con, sql["conflicts"])
     touched.merge_rejects()
     return touched
+
+
+def _record_appended(builder: TraceBuilder) -> None:
+    """Add the touched jobs, and when each began, to the list of appended jobs.
+
+    A job that began at another moment by its earlier records has the earlier moment.
+    """
+    store = builder.store
+    assert store.before is not None  # noqa: S101 - a trace that grows has a manifest
+    moments = [
+        f"select job_id, {moment} as began_at from {prefix}{table} {jobs}"
+        for table, moment in (("jobs", "submitted_at"), ("attempts", "started_at"))
+        for prefix, jobs in (("", ""), ("stored_", "semi join removed_jobs using (job_id)"))
+    ]
+    rows = (
+        f"select {store.before.generation + 1} as generation, job_id, min(began_at) as began_at "
+        f"from ({' union all '.join(moments)}) group by job_id"
+    )
+    if earlier := store.files(APPENDED_JOBS):
+        rows = f"from {parquet_scan(earlier)} union all by name {rows}"
+    write_parts(builder.con, rows, store.folder / f"{APPENDED_JOBS}.parquet")
 
 
 def _extend(builder: TraceBuilder, name: str, sql: str) -> None:

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- How long did each attempt hold its GPUs?
 -- One row per attempt of the jobs in gpu_jobs with a start or a run time.
 --   job_id      identifier of the job

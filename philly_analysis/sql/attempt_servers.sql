@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- On how many servers did each attempt run, how few would have sufficed, and with which co-tenants?
 -- One row per attempt with placements.
 --   job_id          identifier of the job

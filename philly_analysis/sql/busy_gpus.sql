@@ -1,3 +1,4 @@
+-- by job_id
 -- When was each GPU allocated, where the log has GPU indices?
 -- One row per interval in which a GPU was allocated without a break. Adjacent intervals stay
 -- separate, so that the end of an attempt is distinguishable from the start of the next attempt.

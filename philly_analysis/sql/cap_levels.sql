@@ -1,3 +1,4 @@
+-- by clock
 -- When would one more job of a class have exceeded a limit, or the quota of its virtual cluster?
 -- One row per class, cap and moment at which the answer changed.
 --   wait_class  number of the class, as in wait_classes

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by clock
 -- When did a limit or a quota keep each class from starting, and what did its pool lack meanwhile?
 -- One row per class, cap and moment at which the cap began or ceased to bind. A cap binds while a
 -- job would have exceeded the cap, and would have exceeded no limit of an earlier name.

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Until when did each attempt contend for room?
 -- One row per attempt in queued_attempts whose pool has servers.
 --   job_id        identifier of the job

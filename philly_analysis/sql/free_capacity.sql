@@ -1,4 +1,4 @@
--- materialized
+-- materialized by moment
 -- How many GPUs could the n emptiest machines of a pool together give, from moment to moment?
 -- One row per pool, number of machines that a gang may need there (and all machines of the pool)
 -- and change. Machines that never ran an attempt are not counted: if they were in service, somebody
@@ -66,7 +66,7 @@ slots as (
     pool,
     unnest(range(1, gpus + 1)) as k
   from pool_machines
-  semi join placements using (machine_id)
+  semi join used_machines using (machine_id)
 ),
 
 -- numbered: windows over one number are faster than over a name and a number
@@ -146,7 +146,7 @@ pool_changes as (
     0 as moment,
     gpus as change
   from pool_machines
-  semi join placements using (machine_id)
+  semi join used_machines using (machine_id)
 ),
 
 pool_levels as (

@@ -1,3 +1,4 @@
+-- by job_id
 -- Which jobs do the findings cover?
 -- One row per job that requested GPUs, or whose request is not recorded; overview counts the jobs
 -- without GPUs.

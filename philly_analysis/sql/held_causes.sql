@@ -1,3 +1,4 @@
+-- by job_id
 -- What held each attempt before its job was eligible?
 -- One row per attempt, cause and name.
 --   job_id   identifier of the job
@@ -26,14 +27,6 @@ stated as (
     sum(held_s) as held_s
   from spans
   group by job_id, attempt
-),
-
--- arrays of which a task was at the limit of running tasks
-limited_arrays as (
-  select distinct regexp_replace(jobs.scheduler_id, '_.*$', '') as array_id
-  from jobs
-  inner join attempts using (job_id)
-  where attempts.wait_reason = 'JobArrayTaskLimit' and jobs.scheduler_id like '%\_%' escape '\'
 ),
 
 others as (

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which servers did each attempt hold, and for how long?
 -- One row per attempt with trusted times and server.
 --   job_id      identifier of the job

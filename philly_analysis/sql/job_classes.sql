@@ -1,3 +1,4 @@
+-- by job_id
 -- Of which class is each job?
 -- One row per job that asks for GPUs of a pool with servers.
 --   job_id      identifier of the job

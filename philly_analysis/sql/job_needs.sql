@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- What does each job ask of each of its servers, and of how few servers?
 -- One row per job that asks for GPUs of a pool with servers.
 --   job_id    identifier of the job

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which pool of machines may serve each job?
 -- One row per job.
 --   job_id  identifier of the job

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which request does each job make?
 -- One row per job that asks for GPUs of a pool with servers.
 --   job_id   identifier of the job

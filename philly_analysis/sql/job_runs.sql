@@ -1,3 +1,4 @@
+-- by job_id
 -- How long did each job run, and how many GPU hours did the job take?
 -- One row per job in gpu_jobs.
 --   job_id            identifier of the job

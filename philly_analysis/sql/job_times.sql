@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- How long did each job run by each run policy, and how many GPU hours did the job take?
 -- One row per job in gpu_jobs.
 --   job_id            identifier of the job

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- How much of its requested time did each attempt use?
 -- One row per attempt that ended, with a time limit, trusted times and a known gang size.
 --   job_id        identifier of the job

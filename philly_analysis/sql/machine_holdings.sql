@@ -1,3 +1,4 @@
+-- by job_id
 -- How many GPUs of each server were allocated, and when?
 -- One row per interval of an allocated GPU, or attempt whose GPU indices are not known, and server.
 --   machine_id    identifier of the server

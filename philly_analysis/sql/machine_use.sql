@@ -1,4 +1,4 @@
--- materialized
+-- materialized by moment
 -- How many GPUs of each machine were in use, from moment to moment?
 -- One row per machine and moment at which the number changed.
 --   machine_id   identifier of the server

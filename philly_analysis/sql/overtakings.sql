@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which starts overtook an attempt that had waited longer in the same virtual cluster?
 -- One row per start that ended a trusted wait. Only attempts that wait for the same pool are
 -- overtaken.

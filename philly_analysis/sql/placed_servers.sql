@@ -1,7 +1,6 @@
--- materialized
+-- materialized by job_id
 -- On which servers did each attempt hold GPUs, when, and with which co-tenants?
 -- One row per attempt and server.
---   holding       number of the row, from 1, ordered by start, job_id, attempt and machine_id
 --   job_id        identifier of the job
 --   attempt       number of the attempt within its job, from 1
 --   machine_id    identifier of the server
@@ -28,7 +27,6 @@ with held as (
 )
 
 select
-  row_number() over (order by started_at, job_id, attempt, machine_id)::integer as holding,
   job_id,
   attempt,
   machine_id,

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by clock
 -- When could a pool not serve a request, and when did a job without room wait meanwhile?
 -- One row per request and moment, as in shortages.
 --   request     number of the request, as in requests

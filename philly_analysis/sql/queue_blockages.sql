@@ -1,4 +1,4 @@
--- materialized
+-- materialized by clock
 -- When did a job of each pool wait for room, or start after it?
 -- One row per pool and moment at which the answer changed.
 --   pool        name of the pool, as in pools

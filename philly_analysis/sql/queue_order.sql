@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Until when were jobs of higher order in the queue before each attempt?
 -- One row per attempt in queued_attempts whose pool has servers.
 --   job_id       identifier of the job
@@ -12,29 +12,35 @@
 --                contending_attempts
 --   outcome      started, given up or waiting, as in queued_attempts
 --   older_us     latest contended_us of attempts that were eligible before (see
---                contending_attempts); null: none
---   ahead_us     later of older_us and of the last start before until_us that overtook the attempt,
---                in microseconds since 1970
-select
-  q.job_id,
-  q.attempt,
-  r.pool,
-  q.request,
-  q.wait_class,
-  q.eligible_us,
-  q.until_us,
-  q.outcome,
-  max(q.contended_us) over (
-    partition by r.pool
-    order by q.eligible_us, q.until_us, q.job_id, q.attempt
-    rows between unbounded preceding and 1 preceding
-  ) as older_us,
-  greatest(
-    older_us,
+--                contending_attempts); null: none contended after eligible_us
+--   ahead_us     latest of eligible_us, older_us and the last start before until_us that overtook
+--                the attempt, in microseconds since 1970
+with ordered as (
+  select
+    q.*,
+    r.pool,
+    max(q.contended_us) over (
+      partition by r.pool
+      order by q.eligible_us, q.until_us, q.job_id, q.attempt
+      rows between unbounded preceding and 1 preceding
+    ) as contended_before_us,
     lag(case when q.outcome = 'started' then q.until_us end) over (
       partition by r.pool
       order by q.until_us, q.eligible_us, q.job_id, q.attempt
-    )
-  ) as ahead_us
-from contending_attempts as q
-inner join requests as r using (request)
+    ) as started_before_us
+  from contending_attempts as q
+  inner join requests as r using (request)
+)
+
+select
+  job_id,
+  attempt,
+  pool,
+  request,
+  wait_class,
+  eligible_us,
+  until_us,
+  outcome,
+  case when contended_before_us > eligible_us then contended_before_us end as older_us,
+  greatest(eligible_us, contended_before_us, started_before_us) as ahead_us
+from ordered

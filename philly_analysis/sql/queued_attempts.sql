@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which attempts of known gang waited from a known and trusted moment, and until when?
 -- One row per attempt of the jobs in gpu_jobs that started. Where the log has times at which jobs
 -- became eligible, attempts that were given up, or waited as the log ended, have a row too.
@@ -20,12 +20,7 @@
 --   until_us     until_at: microseconds since 1970
 --   reason       reason that the scheduler stated last; null: none
 --   cause        cause that the last stated reason means, as in wait_reasons
-with recorded as (
-  select count(eligible_at) > 0 as eligible_times
-  from jobs
-),
-
-waiting as (
+with waiting as (
   select
     a.job_id,
     a.attempt,
@@ -63,11 +58,11 @@ timed as (
       else greatest(since_us, least(coalesce(epoch_us(w.eligible_at), since_us), until_us))
     end as eligible_us
   from waiting as w
-  cross join recorded
+  cross join eligible_times
   left join stated_reasons as s using (reason)
   -- an attempt without a start may have run where the log has no times of eligibility
   where
-    (w.started_at is not null or (w.run_s is null and recorded.eligible_times))
+    (w.started_at is not null or (w.run_s is null and eligible_times.recorded))
     and w.until_at >= w.since_at
     and w.flag is null
     and w.gpus is not null

@@ -1,3 +1,4 @@
+-- by job_id
 -- For what did each attempt wait while the scheduler stated a reason?
 -- One row per attempt and span of one stated reason within its wait.
 --   job_id    identifier of the job

@@ -1,3 +1,4 @@
+-- by clock
 -- How many more GPUs did the quota of each virtual cluster allow, from moment to moment?
 -- One row per method, virtual cluster and moment at which the number may have changed. In a cohort,
 -- the members share what they do not use, by Kueue's rules: a member always gets the part of its

@@ -1,3 +1,4 @@
+-- by moment
 -- How many GPUs of each server could a job get, from moment to moment?
 -- One row per server and moment at which the number of free GPUs, or of GPUs out of service, may
 -- change.

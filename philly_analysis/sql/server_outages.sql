@@ -1,3 +1,4 @@
+-- by moment
 -- When was a server out of service?
 -- One row per server and span. A span is a recorded closure, or begins with a failure. At a
 -- failure, an attempt ended by a failure of a server, and no attempt held a GPU of the server any
@@ -43,6 +44,6 @@ select
   2 * epoch_us(coalesce(c.until_at, greatest(snapshot.ended_at, c.since_at))) as until_us
 from given_server_closures as c
 inner join machines as m using (machine_id)
-semi join placements
-  on c.machine_id = placements.machine_id
+semi join used_machines
+  on c.machine_id = used_machines.machine_id
 cross join snapshot

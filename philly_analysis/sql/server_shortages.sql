@@ -1,3 +1,4 @@
+-- by clock
 -- When had too few servers the GPUs, CPUs and memory that a request asks of each?
 -- One row per request with CPUs or memory, and moment at which the answer changed.
 --   request  number of the request, as in requests

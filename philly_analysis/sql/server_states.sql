@@ -1,4 +1,4 @@
--- materialized
+-- materialized by moment
 -- How many GPUs, CPUs and how much memory of each server were free, from moment to moment?
 -- One row per server with GPUs, whose CPUs or memory and their allocations are recorded, and moment
 -- at which a free amount changed.
@@ -24,17 +24,6 @@ with changes as (
   where coalesce(a.ended_at, snapshot.ended_at) > a.started_at
 ),
 
-recorded as (
-  select
-    machine_id,
-    gpus,
-    cpus,
-    mem_gb
-  from machines
-  semi join given_host_allocations using (machine_id)
-  where gpus > 0
-),
-
 events as (
   select
     machine_id,
@@ -42,7 +31,7 @@ events as (
     gpus,
     cpus,
     mem_gb
-  from recorded
+  from allocated_hosts
   union all
   select
     u.machine_id,
@@ -51,7 +40,7 @@ events as (
     0 as cpus,
     0 as mem_gb
   from server_openings as u
-  semi join recorded using (machine_id)
+  semi join allocated_hosts using (machine_id)
   union all
   select
     c.machine_id,
@@ -60,7 +49,7 @@ events as (
     coalesce(c.cpus, 0) as cpus,
     coalesce(c.mem_gb, 0) as mem_gb
   from changes as c
-  semi join recorded using (machine_id)
+  semi join allocated_hosts using (machine_id)
 ),
 
 moments as (
@@ -78,8 +67,10 @@ select
   moments.machine_id,
   moments.moment,
   sum(moments.gpus) over in_time as free_gpus,
-  case when recorded.cpus is not null then sum(moments.cpus) over in_time end as free_cpus,
-  case when recorded.mem_gb is not null then sum(moments.mem_gb) over in_time end as free_mem_gb
+  case when allocated_hosts.cpus is not null then round(sum(moments.cpus) over in_time, 6) end
+    as free_cpus,
+  case when allocated_hosts.mem_gb is not null then round(sum(moments.mem_gb) over in_time, 6) end
+    as free_mem_gb
 from moments
-inner join recorded using (machine_id)
+inner join allocated_hosts using (machine_id)
 window in_time as (partition by moments.machine_id order by moments.moment)

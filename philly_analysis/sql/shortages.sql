@@ -1,4 +1,4 @@
--- materialized
+-- materialized by clock
 -- When could a pool not serve a request?
 -- One row per request and moment at which one of three answers changed; too_few implies no_fit, and
 -- no_fit implies no_room.

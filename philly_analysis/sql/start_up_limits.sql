@@ -4,8 +4,6 @@
 -- room, and nothing waited ahead. During these waits, only the start-up of the job is known to take
 -- time.
 --   method     how the quota is known, as in wait_parts
---   waits      number of waits during which no cap bound, the pool had room, and nothing waited
---              ahead
 --   longest_s  upper fence of the logarithms of the counted waits in seconds, starts without a wait
 --              included (Tukey 1977). The fence is the third quartile plus 1.5 times the distance
 --              of the quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. A
@@ -57,7 +55,6 @@ quartiles as (
 
 select
   method,
-  waits,
   least(q3 * pow(q3 / q1, 1.5), 3600) as longest_s
 from quartiles
 where waits >= 10

@@ -1,7 +1,5 @@
 -- How long does a start take, where nothing else keeps a job waiting?
 -- One row, of attempts that had room as they became eligible, while nothing waited before them.
---   starts    number of attempts that had room as they became eligible, while nothing waited before
---             them
 --   usual_us  third quartile of the microseconds that attempts with room and nothing before them
 --             waited, starts without a wait included; at most an hour; 0: fewer than ten attempts
 with arrivals as (
@@ -12,7 +10,7 @@ with arrivals as (
     2 * eligible_us as moment,
     until_us - eligible_us as wait_us
   from queue_order
-  where outcome = 'started' and coalesce(older_us <= eligible_us, true)
+  where outcome = 'started' and older_us is null
 ),
 
 free_arrivals as (
@@ -31,8 +29,6 @@ first_arrivals as (
   where not coalesce(b.blocked, false)
 )
 
-select
-  count(*) as starts,
-  case when count(*) >= 10 then least(quantile_disc(wait_us, 0.75), 3600000000) else 0 end
-    as usual_us
+select case when count(*) >= 10 then least(quantile_disc(wait_us, 0.75), 3600000000) else 0 end
+  as usual_us
 from first_arrivals

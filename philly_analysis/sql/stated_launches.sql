@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- How long before its start did each attempt get its GPUs, by the scheduler's statement?
 -- One row per started attempt of which the scheduler stated that its GPUs were reserved.
 --   job_id     identifier of the job

@@ -1,3 +1,4 @@
+-- by job_id
 -- Which limit did the scheduler state for each job?
 -- One row per job and stated reason that means a limit.
 --   job_id  identifier of the job

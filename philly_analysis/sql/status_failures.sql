@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which attempts failed, by statuses, retries and recorded ends?
 -- One row per attempt of a job that was retried afterwards, or that ended unsuccessful with the
 -- attempt.

@@ -1,3 +1,4 @@
+-- by job_id
 -- Which waits can be trusted?
 -- One row per attempt with a trusted wait of a known gang; exclusions counts the other attempts.
 --   job_id      identifier of the job

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by moment
 -- How many GPUs did each virtual cluster use, from moment to moment?
 -- One row per virtual cluster and moment at which the number changed; guests use no quota. GPUs
 -- count from a stated launch on (see stated_launches).

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Why did each attempt wait?
 -- One row per method of knowing the quota, attempt, cause and name; the seconds of an attempt add
 -- up to its wait.
@@ -25,23 +25,6 @@ with queued as (
   from queued_attempts as q
   left join stated_limits as l
     on q.job_id = l.job_id and q.reason = l.reason
-),
-
-quota_evidence as (
-  -- an estimated quota holds only where jobs over it waited although nothing else kept them
-  select
-    p.method,
-    q.vc,
-    coalesce(
-      p.method = 'given'
-      or sum(p.room_s)
-      >= 0.1 * sum(p.too_few_s + p.scattered_s + p.stranded_s + p.behind_s + p.room_s),
-      false
-    ) as shown
-  from wait_parts as p
-  inner join queued as q using (job_id, attempt)
-  where p.cap = 'quota'
-  group by p.method, q.vc
 ),
 
 -- what binds first: the scheduler's own statement, then limits, then the quota

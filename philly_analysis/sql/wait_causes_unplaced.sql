@@ -1,3 +1,4 @@
+-- by job_id
 -- Why did each attempt wait, by what the scheduler stated?
 -- One row per attempt, cause and name; the seconds of an attempt add up to its wait.
 --   method   none: no quota is tested
@@ -41,20 +42,13 @@ eligible as (
   left join stated using (job_id, attempt)
 ),
 
-recorded as (
-  select bool_or(jobs.eligible_at is not null or a.eligible_at is not null or a.wait_reason <> '')
-    as any_reason
-  from attempts as a
-  inner join jobs using (job_id)
-),
-
 parts as (
   select
     e.job_id,
     e.attempt,
     case
       when r.cause in ('held', 'limit', 'quota', 'start_up') then r.cause
-      when recorded.any_reason or e.reason is not null then 'pending'
+      when stated_waits.recorded or e.reason is not null then 'pending'
       else 'unknown'
     end as cause,
     case
@@ -63,7 +57,7 @@ parts as (
     end as name,
     e.wait_s
   from eligible as e
-  cross join recorded
+  cross join stated_waits
   left join stated_reasons as r
     on e.reason = r.reason
   left join stated_limits as l

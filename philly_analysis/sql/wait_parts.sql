@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which cap and which state of the pool kept each attempt waiting, by stated reason?
 -- One row per method of knowing the quota, attempt, stated reason and cap, of eligible time.
 --   method       how the quota is known, as in vc_quotas; none: no quota is known and no quota can

@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- How long did each attempt wait for its GPUs?
 -- One row per attempt of the jobs in gpu_jobs that started, and whose wait began at a known moment.
 --   job_id      identifier of the job

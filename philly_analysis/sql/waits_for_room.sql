@@ -1,4 +1,4 @@
--- materialized
+-- materialized by clock
 -- When did an eligible job below its limits wait for room that its pool did not have?
 -- One row per pool and moment at which the answer changed.
 --   pool     name of the pool, as in pools

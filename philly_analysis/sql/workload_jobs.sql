@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- Which jobs make up the workload, how long do the jobs run, and why are other jobs excluded?
 -- One row per job.
 --   job_id            identifier of the job

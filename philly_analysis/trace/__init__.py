@@ -1,6 +1,7 @@
 """Traces on disk and open: schema, manifest, SQL relations, integrity, object storage, cache."""
 
 from philly_analysis.trace.analysis import Analysis
+from philly_analysis.trace.appended import APPENDED_JOBS, JOB_TABLES
 from philly_analysis.trace.checksums import (
     Digest,
     digest,

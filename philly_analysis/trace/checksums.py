@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
+import duckdb
 from blake3 import blake3
 
 Digest = tuple[int, str]
@@ -75,3 +76,10 @@ def matches_any(path: Path, expected_digests: Collection[str]) -> bool:
 def text_digest(*texts: str) -> str:
     """Return a short digest of texts, to name what is computed from them."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
+    """Return a digest of rows that does not depend on their order."""
+    columns = ", ".join(f'"{column}"' for column in rows.columns)
+    digests = rows.aggregate(f"count(*), sum(hash(row({columns}))::hugeint)").fetchall()
+    return repr(digests)

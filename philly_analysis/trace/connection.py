@@ -1,26 +1,44 @@
 """Open DuckDB connections with the package's macros, settings and optional tables."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import duckdb
 
 from philly_analysis.errors import UnknownNameError
-from philly_analysis.memory import engine_bytes
+from philly_analysis.memory import engine_bytes, most_threads
 from philly_analysis.parallel import cores
 from philly_analysis.progress import silence
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.relations import MACROS
+from philly_analysis.trace.schema import DEVICES, MACHINES, TABLES, VIRTUAL_CLUSTERS
 
 SETTINGS = "settings"
 """Relation with the settings that a trace was opened with."""
+OPTIONAL = {
+    "given_quotas": VIRTUAL_CLUSTERS,
+    "given_cohorts": TABLES["cohorts"],
+    "given_machines": MACHINES,
+    "telemetry_devices": DEVICES,
+    "given_limits": TABLES["limits"],
+    "given_queue_states": TABLES["queue_states"],
+    "given_host_allocations": TABLES["host_allocations"],
+    "given_server_closures": TABLES["server_closures"],
+}
+"""Relations that have a table's rows, or none if the trace lacks the table."""
 
 
 def connect(
-    folders: Iterable[Path], scratch: Path, run_policy: RunPolicy
+    folders: Iterable[Path], scratch: Path, run_policy: RunPolicy, jobs: int
 ) -> duckdb.DuckDBPyConnection:
-    """Open a connection that can read some folders only, and spills to another folder."""
-    con = duckdb.connect(config={"threads": cores()})
+    """Open a connection that can read some folders only, and spills to another folder.
+
+    Parameters
+    ----------
+    jobs
+        Number of jobs of the trace: many jobs with little memory are computed by fewer threads.
+    """
+    con = duckdb.connect(config={"threads": most_threads(cores(), jobs)})
     limit_memory(con, scratch)
     con.execute("set preserve_insertion_order = false")
     allowed = [text for path in folders for text in (str(path), escape_glob(path))]
@@ -52,6 +70,14 @@ def prepare(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
 def create_settings(con: duckdb.DuckDBPyConnection, run_policy: RunPolicy) -> None:
     """Create the relation of the settings."""
     con.execute(f"create temp table {SETTINGS} as select $p as run_policy", {"p": str(run_policy)})
+
+
+def create_optional(con: duckdb.DuckDBPyConnection, present: Collection[str]) -> None:
+    """Create the relations of :data:`OPTIONAL`, beside the tables that are present."""
+    for name, table in OPTIONAL.items():
+        none = f"select {table.typed_columns(())} where false"
+        rows = f"from {table.name}" if table.name in present else none
+        con.execute(f"create temp view {name} as {rows}")
 
 
 def parse_run_policy(run_policy: RunPolicy | str) -> RunPolicy:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from philly_analysis.atomic import atomic_write
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
+from philly_analysis.trace.appended import Merger, merged_rows
 from philly_analysis.trace.checksums import text_digest
 from philly_analysis.trace.connection import SETTINGS, escape_glob, first_line
 from philly_analysis.trace.folder import TraceFolder
@@ -48,6 +49,14 @@ class Materializer:
     def manifest_text(self) -> str:
         """The manifest as text, on which every computed file depends."""
         return self.folder.manifest.to_json()
+
+    @cached_property
+    def _merger(self) -> Merger:
+        return Merger(self.con, self.folder)
+
+    def close(self) -> None:
+        """Close the connections that this object opened."""
+        self._merger.close()
 
     def table(self, name: str) -> duckdb.DuckDBPyRelation:
         """Return a table. Columns that an older trace lacks are null."""
@@ -107,7 +116,11 @@ class Materializer:
             )
             return
         for partition in partitions:
-            rows = self.con.sql(partition.relation.sql)
+            relation = partition.relation
+            if relation.merges:
+                self._merger.write(relation, partition.code, partition.partial, partition.before)
+                continue
+            rows = self.con.sql(relation.sql)
             rows.write_parquet(str(partition.partial / "all.parquet"), compression="lz4")
 
     @contextmanager
@@ -120,6 +133,10 @@ class Materializer:
             with step(f"computing {names}", self.con) if absent else nullcontext():
                 yield absent
         for relation, (folder, _) in zip(due, pairs, strict=True):
+            if relation.merges:
+                rows = merged_rows(relation, folder)
+                self.con.execute(f"create or replace view {relation.name} as {rows}")
+                continue
             files = [escape_glob(file) for file in sorted(folder.glob("*.parquet"))]
             self.con.read_parquet(files).create_view(relation.name, replace=True)
 

@@ -21,7 +21,10 @@ SQL_FOLDERS = ("sql", "analyses", "models", "atlas")
 _PACKAGE = Path(__file__).parents[1]
 MACROS = TERM_MACROS + (_PACKAGE / "sql" / "macros.sql").read_text("utf-8")
 """Functions that every relation may call."""
-_MARK = re.compile(r"-- (?:materialized|(binned|listed) by week of (\w+))\n")
+_MARK = re.compile(
+    r"-- (?:(?P<counted>binned|listed) by week of (?P<samples>\w+)"
+    r"|(?P<stored>materialized)?(?: ?by (?P<key>job_id|moment|clock))?)\n"
+)
 
 
 @cache
@@ -41,6 +44,10 @@ class Relation:
     materialized
         Whether the relation is written to Parquet once per trace: the first comment line has
         ``materialized``, ``binned`` or ``listed``.
+    key
+        ``job_id``, ``moment`` or ``clock`` if an append changes only what concerns appended jobs
+        and jobs of the same time: the first comment line has ``by job_id``, ``by moment`` or
+        ``by clock`` (see :mod:`philly_analysis.trace.appended`). None: all jobs determine each row.
     samples
         Table of samples that are counted in the intervals of the SELECT (see
         :data:`philly_analysis.trace.histograms.INTERVAL`), week by week. The first comment line
@@ -56,8 +63,14 @@ class Relation:
     name: str
     sql: str
     materialized: bool
+    key: str | None = None
     samples: str | None = None
     listed: bool = False
+
+    @property
+    def merges(self) -> bool:
+        """Whether the stored rows are merged after an append."""
+        return self.materialized and self.key in ("job_id", "moment")
 
     @property
     def reads(self) -> frozenset[str]:
@@ -153,9 +166,10 @@ def relations() -> dict[str, Relation]:
             by_name[path.stem] = Relation(
                 name=path.stem,
                 sql=sql,
-                materialized=mark is not None,
-                samples=mark[2] if mark else None,
-                listed=mark is not None and mark[1] == "listed",
+                materialized=bool(mark and (mark["stored"] or mark["counted"])),
+                key=mark["key"] if mark else None,
+                samples=mark["samples"] if mark else None,
+                listed=bool(mark and mark["counted"] == "listed"),
             )
     return by_name
 

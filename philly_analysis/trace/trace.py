@@ -104,7 +104,8 @@ class Trace:
         self._folder = TraceFolder(path, quotas)
         self.path, self.manifest = self._folder.path, self._folder.manifest
         self._scratch = scratch_folder()
-        self._con = connect(self._folder.folders, self._scratch, self.run_policy)
+        jobs = self.manifest.rows.get("jobs", 0)
+        self._con = connect(self._folder.folders, self._scratch, self.run_policy, jobs)
         keep_with(self._con, self._folder.handle)  # relations may outlive the trace
         self._materializer = Materializer(self._con, self._folder, self._scratch, workers)
         self._reads: dict[str, None] = {}
@@ -399,6 +400,7 @@ class Trace:
     def close(self) -> None:
         """Close the connection, and remove temporary files."""
         self._opened.close()
+        self._materializer.close()
         self._con.close()
         self._folder.handle.close()
         if self._remove:

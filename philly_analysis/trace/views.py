@@ -1,6 +1,6 @@
 """Create views of a trace's tables and relations when a query first reads them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -8,7 +8,9 @@ import duckdb
 from philly_analysis.errors import MissingTableError, QueryError, UnknownNameError
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace.connection import (
+    OPTIONAL,
     SETTINGS,
+    create_optional,
     create_settings,
     first_line,
     parse_run_policy,
@@ -20,25 +22,13 @@ from philly_analysis.trace.relations import (
     relations,
     required_relations,
 )
-from philly_analysis.trace.schema import DEVICES, MACHINES, REJECTS, TABLES, VIRTUAL_CLUSTERS
+from philly_analysis.trace.schema import REJECTS, TABLES
 
 if TYPE_CHECKING:
     import polars as pl
 
 _HINTS = {"attempts": " A table in memory has them if it has columns started_at and ended_at."}
 """What to do about a table that is not there."""
-
-OPTIONAL = {
-    "given_quotas": VIRTUAL_CLUSTERS,
-    "given_cohorts": TABLES["cohorts"],
-    "given_machines": MACHINES,
-    "telemetry_devices": DEVICES,
-    "given_limits": TABLES["limits"],
-    "given_queue_states": TABLES["queue_states"],
-    "given_host_allocations": TABLES["host_allocations"],
-    "given_server_closures": TABLES["server_closures"],
-}
-"""Relations that have a table's rows, or none if the trace lacks the table."""
 
 
 class TableNames(frozenset[str]):
@@ -72,7 +62,7 @@ class Views:
         present = {name for name in (*self.tables, REJECTS.name) if name in files}
         for name in present:
             materializer.table(name).create_view(name)
-        _create_optional(materializer.con, self.tables)
+        create_optional(materializer.con, self.tables)
         self._created = present | {SETTINGS, *OPTIONAL}
 
     def can_create(self, name: str) -> bool:
@@ -123,14 +113,6 @@ class Views:
         self._created.update(relation.name for relation in due)
 
 
-def _create_optional(con: duckdb.DuckDBPyConnection, present: Collection[str]) -> None:
-    """Create the relations of :data:`OPTIONAL`, beside the tables that are present."""
-    for name, table in OPTIONAL.items():
-        none = f"select {table.typed_columns(())} where false"
-        rows = f"from {table.name}" if table.name in present else none
-        con.execute(f"create temp view {name} as {rows}")
-
-
 def evaluate(
     tables: Mapping[str, "pl.DataFrame"],
     names: Sequence[str],
@@ -152,7 +134,7 @@ def evaluate(
         create_settings(con, parse_run_policy(run_policy))
         for table, frame in tables.items():
             con.register(table, frame.to_arrow())
-        _create_optional(con, tables)
+        create_optional(con, tables)
         order, _ = required_relations(names)
         for relation in order:
             con.execute(f"create temp view {relation.name} as {relation.sql}")

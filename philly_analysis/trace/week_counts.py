@@ -1,7 +1,5 @@
 """Count samples week by week for relations of utilisation, and reuse weeks that did not change."""
 
-import os
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -19,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import ColumnExpression, ConstantExpression
 
+from philly_analysis.atomic import link_or_copy
 from philly_analysis.parallel import InlineExecutor, cores, map_ordered, require_visible
 from philly_analysis.trace import histograms
-from philly_analysis.trace.checksums import text_digest
+from philly_analysis.trace.checksums import rows_digest, text_digest
 from philly_analysis.trace.connection import escape_glob
 from philly_analysis.trace.folder import TraceFolder
 from philly_analysis.trace.relations import Relation
@@ -154,10 +153,10 @@ class WeekCounter:
             of_week = {name: self._read_intervals(file, week) for name, file in intervals.items()}
             for partition in partitions:
                 name = partition.relation.name
-                rows = _rows_digest(self.con.from_arrow(of_week[name]))
+                rows = rows_digest(self.con.from_arrow(of_week[name]))
                 digest = text_digest(partition.code, *sizes, rows)
                 file = partition.partial / f"{week.begins:%Y-%m-%d}-{digest}.parquet"
-                if not (partition.before and _reuse(partition.before / file.name, file)):
+                if not (partition.before and link_or_copy(partition.before / file.name, file)):
                     files[name] = file
             for begins, ends in week.slices() if files else ():
                 samples = histograms.Slice(
@@ -244,21 +243,3 @@ def _write_week(counted_slices: Iterable[tuple[WeekSlice, dict[str, pa.Table]]])
 def _count_slice(part: WeekSlice) -> tuple[WeekSlice, dict[str, pa.Table]]:
     require_visible(part.week.files)
     return part, part.samples.count()
-
-
-def _rows_digest(rows: duckdb.DuckDBPyRelation) -> str:
-    """Return a digest of rows that does not depend on their order."""
-    columns = ", ".join(f'"{column}"' for column in rows.columns)
-    digests = rows.aggregate(f"count(*), sum(hash(row({columns}))::hugeint)").fetchall()
-    return repr(digests)
-
-
-def _reuse(old: Path, new: Path) -> bool:
-    """Link a file to a new path, or copy it if it cannot be linked; return whether it exists."""
-    try:
-        os.link(old, new)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        shutil.copyfile(old, new)
-    return True

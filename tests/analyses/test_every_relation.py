@@ -17,10 +17,10 @@ import philly_analysis
 from philly_analysis import analyze
 from philly_analysis.results import Result
 from philly_analysis.trace import histograms, week_counts
+from philly_analysis.trace.connection import OPTIONAL
 from philly_analysis.trace.relations import SQL_FOLDERS, relations, required_relations
 from philly_analysis.trace.schema import TABLES
 from philly_analysis.trace.trace import Trace
-from philly_analysis.trace.views import OPTIONAL
 from tests.analyses import plain
 from tests.analyses.plain import Rows, findings
 from tests.analyses.rich_trace import rich_tables
@@ -87,7 +87,9 @@ def test_a_relation_has_the_rows_of_its_reference(
 def test_the_header_of_a_relation_lists_its_columns_in_order(rich: dict[bool, Rows]) -> None:
     for name, file in FILES.items():
         header = list(takewhile(lambda line: line.startswith("--"), file.read_text().splitlines()))
-        header = [line for line in header if not re.match("-- (materialized|binned|listed)", line)]
+        header = [
+            line for line in header if not re.match("-- (materialized|binned|listed|by) ?", line)
+        ]
         listed = [m[1] for line in header if (m := re.match(r"--   (\w+)  +\S", line))]
         assert header[0].endswith("?"), f"the first line of {name} asks the question"
         assert any(line.startswith("-- One row") for line in header), f"{name} states its grain"

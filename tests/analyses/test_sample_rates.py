@@ -20,8 +20,8 @@ RATES = (7.5, 15.0, 30.0, 60.0, 300.0)
 ANSWERS = (
     "gpu_use gpu_use_bins attempt_use gpu_util_bins gpu_use_gaps sampled_attempts gpu_util "
     "gpu_util_by_servers gpu_util_dedicated locality_effect model_use gpu_sample_hours "
-    "host_sample_hours host_use_bins host_util_bins host_util notebook_gpu_util "
-    "notebook_gpu_util_bins occupancy overview"
+    "host_sample_hours host_util_bins host_util notebook_gpu_util notebook_gpu_util_bins "
+    "occupancy overview"
 )
 
 BARE = {"gpu_util_dedicated", "notebook_gpu_util", "notebook_gpu_util_bins"}

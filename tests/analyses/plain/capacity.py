@@ -68,6 +68,10 @@ def machine_holdings(t: Rows) -> Out:
             yield p.machine_id, allocated_at(t, r), r.started_at, r.until_at, gpus
 
 
+def used_machines(t: Rows) -> Out:
+    yield from ((machine,) for machine in {p.machine_id for p in t.placements})
+
+
 def machine_use(t: Rows) -> Out:
     caps = {m.machine_id: m.gpus for m in t.machines}
     use: dict[str, list[tuple[int, float]]] = defaultdict(list)

@@ -83,20 +83,36 @@ def queued_attempts(t: Rows) -> Out:
                    py.us(ready), py.us(until), a.wait_reason, cause)  # fmt: skip
 
 
-def launches(t: Rows) -> Out:
+def usual_launches(t: Rows) -> Out:
     pools = {j.job_id: j.pool for j in t.job_pools}
     started = [q for q in t.queued_attempts if q.outcome == "started" and q.job_id in pools]
-    for queue in py.by(started, lambda q: (pools[q.job_id],)).values():
+    for (pool,), queue in py.by(started, lambda q: (pools[q.job_id],)).items():
         quick, busy_us = [], 0
         for q in sorted(queue, key=lambda q: (q.eligible_us, q.until_us, q.job_id, q.attempt)):
             if busy_us <= q.eligible_us:
                 quick.append(q.until_us - q.eligible_us)
             busy_us = max(busy_us, q.until_us)
         low, usual = (sorted(quick)[max(0, ceil(len(quick) * p) - 1)] for p in (0.05, 0.25))
-        for q in queue:
-            wait_us = q.until_us - q.eligible_us
-            if len(quick) >= 10 and 0 < usual <= 1.5 * low and wait_us > 0:
-                yield q.job_id, q.attempt, min(wait_us, usual)
+        if len(quick) >= 10 and 0 < usual <= 1.5 * low:
+            yield pool, usual
+
+
+def launches(t: Rows) -> Out:
+    pools = {j.job_id: j.pool for j in t.job_pools}
+    usual = {u.pool: u.launch_us for u in t.usual_launches}
+    for q in t.queued_attempts:
+        wait_us = q.until_us - q.eligible_us
+        if q.outcome == "started" and wait_us > 0 and pools.get(q.job_id) in usual:
+            yield q.job_id, q.attempt, min(wait_us, usual[pools[q.job_id]])
+
+
+def eligible_times(t: Rows) -> Out:
+    yield (any(j.eligible_at for j in t.jobs),)
+
+
+def stated_waits(t: Rows) -> Out:
+    jobs = {j.job_id: j for j in t.jobs}
+    yield (any(jobs[a.job_id].eligible_at or a.eligible_at or a.wait_reason for a in t.attempts),)
 
 
 def launch_of(t: Rows, job_id: str, attempt: int) -> int:
@@ -139,7 +155,8 @@ def queue_order(t: Rows) -> Out:
                       < (q.until_us, q.eligible_us, *key)), default=None,
                      key=lambda o: (o.until_us, o.eligible_us, o.job_id, o.attempt))  # fmt: skip
         started = before.until_us if before and before.outcome == "started" else None
-        ahead = max((m for m in (older, started) if m is not None), default=None)
+        older = older if older and older > q.eligible_us else None
+        ahead = max(m for m in (q.eligible_us, older, started) if m is not None)
         yield (*key, pools[q.request], q.request, q.wait_class, q.eligible_us, q.until_us,
                q.outcome, older, ahead)  # fmt: skip
 
@@ -180,7 +197,7 @@ def wait_parts(t: Rows) -> Out:
     for method, q in product({q.method for q in t.vc_quotas} or {"none"}, t.queue_order):
         job = jobs[q.job_id]
         begin, end = 2 * q.eligible_us + 1, 2 * q.until_us + 1
-        ahead = min(q.ahead_us or 0, q.until_us - usual)
+        ahead = min(q.ahead_us, q.until_us - usual)
         quota, parts = quotas.get((method, job.vc)), dict[str | None, list[float]]()
         inside = every[bisect_right(every, begin) : bisect_right(every, end - 1)]
         marks = sorted({begin, *inside, end, min(max(2 * ahead + 1, begin), end)})
@@ -219,9 +236,9 @@ def start_up_limits(t: Rows) -> Out:
             if r.room_s and not (r.too_few_s or r.scattered_s or r.stranded_s or r.behind_s):
                 shares[method].append(max(r.room_s, 1))
     for method, times in shares.items():
-        if (number := len(times) - len(at_once)) > 9:
+        if len(times) - len(at_once) > 9:
             q1, _, q3 = quantiles(times, method="inclusive")
-            yield method, number, min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
+            yield method, min(exp(2.5 * log(q3) - 1.5 * log(q1)), 3600)
 
 
 def held_causes(t: Rows) -> Out:
@@ -243,18 +260,22 @@ def label(t: Rows, q: Row) -> str | None:
     )
 
 
-def wait_causes(t: Rows) -> Out:
-    longest = {limit.method: limit.longest_s for limit in t.start_up_limits}
+def quota_evidence(t: Rows) -> Out:
     queued = py.keyed(t.queued_attempts)
-    methods = {q.method for q in t.vc_quotas} or {"none"}
-    shown, rows = set(), []
     over = [(p, queued[p.job_id, p.attempt].vc) for p in t.wait_parts if p.cap == "quota"]
     times = ("too_few_s", "scattered_s", "stranded_s", "behind_s", "room_s")
     for method, vc in {(p.method, vc) for p, vc in over}:
         mine = [p for p, v in over if (p.method, v) == (method, vc)]
         room, every = sum(p.room_s for p in mine), sum(getattr(p, s) for p in mine for s in times)
-        if method == "given" or room >= 0.1 * every:
-            shown.add((method, vc))
+        yield method, vc, method == "given" or room >= 0.1 * every
+
+
+def wait_causes(t: Rows) -> Out:
+    longest = {limit.method: limit.longest_s for limit in t.start_up_limits}
+    queued = py.keyed(t.queued_attempts)
+    methods = {q.method for q in t.vc_quotas} or {"none"}
+    shown, rows = {(e.method, e.vc) for e in t.quota_evidence if e.shown}, []
+    times = ("too_few_s", "scattered_s", "stranded_s", "behind_s", "room_s")
     for (method, job, attempt), parts in py.by(t.wait_parts, "method job_id attempt").items():
         q = queued[job, attempt]
         pool = dict.fromkeys(times, 0.0)

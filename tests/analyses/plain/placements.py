@@ -122,13 +122,13 @@ def placed_servers(t: Rows) -> Out:
     held = [(key[2], made[key[:2]], some) for key, some in groups.items()]
     held.sort(key=lambda h: (h[1].started_at or datetime.max, h[1].job_id, h[1].attempt, h[0]))
     met = shared([(machine, a) for machine, a, _ in held])
-    for n, ((machine, a, some), both) in enumerate(zip(held, met, strict=True), 1):
+    for (machine, a, some), both in zip(held, met, strict=True):
         since, until = own_minutes(a)
         counted = all(p.gpu is not None or p.gpus is not None for p in some)
         gpus = sum(py.first(p.gpus, 1) for p in some) if counted else None
         due = py.seconds(since, until)
         met_by = None if due is None else "node_shared" if both else "node_exclusive"
-        yield (n, a.job_id, a.attempt, machine, gpus, since, until, py.ratio(due, 60), met_by)
+        yield (a.job_id, a.attempt, machine, gpus, since, until, py.ratio(due, 60), met_by)
 
 
 def server_tenants(t: Rows) -> Out:

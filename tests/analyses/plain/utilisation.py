@@ -80,13 +80,6 @@ def gpu_use_bins(t: Rows) -> Out:
     return binned(t.gpu_samples, held)
 
 
-def host_use_bins(t: Rows) -> Out:
-    held = ((s.holding, resource, s.machine_id, place, s.from_at, s.until_at)
-            for s in t.placed_servers if s.from_at and s.until_at
-            for place, resource in enumerate(("cpu", "mem")))  # fmt: skip
-    return binned(t.host_samples, held)
-
-
 def host_util_bins(t: Rows) -> Out:
     tenants, intervals = py.by(t.server_tenants, "machine_id"), []
     for (machine,) in py.by(t.host_samples, "machine_id"):
