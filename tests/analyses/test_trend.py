@@ -1,4 +1,4 @@
-"""Compare rank correlations from sums of the engine with SciPy's, and with pairs as arrays."""
+"""Compare rank correlations and shares from sums of the engine with those of single pairs."""
 
 import duckdb
 import numpy as np
@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from philly_analysis.analyses.shared.gang_sizes import trend
-from philly_analysis.results import rank_association
+from philly_analysis.analyses.shared.user_counts import count_by_user
+from philly_analysis.results import clustered_share, rank_association
 
 
 @pytest.mark.parametrize("named", [1.0, 0.8, 0.0])
@@ -39,3 +40,18 @@ def test_constant_and_few_pairs_have_no_trend(users: str, wait_s: list[float]) -
         trend_of = trend(con.from_arrow(pa.Table.from_pandas(rows)), "gpus", "wait_s")
     assert np.isnan(trend_of.rho) and trend_of.n == trend_of.clusters == len(users)
     assert trend_of.constant == ("y" if len(users) == 3 else "")
+
+
+def test_an_observation_without_a_user_is_counted_by_itself() -> None:
+    rng = np.random.default_rng(7)
+    failed = rng.random(300) < 0.3
+    users = pd.Series([None if u == 0 else f"user{u}" for u in rng.integers(0, 9, 300)])
+    rows = pa.table({"user": pa.array(users, pa.string()), "failed": failed})
+    with duckdb.connect() as con:
+        counts = count_by_user(con.from_arrow(rows), "failed")
+    counted = clustered_share(counts["failed"], counts["user"], counts["n"])
+    expected = clustered_share(failed, users)
+    assert counts["n"].sum() == 300
+    assert (counts.loc[counts["user"].isna(), "n"] == 1).all()
+    assert counted.frac == expected.frac
+    assert (counted.low, counted.high) == pytest.approx((expected.low, expected.high))
