@@ -8,7 +8,8 @@ with jobs as materialized (
   select
     *,
     -- worst is the job with most GPU hours idle, lost to failures or waited for
-    coalesce(idle_h, 0) + coalesce(failed_h, 0) + coalesce(wait_h * gpus, 0) as lost_h
+    coalesce(idle_h, 0) + coalesce(failed_h, 0) + coalesce(wait_h * gpus, 0) as lost_h,
+    lower(status) in ('failed', 'unsuccessful') as failed
   from jobs_on_servers
 ),
 
@@ -30,7 +31,7 @@ sums as (
     round(total(gpu_h * part_of_job), 9) as gpu_h,
     round(total(idle_h::double * part_of_job), 9) as idle_h,
     round(total(failed_h::double * part_of_job), 9) as failed_h,
-    count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs
+    count(*) filter (where failed) as failed_jobs
   from named_jobs
   where name is not null
   group by kind, name
