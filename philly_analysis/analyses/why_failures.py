@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
 from philly_analysis.analyses.shared.user_counts import count_by_user
-from philly_analysis.analyses.worst_offenders import lost_to_failures
+from philly_analysis.analyses.worst_offenders import lost_to_failures, total_lost_h
 from philly_analysis.failures import NO_SIGNATURE
 from philly_analysis.results import (
     NOT_RECORDED,
@@ -129,7 +129,7 @@ def _by_status(trace: Trace) -> Result:
 
 def _cost(trace: Trace) -> tuple[float, list[Fact], str]:
     """Return the GPU hours of failed attempts, with or without output, as facts and a phrase."""
-    gpu_h = float(lost_to_failures(trace)["lost_h"].sum())
+    gpu_h = total_lost_h(lost_to_failures(trace))
     [(total_h,)] = trace.answer("failure_costs_pool").select("held_gpu_h").fetchall()
     pct = 100 * gpu_h / total_h if total_h else None
     facts = [
