@@ -2,7 +2,7 @@
 -- One row per user. Without a user, each observation is a cluster of its own: one row per pair of
 -- values.
 -- Reads `pairs`, which has one row per observation: x, y and user.
-with observations as materialized (
+with observations as (
   select
     x,
     y,
