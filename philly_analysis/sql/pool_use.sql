@@ -10,7 +10,7 @@ with numbered_pools as (
   select
     pool,
     count(*) as servers,
-    row_number() over (order by pool) as number
+    (row_number() over (order by pool))::integer as number
   from machine_pools
   group by pool
 ),
