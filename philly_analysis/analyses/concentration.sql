@@ -9,23 +9,15 @@
 --   jobs_pct     share of the jobs that the members up to this rank submitted, %
 --   gpu_h_pct    share of the GPU time allocated to the members up to this rank, %; null: no GPU
 --                time
-with members as (
+with sums as (
   select
-    unnest(['user', 'vc']) as kind,
-    unnest([j.user, j.vc]) as name,
-    j.gpu_h
-  from job_runs as j
-),
-
-sums as (
-  select
-    kind,
-    name,
+    case when "user" is not null then 'user' else 'vc' end as kind,
+    coalesce("user", vc) as name,
     count(*) as jobs,
     coalesce(total(gpu_h), 0) as gpu_h
-  from members
-  where name is not null
-  group by all
+  from job_runs
+  group by grouping sets (("user"), (vc))
+  having name is not null
 )
 
 select

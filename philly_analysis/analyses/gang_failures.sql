@@ -5,16 +5,9 @@
 --   gang_days  total days that the attempts ran
 select
   servers,
-  count(*) as attempts,
-  total(seconds_between(started_at, until_at)) / 86400 as gang_days
-from (
-  select distinct
-    job_id,
-    attempt,
-    servers,
-    started_at,
-    until_at
-  from held_servers
-) as gangs
+  -- each attempt has as many rows as servers
+  count(*) // servers as attempts,
+  total(seconds_between(started_at, until_at)) / servers / 86400 as gang_days
+from held_servers
 group by servers
 order by all

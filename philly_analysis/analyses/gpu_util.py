@@ -36,10 +36,10 @@ def compute(trace: Trace) -> Result:
     # together, so that the samples are read once
     trace.create(["gpu_util", *(["notebook_gpu_util"] if is_philly(trace) else [])])
     table = trace.answer("gpu_util").df()
-    attempts = trace.answer("sampled_attempts").select("gpus", "status", "user", "mean_pct").df()
+    attempts = trace.answer("sampled_attempts")
     size = trend(attempts, "gpus", "mean_pct")
-    ended = attempts[attempts["status"].isin([PASS, KILLED])]
-    killed = trend(ended.assign(killed=ended["status"] == KILLED), "killed", "mean_pct")
+    ended = attempts.filter(f"status in ('{PASS}', '{KILLED}')")
+    killed = trend(ended, f"status = '{KILLED}'", "mean_pct")
     means = table[table["percentile"] == 50]
     facts = _means(means)
     sentences = []
@@ -55,7 +55,7 @@ def compute(trace: Trace) -> Result:
             _by_size(means),
             size.sentence(**TRENDS["gpu_util"]),
         ]
-        if len(set(ended["status"])) > 1:
+        if len(ended.unique("status")) > 1:
             sentences.append(killed.sentence(**TRENDS["gpu_util_killed"]))
     return Result(
         "gpu_util",

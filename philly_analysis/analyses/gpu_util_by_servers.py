@@ -39,10 +39,7 @@ def compute(trace: Trace) -> Result:
         ]
     sentences: list[str] = []
     if size is not None:
-        sampled = (
-            trace.answer("sampled_attempts").select("gpus", "servers", "user", "mean_pct").df()
-        )
-        attempts = sampled[sampled["gpus"] == size]
+        attempts = trace.answer("sampled_attempts").filter(f"gpus = {size}")
         spread = trend(attempts, "servers", "mean_pct")
         facts += spread.facts("servers", f"servers and mean utilisation, {size}-GPU attempts")
         means = ", ".join(

@@ -18,9 +18,8 @@ _CURVES = 5
 def compute(trace: Trace) -> Result:
     """Compute utilisation by gang size without interference of other jobs, and test its trend."""
     table = trace.answer("gpu_util_dedicated").df()
-    sampled = trace.answer("sampled_attempts").select("gpus", "dedicated", "user", "mean_pct").df()
-    attempts = sampled[(sampled["gpus"] > 1) & sampled["dedicated"].astype(bool)]
-    size = trend(attempts, "gpus", "mean_pct")
+    dedicated = trace.answer("sampled_attempts").filter("gpus > 1 and dedicated")
+    size = trend(dedicated, "gpus", "mean_pct")
     sizes = table[table["percentile"] == 50].sort_values("gpus")
     facts = (
         *(

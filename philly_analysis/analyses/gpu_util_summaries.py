@@ -17,8 +17,7 @@ _CURVES = 5
 def compute(trace: Trace) -> Result:
     """Compute the mean utilisation of attempts by gang size and status, and test its trend."""
     table = trace.answer("gpu_util_summaries").df()
-    attempts = trace.answer("summarised_attempts").select("gpus", "user", "mean_pct").df()
-    size = trend(attempts, "gpus", "mean_pct")
+    size = trend(trace.answer("summarised_attempts"), "gpus", "mean_pct")
     medians = table[(table["percentile"] == 50) & table["status"].isna()]
     sizes = medians.dropna(subset="gpus").sort_values("gpus")
     facts: list[Fact] = []

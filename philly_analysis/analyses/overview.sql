@@ -24,7 +24,7 @@ started as (
     started_at::date as day,
     count(*) as attempts
   from attempts
-  inner join gpu_jobs using (job_id)
+  anti join cpu_only_jobs using (job_id)
   group by all
 ),
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from philly_analysis.analyses.shared.exclusions import excluded
 from philly_analysis.analyses.shared.gang_sizes import duration_curves, gang_facts, trend
 from philly_analysis.analyses.shared.texts import TRENDS
-from philly_analysis.results import Fact, Result, count, duration, figures, rank_association, share
+from philly_analysis.results import Fact, Result, count, duration, figures, share
 from philly_analysis.trace import Analysis, Trace
 
 PANELS = 5
@@ -23,17 +23,19 @@ _FEW = 20
 _NAME = 12
 """Most letters of a virtual cluster's name in a panel title."""
 
+_TOTALS = """
+count(*), count(*) filter (wait_s = 0), median(wait_s), quantile_cont(wait_s, 0.9), total(wait_s),
+total(held_s)
+"""
+
 
 def compute(trace: Trace) -> Result:
     """Compute the distribution of waits per VC and gang bucket, and test its trends."""
     table = trace.answer("queueing_delay").df()
-    trusted = trace.answer("trusted_waits")
-    waits = trusted.select("gpus", "wait_s", "first", "held_s", "user").df()
-    size = trend(waits, "gpus", "wait_s")
-    retry = rank_association(~waits["first"].astype(bool), waits["wait_s"], waits["user"])
-    n, zeros = len(waits), int((waits["wait_s"] == 0).sum())
+    waits = trace.answer("trusted_waits")
+    size, retry = (trend(waits, of, "wait_s") for of in ("gpus", "not first"))
+    [(n, zeros, median, p90, total_s, held_s)] = waits.aggregate(_TOTALS).fetchall()
     middle = table[table["vc"].isna() & (table["percentile"] == 50)]
-    median, p90 = waits["wait_s"].quantile([0.5, 0.9]).to_list()
     facts = (
         Fact("waits", n, "attempts with a trusted wait"),
         Fact("zeros", zeros, "attempts with a wait of zero"),
@@ -55,13 +57,12 @@ def compute(trace: Trace) -> Result:
         if n
         else ()
     )
-    total_s, held_s = float(waits["wait_s"].sum()), float(waits["held_s"].sum())
     caveats = (
         "Each attempt has one wait: from submission, or from the end of the previous attempt, to "
         "the start. Waits of zero count.",
         f"{share(held_s / total_s)} of the waiting time was before jobs were eligible to run "
         "(dependencies, holds), which the scheduler does not cause."
-        if total_s > 0 and held_s > 0
+        if n and total_s > 0 and held_s > 0
         else "",
         *excluded(trace, "wait"),
     )

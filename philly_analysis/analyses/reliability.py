@@ -5,6 +5,7 @@ checkpoints and restarts, since logs do not record them.
 """
 
 from collections.abc import Hashable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -148,20 +149,18 @@ def _by_gang(
     wait_s: float | None,
 ) -> pd.DataFrame:
     """Return hardware failures, times to failure and training time ratios by gang size."""
-    waits = trace.answer("trusted_waits").select("gpus", "wait_s").df()
     table = projection(seen)
     rows = []
     below = 0
     for parts in table["parts"]:
         size = used["parts"].between(below + 1, parts)
         n = int(failures["parts"].between(below + 1, parts).sum())
-        gpus = waits["gpus"].between(below * seen.gpus + 1, parts * seen.gpus)
         sums = used.loc[size, ["part_days", "gpu_days"]].sum()
         rates = rates_row(n, float(sums["part_days"]), float(sums["gpu_days"]))
-        waited_s = waits.loc[gpus, "wait_s"].median() if wait_s is None else wait_s
-        rows.append({"tier": "hardware", "cause": "all", **rates, "wait_s": waited_s})
+        rows.append({"tier": "hardware", "cause": "all", **rates})
         below = parts
-    table = pd.concat([pd.DataFrame(rows), table], axis=1)
+    waits_s = _median_waits(trace, table["gpus"]) if wait_s is None else wait_s
+    table = pd.concat([pd.DataFrame(rows).assign(wait_s=waits_s), table], axis=1)
     for end in ENDS:
         table[f"ratio{end}"] = training_ratio(table[f"mttf{end}_s"], recovery)
     if not seen.rate.events:
@@ -173,6 +172,16 @@ def _by_gang(
         for m, s in zip(table["mttf_s"], table["optimum_s"], strict=True)
     ]
     return table
+
+
+def _median_waits(trace: Trace, sizes: "pd.Series[int]") -> list[float]:
+    """Return the median waits of gangs of up to each size, larger than the size before."""
+    medians = (
+        f"median(wait_s) filter (gpus > {below} and gpus <= {gpus})"
+        for below, gpus in pairwise((0, *sizes))
+    )
+    [waits_s] = trace.answer("trusted_waits").aggregate(", ".join(medians)).fetchall()
+    return [np.nan if wait_s is None else wait_s for wait_s in waits_s]
 
 
 def _by_server(trace: Trace, seen: Exposure) -> tuple[float, float]:

@@ -15,9 +15,8 @@ from philly_analysis.trace import Analysis, Trace
 def compute(trace: Trace) -> Result:
     """Count retries and unsuccessful jobs per gang bucket, and test their trends."""
     table = trace.answer("retries").df()
-    jobs = trace.answer("started_jobs").select("gpus", "attempts", "failed", "user").df()
-    retried = trend(jobs, "gpus", "attempts")
-    failed = trend(jobs.astype({"failed": "float64"}), "gpus", "failed")
+    jobs = trace.answer("started_jobs")
+    retried, failed = (trend(jobs, "gpus", of) for of in ("attempts", "failed"))
     sizes = table.set_index("gang")
     facts = Facts(
         (
@@ -29,10 +28,10 @@ def compute(trace: Trace) -> Result:
         )
     )
     sentences = []
-    if len(jobs):
+    if len(table):
         sentences = (
             ["No job has more than one recorded attempt."]
-            if (jobs["attempts"] <= 1).all()
+            if not facts["retried_all_pct"]
             else [
                 f"{percent(float(facts['retried_all_pct'] or 0))} of jobs were retried, with "
                 f"{float(facts['retries_per_job_all'] or 0):.2f} retries per job on average.",

@@ -4,7 +4,7 @@ Jobs running at the end of the log are right-censored, so that a curve may end b
 policy of the trace defines a job's run time, and the report names it.
 """
 
-import pandas as pd
+import duckdb
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.exclusions import excluded
@@ -22,13 +22,15 @@ from philly_analysis.results import (
 )
 from philly_analysis.trace import Analysis, Trace
 
-_DAY_S = 86_400
+_TOTALS = """
+median(run_s), total(run_s * gpus), total(case when run_s > 86400 then run_s * gpus else 0 end)
+"""
 
 
 def compute(trace: Trace) -> Result:
     """Estimate the distribution of run times per gang bucket, and test its trend."""
     table = trace.answer("run_time").df()
-    runs = trace.answer("trusted_runs").select("gpus", "run_s", "user").df()
+    runs = trace.answer("trusted_runs")
     [over_week_pct] = trace.answer("run_time_over_week").df()["over_week_pct"]
     size = trend(runs, "gpus", "run_s")
     sizes = table.drop_duplicates("gang")
@@ -60,16 +62,16 @@ def compute(trace: Trace) -> Result:
     return Result("run_time", table, facts, sentences, caveats, verdict=_verdict(runs))
 
 
-def _verdict(runs: pd.DataFrame) -> Verdict | None:
+def _verdict(runs: duckdb.DuckDBPyRelation) -> Verdict | None:
     """Return the median run time, and how much of the GPU time is in long jobs."""
-    if runs.empty:
+    [(median_s, gpu_s, over_day_s)] = runs.aggregate(_TOTALS).fetchall()
+    if median_s is None:
         return None
-    gpu_s = runs["run_s"] * runs["gpus"]
-    over_day = gpu_s[runs["run_s"] > _DAY_S].sum() / gpu_s.sum() if gpu_s.sum() else 0.0
     return Verdict(
         "Half of the jobs end within",
-        duration(float(runs["run_s"].median())),
-        f"jobs of more than a day have {share(float(over_day))} of the GPU time",
+        duration(median_s),
+        f"jobs of more than a day have {share(over_day_s / gpu_s if gpu_s else 0.0)} of the GPU "
+        "time",
     )
 
 

@@ -3,11 +3,13 @@
 Limits are often the default of a queue, not an estimate. Runs that reach their limit are cut off.
 """
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.gang_sizes import gang_facts
 from philly_analysis.analyses.shared.texts import CAVEATS
+from philly_analysis.analyses.shared.user_counts import count_by_user
 from philly_analysis.results import (
     Fact,
     Result,
@@ -39,17 +41,19 @@ def compute(trace: Trace) -> Result:
     """Compare run times with requested limits, by gang size."""
     table = trace.answer("time_asked").df()
     attempts = trace.answer("limited_runs")
-    runs = attempts.select("user", "used_frac", "at_limit").df()
+    by_user = count_by_user(attempts, "at_limit, used_frac < 0.1 as tenfold")
     [hours] = attempts.aggregate(_HOURS).fetchall()
     used_h, unused_h, lost_h = (hour or 0.0 for hour in hours)
     ended, tenfold = (
-        clustered_share(hits, runs["user"]) for hits in (runs["at_limit"], runs["used_frac"] < 0.1)
+        clustered_share(by_user[hits], by_user["user"], by_user["n"])
+        for hits in ("at_limit", "tenfold")
     )
-    median = float(runs["used_frac"].median())
+    n = int(by_user["n"].sum())
     middle = table[table["percentile"] == 50].set_index("gang")["used_frac"]
+    median = float(middle.get("all", np.nan))
     sizes = figures.ordered(set(middle.index) - {"all"}, GANGS)
     facts = (
-        Fact("attempts", len(runs), "ended attempts with a time limit"),
+        Fact("attempts", n, "ended attempts with a time limit"),
         Fact("used_p50_pct", 100 * median, "median share of the requested time that was used"),
         *gang_facts(
             "used_{}_p50_pct",
@@ -63,9 +67,9 @@ def compute(trace: Trace) -> Result:
         Fact("lost_gpu_h", lost_h, "GPU hours of attempts ended by their time limit"),
     )
     sentences = []
-    if len(runs):
+    if n:
         sentences = [
-            f"The median of {count(len(runs), 'attempt')} used {share(median)} of the requested "
+            f"The median of {count(n, 'attempt')} used {share(median)} of the requested "
             f"time. {tenfold} of attempts requested more than ten times their run time.",
             f"{ended} of attempts were ended by their time limit, with {number(lost_h)} GPU hours.",
             f"The attempts requested {number(used_h + unused_h)} GPU hours and used "

@@ -19,8 +19,7 @@ _REASONS = 5
 def compute(trace: Trace) -> Result:
     """Compute percentiles of the run time to failure, and test its trend with demand."""
     table = trace.answer("time_to_failure").df()
-    failed = trace.answer("timed_failures").select("gpus", "run_s", "user").df()
-    size = trend(failed, "gpus", "run_s")
+    size = trend(trace.answer("timed_failures"), "gpus", "run_s")
     middle = table[(table["percentile"] == 50) & (table["reason"] == "all")]
     medians = {d: float(s) for d, s in zip(middle["demand"], middle["run_s"], strict=True)}
     facts = (

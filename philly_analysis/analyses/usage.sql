@@ -22,6 +22,15 @@ with submissions_by_week as (
   group by all
 ),
 
+-- few jobs, if any
+shared_jobs as (
+  select
+    job_id,
+    gpu_frac
+  from gpu_jobs
+  where gpu_frac < 1
+),
+
 held as (
   select
     account,
@@ -33,17 +42,19 @@ held as (
   group by all
 ),
 
+-- trusted waits: started attempts of queued_attempts
 weighted_waits as (
   select
-    coalesce(jobs.account, '(none)') as account,
-    coalesce(jobs.user, '(none)') as "user",
-    coalesce(jobs.vc, '(none)') as vc,
+    coalesce(w.account, '(none)') as account,
+    coalesce(w.user, '(none)') as "user",
+    coalesce(w.vc, '(none)') as vc,
     date_trunc('week', w.since_at)::date as week,
     w.wait_s,
-    runs.run_s * runs.gpus * jobs.gpu_frac as weight
-  from trusted_waits as w
-  inner join gpu_jobs as jobs using (job_id)
+    runs.run_s * runs.gpus * coalesce(shared_jobs.gpu_frac, 1) as weight
+  from queued_attempts as w
   left join attempt_runs as runs using (job_id, attempt)
+  left join shared_jobs using (job_id)
+  where w.outcome = 'started'
 ),
 
 waits_by_week as (

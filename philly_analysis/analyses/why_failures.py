@@ -4,12 +4,12 @@ Reasons are known for attempts with output, which a cluster may only keep for so
 its user stopped because it failed has the status killed, not failed.
 """
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.failure_reasons import by_frequency
-from philly_analysis.analyses.worst_offenders import lost_to_failures
+from philly_analysis.analyses.shared.user_counts import count_by_user
+from philly_analysis.analyses.worst_offenders import lost_to_failures, total_lost_h
 from philly_analysis.failures import NO_SIGNATURE
 from philly_analysis.results import (
     NOT_RECORDED,
@@ -90,27 +90,27 @@ def compute(trace: Trace) -> Result:
 
 def _by_status(trace: Trace) -> Result:
     ended = trace.answer("started_jobs").filter("failed is not null")
-    jobs = ended.select("user", "gang", "failed", "ended_on").df()
-    hits = jobs["failed"].astype(bool)
-    failed = clustered_share(hits, jobs["user"])
+    by_gang = ended.aggregate("gang, count(*) as jobs, count(*) filter (failed) as failed")
+    table = by_gang.order("gang").df()
+    jobs = int(table["jobs"].sum())
+    by_user = count_by_user(ended, "failed, ended_on")
+    hits, users, n = (by_user[column] for column in ("failed", "user", "n"))
+    failed = clustered_share(hits, users, n)
     gpu_h, facts, lost = _cost(trace)
-    table = jobs.groupby("gang", as_index=False).agg(
-        jobs=("failed", "size"), failed=("failed", "sum")
-    )
     facts = [
-        Fact("jobs", len(jobs), "jobs with a known end"),
+        Fact("jobs", jobs, "jobs with a known end"),
         *failed.facts("failed", "unsuccessful jobs"),
         *facts,
     ]
-    if jobs.empty:
+    if not jobs:
         verdict = Verdict(NOT_RECORDED, advice="Record how jobs end: passed, killed or failed.")
         return Result("why_failures", table, facts, verdict=verdict)
-    trend = share_trend(jobs["ended_on"], hits, jobs["user"], np.ones(len(jobs)), "ends of jobs")
+    trend = share_trend(by_user["ended_on"], hits, users, n, "ends of jobs")
     return Result(
         "why_failures",
         table,
         [*facts, *trend.facts()],
-        (f"{share(failed.frac)} of {count(len(jobs), 'job')} ended unsuccessfully.", f"{lost}."),
+        (f"{share(failed.frac)} of {count(jobs, 'job')} ended unsuccessfully.", f"{lost}."),
         ["Without the output of failed attempts their reasons are unknown."],
         verdict=Verdict(
             "Unsuccessful",
@@ -129,7 +129,7 @@ def _by_status(trace: Trace) -> Result:
 
 def _cost(trace: Trace) -> tuple[float, list[Fact], str]:
     """Return the GPU hours of failed attempts, with or without output, as facts and a phrase."""
-    gpu_h = float(lost_to_failures(trace)["lost_h"].sum())
+    gpu_h = total_lost_h(lost_to_failures(trace))
     [(total_h,)] = trace.answer("failure_costs_pool").select("held_gpu_h").fetchall()
     pct = 100 * gpu_h / total_h if total_h else None
     facts = [

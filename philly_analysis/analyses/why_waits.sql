@@ -33,53 +33,80 @@ with methods as (
   where not exists (select 1 from vc_quotas)
 ),
 
-causes as (
+queued as (
   select
-    method,
     job_id,
     attempt,
-    coalesce(sum(wait_s) filter (where cause = 'held'), 0) as held_s,
-    coalesce(sum(wait_s) filter (where cause = 'limit'), 0) as limit_s,
-    coalesce(sum(wait_s) filter (where cause = 'quota'), 0) as quota_s,
-    coalesce(sum(wait_s) filter (where cause = 'too_few'), 0) as too_few_s,
-    coalesce(sum(wait_s) filter (where cause = 'fragmented'), 0) as fragmented_s,
-    coalesce(sum(wait_s) filter (where cause = 'stranded'), 0) as stranded_s,
-    coalesce(sum(wait_s) filter (where cause = 'behind'), 0) as behind_s,
-    coalesce(sum(wait_s) filter (where cause = 'start_up'), 0) as start_up_s,
-    coalesce(sum(wait_s) filter (where cause = 'unknown'), 0) as unknown_s
-  from wait_causes
-  group by method, job_id, attempt
+    until_at::date as day,
+    "user",
+    vc,
+    gpus,
+    gang_bucket(gpus) as gang,
+    wait_s
+  from queued_attempts
+),
+
+waits as (
+  select
+    day,
+    "user",
+    vc,
+    gang,
+    count(*) as waits,
+    count(*) filter (where wait_s > 600) as long
+  from queued
+  group by day, "user", vc, gang
+),
+
+seconds as (
+  select
+    c.method,
+    q.day,
+    q.user,
+    q.vc,
+    q.gang,
+    c.cause,
+    total(c.wait_s) as wait_s,
+    total(c.wait_s * q.gpus) as wait_gpu_s
+  from wait_causes as c
+  inner join queued as q using (job_id, attempt)
+  group by c.method, q.day, q.user, q.vc, q.gang, c.cause
 )
 
 select
   methods.method,
-  q.until_at::date as day,
-  q.user,
-  q.vc,
-  gang_bucket(q.gpus) as gang,
-  count(*) as waits,
-  count(*) filter (where q.wait_s > 600) as long,
-  total(coalesce(c.held_s, 0)) as held_s,
-  total(coalesce(c.held_s, 0) * q.gpus) as held_gpu_s,
-  total(coalesce(c.limit_s, 0)) as limit_s,
-  total(coalesce(c.limit_s, 0) * q.gpus) as limit_gpu_s,
-  total(coalesce(c.quota_s, 0)) as quota_s,
-  total(coalesce(c.quota_s, 0) * q.gpus) as quota_gpu_s,
-  total(coalesce(c.too_few_s, 0)) as too_few_s,
-  total(coalesce(c.too_few_s, 0) * q.gpus) as too_few_gpu_s,
-  total(coalesce(c.fragmented_s, 0)) as fragmented_s,
-  total(coalesce(c.fragmented_s, 0) * q.gpus) as fragmented_gpu_s,
-  total(coalesce(c.stranded_s, 0)) as stranded_s,
-  total(coalesce(c.stranded_s, 0) * q.gpus) as stranded_gpu_s,
-  total(coalesce(c.behind_s, 0)) as behind_s,
-  total(coalesce(c.behind_s, 0) * q.gpus) as behind_gpu_s,
-  total(coalesce(c.start_up_s, 0)) as start_up_s,
-  total(coalesce(c.start_up_s, 0) * q.gpus) as start_up_gpu_s,
-  total(coalesce(c.unknown_s, 0)) as unknown_s,
-  total(coalesce(c.unknown_s, 0) * q.gpus) as unknown_gpu_s
-from queued_attempts as q
+  w.day,
+  w.user,
+  w.vc,
+  w.gang,
+  w.waits,
+  w.long,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'held'), 0) as held_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'held'), 0) as held_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'limit'), 0) as limit_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'limit'), 0) as limit_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'quota'), 0) as quota_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'quota'), 0) as quota_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'too_few'), 0) as too_few_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'too_few'), 0) as too_few_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'fragmented'), 0) as fragmented_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'fragmented'), 0) as fragmented_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'stranded'), 0) as stranded_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'stranded'), 0) as stranded_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'behind'), 0) as behind_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'behind'), 0) as behind_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'start_up'), 0) as start_up_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'start_up'), 0) as start_up_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'unknown'), 0) as unknown_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'unknown'), 0) as unknown_gpu_s
+from waits as w
 cross join methods
-left join causes as c
-  on methods.method = c.method and q.job_id = c.job_id and q.attempt = c.attempt
-group by all
+left join seconds as s
+  on
+    methods.method = s.method
+    and w.day = s.day
+    and w.user is not distinct from s.user
+    and w.vc is not distinct from s.vc
+    and w.gang = s.gang
+group by methods.method, w.day, w.user, w.vc, w.gang, w.waits, w.long
 order by all

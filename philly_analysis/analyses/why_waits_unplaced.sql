@@ -17,39 +17,69 @@
 --   start_up_gpu_s    start_up_s times the GPUs waited for, in GPU-seconds
 --   unknown_s         seconds that the log does not explain
 --   unknown_gpu_s     unknown_s times the GPUs waited for, in GPU-seconds
-with causes as (
+with queued as (
   select
     job_id,
     attempt,
-    coalesce(sum(wait_s) filter (where cause = 'held'), 0) as held_s,
-    coalesce(sum(wait_s) filter (where cause = 'limit'), 0) as limit_s,
-    coalesce(sum(wait_s) filter (where cause = 'pending'), 0) as pending_s,
-    coalesce(sum(wait_s) filter (where cause = 'start_up'), 0) as start_up_s,
-    coalesce(sum(wait_s) filter (where cause = 'unknown'), 0) as unknown_s
-  from wait_causes_unplaced
-  group by job_id, attempt
+    until_at::date as day,
+    "user",
+    vc,
+    gpus,
+    gang_bucket(gpus) as gang,
+    wait_s
+  from queued_attempts
+),
+
+waits as (
+  select
+    day,
+    "user",
+    vc,
+    gang,
+    count(*) as waits,
+    count(*) filter (where wait_s > 600) as long
+  from queued
+  group by day, "user", vc, gang
+),
+
+seconds as (
+  select
+    q.day,
+    q.user,
+    q.vc,
+    q.gang,
+    c.cause,
+    total(c.wait_s) as wait_s,
+    total(c.wait_s * q.gpus) as wait_gpu_s
+  from wait_causes_unplaced as c
+  inner join queued as q using (job_id, attempt)
+  group by q.day, q.user, q.vc, q.gang, c.cause
 )
 
 select
   'none' as method,
-  q.until_at::date as day,
-  q.user,
-  q.vc,
-  gang_bucket(q.gpus) as gang,
-  count(*) as waits,
-  count(*) filter (where q.wait_s > 600) as long,
-  total(coalesce(c.held_s, 0)) as held_s,
-  total(coalesce(c.held_s, 0) * q.gpus) as held_gpu_s,
-  total(coalesce(c.limit_s, 0)) as limit_s,
-  total(coalesce(c.limit_s, 0) * q.gpus) as limit_gpu_s,
-  total(coalesce(c.pending_s, 0)) as pending_s,
-  total(coalesce(c.pending_s, 0) * q.gpus) as pending_gpu_s,
-  total(coalesce(c.start_up_s, 0)) as start_up_s,
-  total(coalesce(c.start_up_s, 0) * q.gpus) as start_up_gpu_s,
-  total(coalesce(c.unknown_s, 0)) as unknown_s,
-  total(coalesce(c.unknown_s, 0) * q.gpus) as unknown_gpu_s
-from queued_attempts as q
-left join causes as c
-  on q.job_id = c.job_id and q.attempt = c.attempt
-group by all
+  w.day,
+  w.user,
+  w.vc,
+  w.gang,
+  w.waits,
+  w.long,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'held'), 0) as held_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'held'), 0) as held_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'limit'), 0) as limit_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'limit'), 0) as limit_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'pending'), 0) as pending_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'pending'), 0) as pending_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'start_up'), 0) as start_up_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'start_up'), 0) as start_up_gpu_s,
+  coalesce(sum(s.wait_s) filter (where s.cause = 'unknown'), 0) as unknown_s,
+  coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'unknown'), 0) as unknown_gpu_s
+from waits as w
+left join seconds as s
+  on
+    w.day = s.day
+    and w.user is not distinct from s.user
+    and w.vc is not distinct from s.vc
+    and w.gang = s.gang
+group by w.day, w.user, w.vc, w.gang, w.waits, w.long
 order by all

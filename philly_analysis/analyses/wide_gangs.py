@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from philly_analysis.analyses.shared.texts import CAVEATS
+from philly_analysis.analyses.shared.user_counts import count_by_user
 from philly_analysis.results import (
     UNNAMED,
     Fact,
@@ -31,14 +32,14 @@ _SHOWN = 8
 def compute(trace: Trace) -> Result:
     """Compare the servers of each gang with its minimum number."""
     table = trace.answer("wide_gangs").df()
-    placed = trace.answer("wide_attempts").df()
-    is_wide = placed["wide"].astype(bool)
-    wide = placed[is_wide]
-    gpu_h, wide_h = (float(rows["gpu_h"].sum()) for rows in (placed, wide))
-    overall = clustered_share(is_wide, placed["user"])
+    placed = trace.answer("wide_attempts")
+    by_user = count_by_user(placed, "gang, wide")
+    attempts, wide = (int(table[column].sum()) for column in ("attempts", "wide"))
+    gpu_h, wide_h = (float(table[column].sum()) for column in ("gpu_h", "wide_gpu_h"))
+    overall = clustered_share(by_user["wide"], by_user["user"], by_user["n"])
     facts = [
-        Fact("attempts", len(placed), "placed attempts on at least two GPUs"),
-        Fact("wide", len(wide), "placed attempts on more servers than needed"),
+        Fact("attempts", attempts, "placed attempts on at least two GPUs"),
+        Fact("wide", wide, "placed attempts on more servers than needed"),
         *overall.facts("wide", "share of placed attempts on more servers than needed"),
         Fact("wide_gpu_h", wide_h, "GPU hours of attempts on more servers than needed"),
         Fact(
@@ -49,23 +50,22 @@ def compute(trace: Trace) -> Result:
     ]
     sizes = []
     for gang in figures.ordered(table["gang"].unique(), GANGS):
-        label, rows = gang_label(gang), placed["gang"] == gang
-        part = clustered_share(is_wide[rows], placed["user"][rows])
+        label, users = gang_label(gang), by_user[by_user["gang"] == gang]
+        part = clustered_share(users["wide"], users["user"], users["n"])
         facts.append(Fact(f"wide_{slug(gang)}_pct", 100 * part.frac, f"wide gangs of {label}"))
         sizes.append(f"{part} on {label}")
-    most = wide.dropna(subset=["gpu_h"]).sort_values(
-        ["gpu_h", "job_id", "attempt"], ascending=[False, True, True]
-    )
+    most = placed.filter("wide and gpu_h is not null").order("gpu_h desc, job_id, attempt")
+    columns = most.select("job_id", "user", "gpus", "servers", "fewest", "gpu_h")
     listed = "; ".join(
-        f"{a['job_id']} of {a['user'] or 'an unknown user'} ({a['gpus']:,} GPUs on "
-        f"{a['servers']:,} servers, minimum {a['fewest']:,}, {number(a['gpu_h'])} GPU hours)"
-        for a in most.head(_LISTED).to_dict("records")
+        f"{job_id} of {user or 'an unknown user'} ({gpus:,} GPUs on {servers:,} servers, minimum "
+        f"{fewest:,}, {number(hours)} GPU hours)"
+        for job_id, user, gpus, servers, fewest, hours in columns.limit(_LISTED).fetchall()
     )
     hours = f", with {share(wide_h / gpu_h)} of the GPU hours" if gpu_h else ""
     sentences = (
-        f"{overall} of {count(len(placed), 'placed attempt')} on at least two GPUs ran on more "
+        f"{overall} of {count(attempts, 'placed attempt')} on at least two GPUs ran on more "
         f"servers than needed{hours}."
-        if len(placed)
+        if attempts
         else "",
         f"Share by gang size: {', '.join(sizes)}." if len(sizes) > 1 else "",
         _top_owners(table),

@@ -4,6 +4,7 @@ Hours depend on the number of GPUs: users of many GPUs are high in a list by hou
 total shows how high. Only GPUs allocated to one attempt count as idle, and only at exactly 0 %.
 """
 
+import duckdb
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -21,6 +22,12 @@ KINDS = {
     "failed_job": "GPU hours of failed attempts, by job",
 }
 _TYPES = {"kind": "str", "user": "str", "job": "str", "lost_gpu_h": "float", "lost_pct": "float"}
+_JOBS = f"""
+job_id as job, coalesce("user", '{UNNAMED}') as "user", lost_h::double as lost_gpu_h
+"""
+_USERS = """
+"user", total(lost_gpu_h) as lost_gpu_h, arg_min(job, (-lost_gpu_h, job)) as job
+"""
 _WORDS = {"idle": "were idle", "failed": "were lost to failed attempts"}
 
 
@@ -28,25 +35,21 @@ def compute(trace: Trace) -> Result:
     """Find the users and jobs of most idle GPU hours, and of most lost to failures."""
     no_rows = pd.DataFrame(columns=list(_TYPES)).astype(_TYPES)
     parts, facts, sentences = [no_rows], [], []
-    jobs_by_kind: dict[str, pd.DataFrame] = {}
+    jobs_by_kind: dict[str, duckdb.DuckDBPyRelation] = {}
     if trace.has_values("gpu_samples") and trace.has("worst_offenders_idle"):
-        jobs_by_kind["idle"] = trace.answer("worst_offenders_idle").df()
+        jobs_by_kind["idle"] = trace.answer("worst_offenders_idle")
     jobs_by_kind["failed"] = lost_to_failures(trace)
-    for kind, jobs in jobs_by_kind.items():
+    for kind, all_jobs in jobs_by_kind.items():
         words = _WORDS[kind]
-        jobs = jobs.fillna({"user": UNNAMED})
-        jobs = jobs.rename(columns={"job_id": "job", "lost_h": "lost_gpu_h"})
-        lost_h = float(jobs["lost_gpu_h"].sum())
+        jobs = all_jobs.select(_JOBS)
+        lost_h = total_lost_h(all_jobs)
         facts.append(Fact(f"{kind}_gpu_h", lost_h, f"GPU hours that {words}"))
         if not lost_h > 0:
             continue
-        named = jobs[jobs["user"] != UNNAMED]
-        users = named.groupby("user", as_index=False)[["lost_gpu_h"]].sum()
-        worst_jobs = jobs.sort_values(["lost_gpu_h", "job"], ascending=[False, True])
-        users = users.merge(worst_jobs.drop_duplicates("user")[["user", "job"]], on="user")
+        users = jobs.filter(f"\"user\" <> '{UNNAMED}'").aggregate(_USERS)
         for of, rows in (("user", users), ("job", jobs)):
-            worst = rows.sort_values(["lost_gpu_h", of], ascending=[False, True]).head(MOST)
-            worst = worst[worst["lost_gpu_h"] > 0]
+            most = rows.filter("lost_gpu_h > 0").order(f'lost_gpu_h desc, "{of}"').limit(MOST)
+            worst = most.df()
             pct = 100 * worst["lost_gpu_h"] / lost_h
             parts.append(worst.assign(kind=f"{kind}_{of}", lost_pct=pct))
         sentences.append(f"{number(lost_h)} GPU hours {words}.")
@@ -58,17 +61,22 @@ def compute(trace: Trace) -> Result:
     return Result("worst_offenders", table, facts, sentences, CAVEATS["worst_offenders"])
 
 
-def lost_to_failures(trace: Trace) -> pd.DataFrame:
-    """Sum the GPU hours of failed attempts: by statuses and retries, or by their output.
+def lost_to_failures(trace: Trace) -> duckdb.DuckDBPyRelation:
+    """Return the GPU hours of failed attempts by job: by statuses and retries, or by their output.
 
     Returns
     -------
-    pandas.DataFrame
+    duckdb.DuckDBPyRelation
         A row per job that lost any: job_id, user, lost_h (GPU hours).
     """
-    relation = "lost_to_failures_by_output" if "failures" in trace.tables else "lost_to_failures"
-    lost: pd.DataFrame = trace.answer(relation).df()
-    return lost
+    by_output = "failures" in trace.tables
+    return trace.answer("lost_to_failures_by_output" if by_output else "lost_to_failures")
+
+
+def total_lost_h(jobs: duckdb.DuckDBPyRelation) -> float:
+    """Return the sum of the column lost_h, 0 without jobs."""
+    [(lost_h,)] = jobs.aggregate("total(lost_h)").fetchall()
+    return lost_h or 0.0
 
 
 def plot(result: Result) -> Figure:

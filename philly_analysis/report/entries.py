@@ -1,8 +1,9 @@
 """List the users, accounts and servers of a trace, each with numbers and its worst jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +68,17 @@ def entries(trace: Trace) -> list[Entry]:
     answer = jobs.query("jobs_on_servers", _ENTRIES)
     assert answer is not None  # noqa: S101 - the text is one SELECT
     rows = answer.df()
-    shown = _shown(rows, causes)[rows["job"].notna()]
+    shown = _shown(rows, causes)
+    names = rows.drop_duplicates(["kind", "name"])  # the rows of a name follow each other
+    bounds = pairwise((*names.index, len(rows)))
     return [
         Entry(
-            kind,
-            name,
-            _numbers(of_name.iloc[0], causes),
-            shown.loc[of_name.index.intersection(shown.index)],
+            row["kind"],
+            row["name"],
+            _numbers(row, causes),
+            shown.iloc[start : end if pd.notna(row["job"]) else start],
         )
-        for (kind, name), of_name in rows.groupby(["kind", "name"], sort=False)
+        for row, (start, end) in zip(names.to_dict("records"), bounds, strict=True)
     ]
 
 
@@ -107,7 +110,9 @@ def _jobs(trace: Trace) -> duckdb.DuckDBPyRelation:
     return jobs.join(reasons, "job_id", "left")
 
 
-def _numbers(row: "pd.Series[Any]", causes: Mapping[str, Cause]) -> dict[str, float | str | None]:
+def _numbers(
+    row: Mapping[Hashable, Any], causes: Mapping[str, Cause]
+) -> dict[str, float | str | None]:
     """Return the numbers and words of an entry, by column of the list."""
     used_h = float(row["gpu_h"])
     numbers: dict[str, float | str | None] = {"jobs": int(row["jobs"]), "GPU h": used_h}

@@ -8,7 +8,8 @@ with jobs as materialized (
   select
     *,
     -- worst is the job with most GPU hours idle, lost to failures or waited for
-    coalesce(idle_h, 0) + coalesce(failed_h, 0) + coalesce(wait_h * gpus, 0) as lost_h
+    coalesce(idle_h, 0) + coalesce(failed_h, 0) + coalesce(wait_h * gpus, 0) as lost_h,
+    lower(status) in ('failed', 'unsuccessful') as failed
   from jobs_on_servers
 ),
 
@@ -25,8 +26,12 @@ sums as (
   select
     kind,
     name,
+    count(*) as jobs,
     -- rounded, because the order of a sum's terms differs between runs
-    round(total(gpu_h * part_of_job), 9) as gpu_h
+    round(total(gpu_h * part_of_job), 9) as gpu_h,
+    round(total(idle_h::double * part_of_job), 9) as idle_h,
+    round(total(failed_h::double * part_of_job), 9) as failed_h,
+    count(*) filter (where failed) as failed_jobs
   from named_jobs
   where name is not null
   group by kind, name
@@ -41,8 +46,8 @@ several as (
 
 names as materialized (
   select
-    kind,
-    name
+    *,
+    row_number() over () as number
   from sums
   semi join several using (kind)
   where name <> '(none)'
@@ -53,120 +58,97 @@ names as materialized (
 
 hours as materialized (
   select
-    j.kind,
-    j.name,
+    names.number,
     j.job_id,
-    j."user",
-    j.account,
-    j.gpus,
-    j.submitted_at,
-    j.status,
-    j.gpu_h * j.part_of_job as gpu_h,
-    j.idle_h::double * j.part_of_job as idle_h,
-    j.failed_h::double * j.part_of_job as failed_h,
+    j.part_of_job,
     j.wait_h,
     j.cause,
     j.reason,
     round(j.lost_h * j.part_of_job, 9) as lost_h
   from named_jobs as j
-  semi join names using (kind, name)
+  inner join names using (kind, name)
 ),
 
-numbers as (
+waits as (
   select
-    kind,
-    name,
-    count(*) as jobs,
-    round(total(gpu_h), 9) as gpu_h,
-    round(total(idle_h), 9) as idle_h,
-    round(total(failed_h), 9) as failed_h,
-    median(wait_h) as wait_h,
-    count(*) filter (where lower(status) in ('failed', 'unsuccessful')) as failed_jobs,
+    number,
+    median(wait_h) as wait_h
+  from hours
+  group by number
+),
+
+reasons as (
+  select
+    number,
     mode(reason order by reason) as reason
   from hours
-  group by kind, name
+  where reason is not null
+  group by number
 ),
 
 waits_by_cause as (
   select
-    kind,
-    name,
+    number,
     cause,
     round(total(wait_h), 9) as wait_h
   from hours
   where cause is not null
-  group by kind, name, cause
+  group by number, cause
 ),
 
 causes as (
   select
-    kind,
-    name,
+    number,
     arg_min(cause, (-wait_h, cause)) as cause
   from waits_by_cause
   where wait_h > 0
-  group by kind, name
+  group by number
 ),
 
 worst as (
   select
-    kind,
-    name,
+    number,
     unnest(
-      min_by(
-        struct_pack(
-          job := job_id,
-          "user",
-          account,
-          gpus,
-          submitted_at,
-          status,
-          gpu_h,
-          idle_h,
-          failed_h,
-          wait_h,
-          cause,
-          reason,
-          lost_h
-        ),
-        (-lost_h, job_id),
-        10
-      )
-    ) as job
+      min_by(struct_pack(job_id, part_of_job, lost_h), (-lost_h, job_id), 10), recursive := true
+    )
   from hours
   where lost_h > 0
-  group by kind, name
+  group by number
 )
 
 select
-  numbers.kind,
-  numbers.name,
-  numbers.jobs,
-  numbers.gpu_h,
-  numbers.idle_h,
-  numbers.failed_h,
-  numbers.wait_h as median_wait_h,
-  numbers.failed_jobs,
-  numbers.reason,
+  names.kind,
+  names.name,
+  names.jobs,
+  names.gpu_h,
+  names.idle_h,
+  names.failed_h,
+  waits.wait_h as median_wait_h,
+  names.failed_jobs,
+  reasons.reason,
   causes.cause,
-  worst.job.job,
-  worst.job."user",
-  worst.job.account,
-  worst.job.gpus,
-  worst.job.submitted_at,
-  worst.job.status,
-  worst.job.gpu_h as job_gpu_h,
-  worst.job.idle_h as job_idle_h,
-  worst.job.failed_h as job_failed_h,
-  worst.job.wait_h as job_wait_h,
-  worst.job.cause as job_cause,
-  worst.job.reason as job_reason
-from numbers
-left join causes using (kind, name)
-left join worst using (kind, name)
+  jobs.job_id as job,
+  jobs."user",
+  jobs.account,
+  jobs.gpus,
+  jobs.submitted_at,
+  jobs.status,
+  jobs.gpu_h * worst.part_of_job as job_gpu_h,
+  jobs.idle_h::double * worst.part_of_job as job_idle_h,
+  jobs.failed_h::double * worst.part_of_job as job_failed_h,
+  jobs.wait_h as job_wait_h,
+  jobs.cause as job_cause,
+  jobs.reason as job_reason
+from names
+left join waits using (number)
+left join reasons using (number)
+left join causes using (number)
+left join worst using (number)
+left join jobs
+  on worst.job_id = jobs.job_id and jobs.first
 order by
-  list_position(['user', 'account', 'server'], numbers.kind) asc,
-  numbers.gpu_h desc,
-  numbers.name asc,
-  worst.job.lost_h desc,
-  worst.job.job asc
+  list_position(['user', 'account', 'server'], names.kind) asc,
+  names.gpu_h desc,
+  names.name asc,
+  worst.lost_h desc,
+  worst.job_id asc

@@ -22,13 +22,11 @@ from philly_analysis.results.formatting import (
     whole_percent,
 )
 from philly_analysis.results.intervals import (
-    Association,
     Rate,
     Share,
     clustered_share,
     dispersion,
     interval_facts,
-    rank_association,
 )
 from philly_analysis.results.paired_effects import (
     FEWEST_PAIRS,
@@ -41,6 +39,11 @@ from philly_analysis.results.paired_effects import (
     mean_interval,
     paired,
     pairs_for,
+)
+from philly_analysis.results.rank_correlation import (
+    Association,
+    association_of_sums,
+    rank_association,
 )
 from philly_analysis.results.result import Result, check_path
 from philly_analysis.results.results import Results

@@ -1,17 +1,14 @@
-"""Estimate shares, rank correlations, event rates and paired effects with 95 % intervals."""
+"""Estimate shares and event rates with 95 % intervals, and intervals of clustered sums."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from philly_analysis.results.facts import Fact
 from philly_analysis.results.formatting import share, whole_percent
-
-Direction = Literal["rises", "falls", "unclear"]
 
 FEWEST = 3
 """Fewest observations, and fewest clusters of observations, for an interval."""
@@ -198,111 +195,20 @@ def dispersion(counts: ArrayLike, exposures: ArrayLike, draws: int = 9_999) -> t
     return statistic / (len(e) - 1), (1 + beyond) / (1 + draws)
 
 
-@dataclass(frozen=True, slots=True)
-class Association:
-    """Rank correlation of two quantities with a 95 % interval for clustered data.
-
-    Attributes
-    ----------
-    rho
-        Spearman's rank correlation, -1 to 1; NaN if one of the two quantities is constant.
-    low, high
-        95 % interval of `rho`; NaN with fewer than three clusters.
-    n, clusters
-        Number of observations, and of clusters of similar observations (e.g. users).
-    constant
-        The quantity that is equal in all of enough observations, ``x`` or ``y``; else empty.
-    """
-
-    rho: float
-    low: float
-    high: float
-    n: int
-    clusters: int
-    constant: Literal["x", "y", ""] = ""
-
-    @property
-    def direction(self) -> Direction:
-        """Direction of the trend if the interval excludes zero, else unclear."""
-        if self.low > 0:
-            return "rises"
-        return "falls" if self.high < 0 else "unclear"
-
-    def sentence(
-        self, *, rises: str, falls: str, unclear: str, one_x: str = "", one_y: str = ""
-    ) -> str:
-        """Return the sentence of the direction with the correlation and its interval.
-
-        Parameters
-        ----------
-        rises, falls, unclear
-            Words by direction.
-        one_x, one_y
-            Words if all observations have one value of `x` or of `y`, so that there is no trend.
-        """
-        if constant := {"x": one_x, "y": one_y}.get(self.constant):
-            return f"{constant}."
-        words = {"rises": rises, "falls": falls, "unclear": unclear}[self.direction]
-        if np.isnan(self.low):
-            why = "a constant quantity" if self.constant else "too few to tell"
-            return f"{words} (n = {self.n:,}: {why})."
-        return (
-            f"{words} (rank correlation {self.rho:+.2f}, "
-            f"95 % interval {self.low:+.2f} to {self.high:+.2f})."
-        )
-
-    def facts(self, prefix: str, quantities: str) -> tuple[Fact, ...]:
-        """Return the correlation and its interval as facts."""
-        values = (self.rho, self.low, self.high)
-        return interval_facts(f"{prefix}_rho{{}}", values, f"rank correlation of {quantities}")
-
-
-def rank_association(x: ArrayLike, y: ArrayLike, clusters: ArrayLike | None = None) -> Association:
-    """Estimate the rank correlation of two quantities.
-
-    The interval is cluster-robust, from the influence function of the correlation coefficient
-    (Devlin, Gnanadesikan and Kettenring, Biometrika 62, 1975). Student's t has clusters - 1 degrees
-    of freedom.
-
-    Parameters
-    ----------
-    x, y
-        Numbers, shape (n,); pairs with a NaN are excluded.
-    clusters
-        Cluster of each pair, shape (n,). A pair without a cluster is a cluster of its own; None:
-        each pair is.
-    """
-    import pandas as pd
-
-    xs, ys = np.asarray(x, float), np.asarray(y, float)
-    order = np.lexsort((ys, xs))  # as in half_width
-    order = order[np.isfinite(xs[order]) & np.isfinite(ys[order])]
-    groups = cluster_codes(clusters, len(xs))[order]
-    n = len(order)
-    n_groups = count_clusters(groups)
-    ranks = [np.asarray(pd.Series(v[order]).rank(), float) for v in (xs, ys)]
-    if n < FEWEST:
-        return Association(np.nan, np.nan, np.nan, n, n_groups)
-    if constant := [name for name, r in zip("xy", ranks, strict=True) if r.std() == 0]:
-        return Association(np.nan, np.nan, np.nan, n, n_groups, cast("Any", constant[0]))
-    zx, zy = ((r - r.mean()) / r.std() for r in ranks)
-    rho = float(np.mean(zx * zy))
-    if n_groups < FEWEST:
-        return Association(rho, np.nan, np.nan, n, n_groups)
-    half = half_width(zx * zy - rho * (zx**2 + zy**2) / 2, groups, n)
-    return Association(rho, max(rho - half, -1.0), min(rho + half, 1.0), n, n_groups)
-
-
 def half_width(influence: NDArray[np.float64], codes: NDArray[np.int64], scale: float) -> float:
     """Return half the 95 % interval of a sum of influences over `scale`, robust to clusters."""
-    from scipy import special
-
     order = np.argsort(influence)  # sums of floats are then the same for rows in any order
     of_codes = np.bincount(codes[order], influence[order])
     totals = np.sort(of_codes[np.bincount(codes) > 0])
-    n = len(totals)
-    error = np.sqrt(np.sum(totals**2) * n / (n - 1)) / scale
-    return float(special.stdtrit(n - 1, 1 - _TAIL) * error)
+    return half_of_squares(float(np.sum(totals**2)), len(totals), scale)
+
+
+def half_of_squares(squares: float, clusters: int, scale: float) -> float:
+    """Return half the 95 % interval, from the sum of squares of the clusters' influences."""
+    from scipy import special
+
+    error = np.sqrt(squares * clusters / (clusters - 1)) / scale
+    return float(special.stdtrit(clusters - 1, 1 - _TAIL) * error)
 
 
 def cluster_codes(clusters: ArrayLike | None, n: int) -> NDArray[np.int64]:

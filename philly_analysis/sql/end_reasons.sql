@@ -6,5 +6,5 @@ select
   end_reason,
   count(*) as attempts
 from attempts
-inner join gpu_jobs using (job_id)
+anti join cpu_only_jobs using (job_id)
 group by all

@@ -8,19 +8,26 @@
 --   status        status with which the job ended
 --   gpu_h         GPU hours that the job's attempts held; 0: no attempt with a known run time
 --   wait_h        hours that the job's attempts waited; null: no trusted wait
-with runs as (
+with times as (
   select
     job_id,
-    sum(run_s * gpus) / 3600 as gpu_h
+    run_s * gpus as gpu_s,
+    null as wait_s
   from attempt_runs
-  group by job_id
+  union all
+  select
+    job_id,
+    null as gpu_s,
+    wait_s
+  from trusted_waits
 ),
 
-delays as (
+sums as (
   select
     job_id,
+    sum(gpu_s) / 3600 as gpu_h,
     sum(wait_s) / 3600 as wait_h
-  from trusted_waits
+  from times
   group by job_id
 )
 
@@ -31,8 +38,7 @@ select
   jobs.gpus,
   jobs.submitted_at,
   jobs.status,
-  coalesce(runs.gpu_h, 0) as gpu_h,
-  delays.wait_h
+  coalesce(sums.gpu_h, 0) as gpu_h,
+  sums.wait_h
 from gpu_jobs as jobs
-left join runs using (job_id)
-left join delays using (job_id)
+left join sums using (job_id)

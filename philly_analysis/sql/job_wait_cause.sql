@@ -8,19 +8,44 @@ with best_method as (
   from wait_causes
 ),
 
-sums as (
+parts as not materialized (
   select
     job_id,
     cause,
-    sum(wait_s) as wait_s
+    wait_s
   from wait_causes
-  where method = (select method from best_method)
+  where method = (select method from best_method) and wait_s > 0
+),
+
+waiting_jobs as (
+  select
+    job_id,
+    min(cause) as first_cause,
+    max(cause) as last_cause
+  from parts
+  group by job_id
+),
+
+-- most jobs wait for one cause: only the parts of other jobs are summed by cause
+sums as (
+  select
+    parts.job_id,
+    parts.cause,
+    sum(parts.wait_s) as wait_s
+  from parts
+  inner join waiting_jobs as j using (job_id)
+  where j.first_cause < j.last_cause
   group by all
-  having sum(wait_s) > 0
 )
 
 select
   job_id,
-  cause
+  first_cause as cause
+from waiting_jobs
+where first_cause = last_cause
+union all
+select
+  job_id,
+  arg_min(cause, (-wait_s, cause)) as cause
 from sums
-qualify row_number() over (partition by job_id order by wait_s desc, cause asc) = 1
+group by job_id

@@ -10,4 +10,3 @@ select
 from status_failures
 where gpu_h > 0
 group by all
-order by all

@@ -26,4 +26,3 @@ select
 from failed
 where gpu_h > 0
 group by all
-order by all

@@ -6,21 +6,47 @@
 --   waiter_gpus  gang size of the overtaken attempt
 --   harmless     true when the overtaken gang could not have been placed. The free GPUs, with the
 --                GPUs of the start, were then not on the fewest machines that hold the gang
-with moments as (
+with numbered_needs as (
+  select
+    pool,
+    gpus,
+    machines,
+    dense_rank() over (order by pool, machines) as number
+  from gang_needs
+),
+
+moments as (
   select
     o.job_id,
     o.attempt,
     o.started_at,
-    o.pool,
+    n.number,
     o.waiter_gpus,
-    gang_needs.machines,
     -- releases of that microsecond are counted, its starts are not
     2 * (epoch_us(o.started_at) - coalesce(l.launch_us, 0)) as moment
   from overtakings as o
   left join launches as l using (job_id, attempt)
-  inner join gang_needs
-    on o.pool = gang_needs.pool and o.waiter_gpus = gang_needs.gpus
+  inner join numbered_needs as n
+    on o.pool = n.pool and o.waiter_gpus = n.gpus
   where o.overtook
+),
+
+numbers as (
+  select distinct
+    pool,
+    machines,
+    number
+  from numbered_needs
+),
+
+-- one number sorts faster than a pool's name and a number of machines
+capacities as (
+  select
+    n.number,
+    f.moment,
+    f.free_gpus
+  from free_capacity as f
+  inner join numbers as n using (pool, machines)
 )
 
 select
@@ -28,10 +54,7 @@ select
   moments.attempt,
   moments.started_at,
   moments.waiter_gpus,
-  coalesce(free_capacity.free_gpus < moments.waiter_gpus, false) as harmless
+  coalesce(c.free_gpus < moments.waiter_gpus, false) as harmless
 from moments
-asof left join free_capacity
-  on
-    moments.pool = free_capacity.pool
-    and moments.machines = free_capacity.machines
-    and moments.moment >= free_capacity.moment
+asof left join capacities as c
+  on moments.number = c.number and moments.moment >= c.moment

@@ -10,10 +10,10 @@ with changes as (
   where gpus > 0 and until_at > started_at
 ),
 
+-- releases come before starts of the same microsecond, so that only the last start has the peak
 levels as (
-  select sum(sum(change)) over (order by moment) as gpus
+  select sum(change) over (order by moment rows unbounded preceding) as gpus
   from changes
-  group by moment
 )
 
 select

@@ -32,15 +32,12 @@ with times as (
   from trusted_waits
 ),
 
-members as (
+named_times as (
   select
     what,
-    unnest(['user', 'vc', 'week']) as kind,
-    unnest([
-      coalesce("user", '(none)'),
-      coalesce(vc, '(none)'),
-      strftime(date_trunc('week', began_at), '%Y-%m-%d')
-    ]) as name,
+    coalesce("user", '(none)') as "user",
+    coalesce(vc, '(none)') as vc,
+    date_trunc('week', began_at)::date as week,
     censored,
     time_s
   from times
@@ -49,13 +46,13 @@ members as (
 spreads as (
   select
     what,
-    kind,
-    name,
+    case when "user" is not null then 'user' when vc is not null then 'vc' else 'week' end as kind,
+    coalesce("user", vc, week::varchar) as name,
     count(*) as n,
     count(*) filter (where censored) as running,
     quantile_cont(time_s, [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]) as p
-  from members
-  group by all
+  from named_times
+  group by grouping sets ((what, "user"), (what, vc), (what, week))
 )
 
 select

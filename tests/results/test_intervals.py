@@ -11,9 +11,9 @@ from philly_analysis.results.intervals import (
     Rate,
     clustered_share,
     dispersion,
-    rank_association,
 )
 from philly_analysis.results.paired_effects import paired
+from philly_analysis.results.rank_correlation import rank_association
 
 
 def test_the_correlation_is_spearmans() -> None:

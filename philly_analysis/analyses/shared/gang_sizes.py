@@ -1,12 +1,23 @@
 """Compare gang sizes: facts per gang bucket, trends over users, and curves of durations."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 from matplotlib.axes import Axes
 
-from philly_analysis.results import Association, Fact, figures, gang_label, rank_association, slug
+from philly_analysis.results import (
+    Association,
+    Fact,
+    association_of_sums,
+    figures,
+    gang_label,
+    slug,
+)
+
+_RANK_SUMS = Path(__file__).with_name("rank_sums.sql").read_text("utf-8")
 
 
 def gang_facts(template: str, values: "pd.Series[Any]", meaning: str) -> list[Fact]:
@@ -27,9 +38,15 @@ def gang_facts(template: str, values: "pd.Series[Any]", meaning: str) -> list[Fa
     ]
 
 
-def trend(rows: pd.DataFrame, x: str, y: str) -> Association:
-    """Return the rank correlation of two columns, with the column ``user`` as clusters."""
-    return rank_association(rows[x], rows[y], rows["user"])
+def trend(rows: duckdb.DuckDBPyRelation, x: str, y: str) -> Association:
+    """Return the rank correlation of two columns or conditions, by clusters of the column user."""
+    pairs = rows.select(f'({x})::double as x, ({y})::double as y, "user"')
+    answer = pairs.query("pairs", _RANK_SUMS)
+    assert answer is not None  # noqa: S101 - the text is one SELECT
+    sums = answer.df()
+    return association_of_sums(
+        int(sums["n"].sum()), sums["clusters"], sums["xy"], sums["xx"], sums["yy"]
+    )
 
 
 def duration_curves(

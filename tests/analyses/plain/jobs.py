@@ -14,6 +14,10 @@ def gpu_jobs(t: Rows) -> Out:
                    j.eligible_at, j.time_limit_s, j.status, j.flag)  # fmt: skip
 
 
+def cpu_only_jobs(t: Rows) -> Out:
+    return ((j.job_id,) for j in t.jobs if j.gpus == 0)
+
+
 def snapshot(t: Rows) -> Out:
     moments = py.column(t.jobs, "submitted_at")
     ends = py.column(t.attempts, "started_at") + py.column(t.attempts, "ended_at")
