@@ -32,6 +32,7 @@ select
   total(part_s) as time_s,
   total(case when part = 'fragmentation' then full_s end) as full_s
 from parts
+where part_s > 0 or cause = part
 group by method, vc, gang, first, part
 having waits > 0 or time_s > 0
 order by all

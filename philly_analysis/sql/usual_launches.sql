@@ -5,28 +5,10 @@
 -- their 5th percentile.
 --   pool       name of the pool, as in pools
 --   launch_us  first quartile of these waits in microseconds
-with started as (
-  select
-    p.pool,
-    q.until_us - q.eligible_us as wait_us,
-    coalesce(
-      max(q.until_us) over (
-        partition by p.pool
-        order by q.eligible_us, q.until_us, q.job_id, q.attempt
-        rows between unbounded preceding and 1 preceding
-      ) <= q.eligible_us,
-      true
-    ) as first_in_queue
-  from queued_attempts as q
-  inner join job_pools as p using (job_id)
-  where q.outcome = 'started'
-)
-
 select
   pool,
   quantile_disc(wait_us, 0.25) as launch_us
-from started
-where first_in_queue
+from unqueued_starts
 group by pool
 having
   count(*) >= 10

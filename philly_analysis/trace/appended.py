@@ -46,52 +46,59 @@ _RECENT, _CHANGED = "recent.parquet", "changed.parquet"
 """Files of a merged relation: evaluated rows, and the keys of earlier rows that they replace."""
 _MOST_CHANGED = 0.5
 """Share of jobs above which a relation is computed as a whole."""
-_MARGIN_S = 86_400
+_MARGIN_US = 86_400_000_000
 """Longest time in which the end of a job changes the state of a server (see server_outages)."""
 
-_JOB_SPANS = """
-create temp table job_spans as
+_RUNS = """
+create temp view runs as
 select
-  jobs.job_id,
-  least(jobs.submitted_at, a.started_at) as from_at,
-  greatest(jobs.submitted_at, a.until_at) as until_at,
-  coalesce(a.open, true) as open
-from memory.main.jobs as jobs
-left join (
-  select
-    job_id,
-    min(started_at) as started_at,
-    max(greatest(started_at, ended_at, started_at + to_microseconds((1e6 * run_s)::bigint)))
-      as until_at,
-    arg_max(ended_at is null, attempt) as open
-  from memory.main.attempts
-  group by job_id
-) as a using (job_id)
+  job_id,
+  attempt,
+  started_at,
+  ended_at is null as open,
+  greatest(started_at, ended_at, started_at + to_microseconds((1e6 * run_s)::bigint)) as until_at
+from memory.main.attempts
+"""
+_OPEN_JOBS = """
+create temp table open_jobs as
+select job_id from runs semi join (from runs where open) as unended using (job_id)
+group by job_id having arg_max(open, attempt)
+union all
+select job_id from memory.main.jobs anti join runs using (job_id)
 """
 _CUT = """
-select
-  case when bool_and(from_at is not null) then epoch_us(min(from_at)) end as cut_us
+select case when bool_and(from_at is not null) then epoch_us(min(from_at)) end
 from (
   select began_at as from_at from touched_jobs
   union all
-  select from_at from job_spans where open
+  select least(submitted_at, started_at) as from_at
+  from memory.main.jobs
+  semi join open_jobs using (job_id)
+  left join (
+    select job_id, min(started_at) as started_at
+    from runs semi join open_jobs using (job_id) group by job_id
+  ) as first_runs using (job_id)
   union all
-  select max(until_at) as from_at from job_spans anti join touched_jobs using (job_id)
+  -- the end of the log before the appends is no earlier
+  select greatest(
+    (select max(submitted_at) from memory.main.jobs anti join touched_jobs using (job_id)),
+    (select max(until_at) from runs anti join touched_jobs using (job_id))
+  ) as from_at
 ) as changes
 """
-_CHANGED_JOBS = """
-create temp table changed_jobs as
-select job_id from job_spans where open or until_at is null or epoch_us(until_at) >= $cut_us
+_JOBS_FROM = """
+create temp table {name} as
+select job_id from {others}
 union
-select job_id from touched_jobs
+select job_id from memory.main.jobs where epoch_us(submitted_at) >= {from_us}
+union
+select job_id from runs where epoch_us(until_at) >= {from_us}
 """
-_RECENT_JOBS = """
-create temp table recent_jobs as
-select job_id from job_spans where until_at >= (
-  select min(from_at) - to_seconds($margin_s) from job_spans semi join changed_jobs using (job_id)
+_FIRST_CHANGED = """
+select least(
+  (select min(epoch_us(submitted_at)) from memory.main.jobs semi join changed_jobs using (job_id)),
+  (select min(epoch_us(started_at)) from runs semi join changed_jobs using (job_id))
 )
-union
-from changed_jobs
 """
 
 
@@ -238,17 +245,18 @@ class Merger:
         [(recorded,)] = con.sql("select count(distinct generation) from touched_jobs").fetchall()
         if recorded < self.folder.manifest.generation - generation:
             return None
-        con.execute(_JOB_SPANS)
+        con.execute(_RUNS)
+        con.execute(_OPEN_JOBS)
         [(cut_us,)] = con.sql(_CUT).fetchall()
         if cut_us is None:
             return None
-        con.execute(_CHANGED_JOBS, {"cut_us": cut_us})
-        [(changed, every)] = con.sql(
-            "select (select count(*) from changed_jobs), (select count(*) from job_spans)"
-        ).fetchall()
-        if changed > _MOST_CHANGED * every:
+        others = "(from open_jobs union all select job_id from touched_jobs)"
+        con.execute(_JOBS_FROM.format(name="changed_jobs", others=others, from_us=cut_us))
+        if len(con.table("changed_jobs")) > _MOST_CHANGED * len(con.table("memory.main.jobs")):
             return None
-        con.execute(_RECENT_JOBS, {"margin_s": _MARGIN_S})
+        [(first_us,)] = con.sql(_FIRST_CHANGED).fetchall()
+        from_us = first_us - _MARGIN_US
+        con.execute(_JOBS_FROM.format(name="recent_jobs", others="changed_jobs", from_us=from_us))
         tables = frozenset(self.folder.manifest.files)
         create_optional(con, tables)
         con.register(SETTINGS, self.con.table(SETTINGS).to_arrow_table())

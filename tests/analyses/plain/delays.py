@@ -83,17 +83,22 @@ def queued_attempts(t: Rows) -> Out:
                    py.us(ready), py.us(until), a.wait_reason, cause)  # fmt: skip
 
 
-def usual_launches(t: Rows) -> Out:
+def unqueued_starts(t: Rows) -> Out:
     pools = {j.job_id: j.pool for j in t.job_pools}
     started = [q for q in t.queued_attempts if q.outcome == "started" and q.job_id in pools]
     for (pool,), queue in py.by(started, lambda q: (pools[q.job_id],)).items():
-        quick, busy_us = [], 0
+        busy_us = 0
         for q in sorted(queue, key=lambda q: (q.eligible_us, q.until_us, q.job_id, q.attempt)):
             if busy_us <= q.eligible_us:
-                quick.append(q.until_us - q.eligible_us)
+                yield q.job_id, q.attempt, pool, q.until_us - q.eligible_us
             busy_us = max(busy_us, q.until_us)
-        low, usual = (sorted(quick)[max(0, ceil(len(quick) * p) - 1)] for p in (0.05, 0.25))
-        if len(quick) >= 10 and 0 < usual <= 1.5 * low:
+
+
+def usual_launches(t: Rows) -> Out:
+    for (pool,), starts in py.by(t.unqueued_starts, "pool").items():
+        waits = sorted(s.wait_us for s in starts)
+        low, usual = (waits[max(0, ceil(len(waits) * p) - 1)] for p in (0.05, 0.25))
+        if len(waits) >= 10 and 0 < usual <= 1.5 * low:
             yield pool, usual
 
 
