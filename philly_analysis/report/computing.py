@@ -1,6 +1,6 @@
 """Compute findings and draw their figures, cached with the trace and spread over processes."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -27,6 +27,10 @@ from philly_analysis.trace import (
     store_figure,
     store_result,
 )
+
+_FEW = 3
+"""Findings that a process computes at a time: fewer would open the trace too often, and more would
+leave the other process without work in the end."""
 
 
 def analyze(
@@ -133,20 +137,30 @@ def _selection(trace: Trace) -> tuple[str, ...]:
     return (sample.how,) if sample and is_selected(trace.manifest) else ()
 
 
-def compute_each(trace: Trace, names: Sequence[str], executor: Executor) -> Iterator[Result]:
+def compute_each(
+    trace: Trace,
+    names: Sequence[str],
+    executor: Executor,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Iterator[Result]:
     """Yield findings on a trace: cached findings, then the missing findings as they are computed.
 
-    Missing findings that need no samples are computed by chapter in an executor, which opens the
-    trace by its path. Meanwhile this process materialises the relations that need the samples, in
-    one pass over the samples. The process then computes the findings from samples, and the chapters
+    Missing findings that need no samples are computed, a few at a time, in an executor, which opens
+    the trace by its path. Meanwhile this process materialises the relations that need the samples,
+    in one pass over the samples. The process then computes the findings from samples, and those
     that no executor has begun.
+
+    Parameters
+    ----------
+    meanwhile
+        Called once when this process has nothing more to compute, while the executor may have.
     """
     cached = {n: result for n in names if (result := load_result(trace, n)) is not None}
     yield from (replace(result, draw=draw) for result in cached.values())
     due = [n for n in names if n not in cached]
     apart = not isinstance(executor, InlineExecutor)
     begun = _compute_apart(trace, due, executor) if apart else {}
-    here = [n for n in due if not any(n in chapter for chapter in begun)]
+    here = [n for n in due if not any(n in some for some in begun)]
     numbers = count(1)
 
     def computed(some: Iterable[str]) -> Iterator[Result]:
@@ -157,9 +171,10 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor) -> Iter
     try:
         read_samples(trace, here)
         yield from computed(here)
-        for chapter, future in reversed(begun.items()):
+        for some, future in reversed(begun.items()):
             if future.cancel():
-                yield from computed(chapter)
+                yield from computed(some)
+        meanwhile()
         for future in begun.values():
             if not future.cancelled():
                 yield from future.result()
@@ -171,21 +186,19 @@ def compute_each(trace: Trace, names: Sequence[str], executor: Executor) -> Iter
 def _compute_apart(
     trace: Trace, names: Sequence[str], executor: Executor
 ) -> dict[tuple[str, ...], Future[list[Result]]]:
-    """Begin to compute the findings that need no samples, by chapter."""
+    """Begin to compute the findings that need no samples, a few of one chapter at a time."""
     chapters = [
         tuple(a.name for a in chapter if a.name in names and a.sample_counts is None)
         for chapter in CHAPTERS.values()
     ]
+    parts = [chapter[i : i + _FEW] for chapter in chapters for i in range(0, len(chapter), _FEW)]
     return {
-        chapter: executor.submit(
-            _compute_chapter, trace.path, trace.run_policy, trace.manifest, chapter
-        )
-        for chapter in reversed(chapters)  # models take longest
-        if chapter
+        part: executor.submit(_compute_some, trace.path, trace.run_policy, trace.manifest, part)
+        for part in reversed(parts)  # models take longest
     }
 
 
-def _compute_chapter(
+def _compute_some(
     path: Path, run_policy: RunPolicy, manifest: Manifest, names: Sequence[str]
 ) -> list[Result]:
     with Trace(path, run_policy=run_policy) as trace:

@@ -1,6 +1,6 @@
 """Write the report of a trace: all its findings, what it lacks, and where its rows come from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
 from pathlib import Path
@@ -29,18 +29,27 @@ _SHORT = timedelta(days=2)
 
 def write(trace: Trace, folder: Path, also: Iterable[Own], executor: Executor) -> None:
     """Compute the package's and the user's findings on a trace, and write them to a folder."""
-    chapters, gaps, silent = _findings(trace, executor)
+    listed: list[Entry] = []
+    chapters, gaps, silent = _findings(
+        trace, executor, lambda: listed.extend(entries(trace) if trace.has("attempt_runs") else ())
+    )
     if results := [compute_own(trace, one) for one in also]:
         chapters.insert(1, Chapter(OWN, tuple(section_of(r.name, r.question, r) for r in results)))
-    listed = entries(trace) if trace.has("attempt_runs") else []
     made_at = now()
     page = _render(trace, chapters, gaps, silent, listed, made_at)
     others = {ENTRIES_PAGE: render_entries(trace, listed, made_at)} if listed else {}
     write_page(folder, chapters, page, others)
 
 
-def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap], list[Result]]:
+def _findings(
+    trace: Trace, executor: Executor, meanwhile: Callable[[], object]
+) -> tuple[list[Chapter], list[Gap], list[Result]]:
     """Compute and draw all findings of a trace.
+
+    Parameters
+    ----------
+    meanwhile
+        Called once while others may still compute findings.
 
     Returns
     -------
@@ -55,7 +64,8 @@ def _findings(trace: Trace, executor: Executor) -> tuple[list[Chapter], list[Gap
     analyses = [a for chapter in CHAPTERS.values() for a in chapter if a.name in relevant_names]
     lacks = {a.name: lacking(trace, a.name) for a in analyses}
     results: dict[str, Result] = {}
-    computed = compute_each(trace, [n for n, missing in lacks.items() if not missing], executor)
+    possible = [name for name, missing in lacks.items() if not missing]
+    computed = compute_each(trace, possible, executor, meanwhile)
     shown = (r for r in computed if not _is_silent(results.setdefault(r.name, r)))
     svgs = draw_each(trace, shown, executor)
     chapters = []

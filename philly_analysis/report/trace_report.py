@@ -5,6 +5,7 @@ is.
 """
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from philly_analysis.trace import TraceLike, is_unchanged, open_trace, record_pa
 
 if TYPE_CHECKING:
     from philly_analysis.report.findings import Own
+
+_WRITER = "philly_analysis.report.trace_page"
 
 
 def report(
@@ -33,6 +36,7 @@ def report(
     ):
         folder = Path(out) / source.path.name
         if functions or not is_unchanged(source, folder):
+            workers.submit(import_module, _WRITER)  # another process loads the libraries meanwhile
             from philly_analysis.report.trace_page import write
 
             write(source, folder, functions, workers)
