@@ -1,7 +1,9 @@
 """Compute findings and draw their figures, cached with the trace and spread over processes."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -12,7 +14,7 @@ from philly_analysis.analyses.shared.published import compare_published
 from philly_analysis.errors import MissingTableError, OutputError, UnknownNameError
 from philly_analysis.parallel import InlineExecutor
 from philly_analysis.progress import step
-from philly_analysis.report.findings import ANALYSES, CHAPTERS, Own, answerable
+from philly_analysis.report.findings import ANALYSES, Own, answerable
 from philly_analysis.results import Result, Results, create_folder, figures
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import (
@@ -28,9 +30,8 @@ from philly_analysis.trace import (
     store_result,
 )
 
-_FEW = 3
-"""Findings that a process computes at a time: fewer would open the trace too often, and more would
-leave the other process without work in the end."""
+_thread = threading.local()
+"""Has the trace that a thread of a worker process computed a finding of."""
 
 
 def analyze(
@@ -145,22 +146,22 @@ def compute_each(
 ) -> Iterator[Result]:
     """Yield findings on a trace: cached findings, then the missing findings as they are computed.
 
-    Missing findings that need no samples are computed, a few at a time, in an executor, which opens
-    the trace by its path. Meanwhile this process materialises the relations that need the samples,
+    Missing findings that need no samples are computed in an executor, which opens the trace by its
+    path. Meanwhile this process materialises the relations that need the samples,
     in one pass over the samples. The process then computes the findings from samples, and those
     that no executor has begun.
 
     Parameters
     ----------
     meanwhile
-        Called once when this process has nothing more to compute, while the executor may have.
+        Called once, before this process computes findings that the executor has not begun.
     """
     cached = {n: result for n in names if (result := load_result(trace, n)) is not None}
     yield from (replace(result, draw=draw) for result in cached.values())
     due = [n for n in names if n not in cached]
     apart = not isinstance(executor, InlineExecutor)
     begun = _compute_apart(trace, due, executor) if apart else {}
-    here = [n for n in due if not any(n in some for some in begun)]
+    here = [n for n in due if n not in begun]
     numbers = count(1)
 
     def computed(some: Iterable[str]) -> Iterator[Result]:
@@ -171,13 +172,13 @@ def compute_each(
     try:
         read_samples(trace, here)
         yield from computed(here)
-        for some, future in reversed(begun.items()):
-            if future.cancel():
-                yield from computed(some)
         meanwhile()
+        for name, future in reversed(begun.items()):
+            if future.cancel():
+                yield from computed([name])
         for future in begun.values():
             if not future.cancelled():
-                yield from future.result()
+                yield future.result()
     finally:
         for future in begun.values():
             future.cancel()
@@ -185,26 +186,30 @@ def compute_each(
 
 def _compute_apart(
     trace: Trace, names: Sequence[str], executor: Executor
-) -> dict[tuple[str, ...], Future[list[Result]]]:
-    """Begin to compute the findings that need no samples, a few of one chapter at a time."""
-    chapters = [
-        tuple(a.name for a in chapter if a.name in names and a.sample_counts is None)
-        for chapter in CHAPTERS.values()
-    ]
-    parts = [chapter[i : i + _FEW] for chapter in chapters for i in range(0, len(chapter), _FEW)]
+) -> dict[str, Future[Result]]:
+    """Begin to compute the findings that need no samples."""
+    due = [n for n, a in ANALYSES.items() if n in names and a.sample_counts is None]
     return {
-        part: executor.submit(_compute_some, trace.path, trace.run_policy, trace.manifest, part)
-        for part in reversed(parts)  # models take longest
+        name: executor.submit(_compute_here, trace.path, trace.run_policy, trace.manifest, name)
+        for name in reversed(due)  # models take longest
     }
 
 
-def _compute_some(
-    path: Path, run_policy: RunPolicy, manifest: Manifest, names: Sequence[str]
-) -> list[Result]:
-    with Trace(path, run_policy=run_policy) as trace:
+def _compute_here(path: Path, run_policy: RunPolicy, manifest: Manifest, name: str) -> Result:
+    """Compute a finding in another process, whose thread keeps the trace open for the next one."""
+    trace: Trace | None = getattr(_thread, "trace", None)
+    if trace and (trace.path, trace.run_policy, trace.manifest) != (path, run_policy, manifest):
+        trace.close()
+        trace = None
+    with ExitStack() as stack:
+        _thread.trace = None
+        trace = stack.enter_context(trace or Trace(path, run_policy=run_policy))
         if trace.manifest != manifest:
             raise replaced_error(path)
-        return [compute(trace, name) for name in names]
+        result = compute(trace, name)
+        stack.pop_all()  # no error closes it
+        _thread.trace = trace
+        return result
 
 
 def read_samples(trace: Trace, names: Collection[str]) -> None:

@@ -49,7 +49,7 @@ def _findings(
     Parameters
     ----------
     meanwhile
-        Called once while others may still compute findings.
+        Called once while other processes compute findings.
 
     Returns
     -------
