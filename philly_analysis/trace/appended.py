@@ -44,6 +44,8 @@ _END_OF_LOG = "snapshot"
 """Relation that may change although the rows of earlier jobs do not."""
 _RECENT, _CHANGED = "recent.parquet", "changed.parquet"
 """Files of a merged relation: evaluated rows, and the keys of earlier rows that they replace."""
+FEWEST_JOBS = 100_000
+"""Jobs of a trace below which relations are computed as a whole, which takes no longer."""
 _MOST_CHANGED = 0.5
 """Share of jobs above which a relation is computed as a whole."""
 _MARGIN_US = 86_400_000_000
@@ -225,7 +227,7 @@ class Merger:
     def _since(self, generation: int) -> RecentJobs | None:
         """Return the jobs that appends after a generation may have changed.
 
-        None: it is not recorded which jobs were appended, or most jobs may have changed.
+        None: it is not recorded which jobs were appended, or that would save nothing.
         """
         if generation not in self._recent:
             self._recent[generation] = self._find_recent(generation)
@@ -233,7 +235,7 @@ class Merger:
 
     def _find_recent(self, generation: int) -> RecentJobs | None:
         files = self.folder.manifest.paths(self.folder.files, APPENDED_JOBS)
-        if not files:
+        if not files or self.folder.manifest.rows["jobs"] < FEWEST_JOBS:
             return None
         con = self.con.cursor()
         self.folder.check([APPENDED_JOBS])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from philly_analysis import ingest
+from philly_analysis.trace import appended
 from philly_analysis.trace.relations import relations
 from philly_analysis.trace.trace import Trace
 from tests.ingest.test_append import assert_same_relations
@@ -131,7 +132,10 @@ def prints(rng: random.Random, records: list[Record], times: int) -> list[list[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
-def test_merged_relations_equal_those_of_all_jobs(tmp_path: Path, seed: int) -> None:
+def test_merged_relations_equal_those_of_all_jobs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seed: int
+) -> None:
+    monkeypatch.setattr(appended, "FEWEST_JOBS", 0)
     rng = random.Random(seed)
     out, merged = tmp_path / "t", set[str]()
     records = schedule(rng, 80)
