@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from philly_analysis.distributions import Floats, Ints, repeated_scores, stratified_uniforms
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.components.arrivals import check_sample_size
+from philly_analysis.models.components.duration import Duration
 from philly_analysis.models.components.gang_size import GangSize
+from philly_analysis.models.components.job_classes import LONG_SHARE
 from philly_analysis.models.components.load_dependence import draw_load_dependent
 from philly_analysis.models.components.synthetic_users import assign_users
 from philly_analysis.models.components.users import MAX_DURATION_CORRELATION
 from philly_analysis.models.drawn_tables import attempt_rows, server_rows
+from philly_analysis.models.long_jobs import Sources
 from philly_analysis.models.parts import Parts
 from philly_analysis.models.predictive import SampleSize, by_period
 from philly_analysis.workload import Workload, largest_job_note, offered_load
@@ -249,16 +252,41 @@ def _gang_sizes(
 def _run_times(
     model: Parts, run: Ints, leaf: Ints, rng: np.random.Generator, at_s: Floats | None
 ) -> Floats:
-    """Draw run times: jobs of one run share a random effect; with `at_s` they depend on load."""
+    """Draw run times: jobs of one run share a random effect.
+
+    With `at_s` the run times depend on load, and long jobs come from few sources.
+    """
     users = model.users
     shared = users.duration_correlation / max(users.repeat_gang, 1e-9)
     shared = min(shared, MAX_DURATION_CORRELATION)
     effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
     score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
-
-    def by_score(score: Floats) -> Floats:
-        return model.duration.sample(stratified_uniforms(score, rng, leaf), leaf)
-
+    by_score = partial(_by_score, model.duration, leaf, rng)
+    if at_s is not None and model.long_jobs and model.variation and run.size:
+        sources = model.long_jobs.sources(float(np.ptp(at_s)) / DAY_S, model.variation)
+        by_score = partial(by_score, sources=sources, seed=int(rng.integers(2**62)))
     if at_s is None or not users.load_correlation or not run.size:
         return by_score(score)
     return draw_load_dependent(at_s, score, users.load_correlation, by_score)
+
+
+def _by_score(
+    duration: Duration,
+    leaf: Ints,
+    rng: np.random.Generator,
+    score: Floats,
+    *,
+    sources: Sources | None = None,
+    seed: int = 0,
+) -> Floats:
+    """Draw run times in the order of scores, long ones from sources that the seed determines."""
+    u = stratified_uniforms(score, rng, leaf)
+    if sources is None:
+        return duration.sample(u, leaf)
+    of_sources = np.random.default_rng(seed)
+    level, factor = sources.redraw(u, leaf, duration.shares_of(LONG_SHARE), of_sources)
+    run_s = duration.sample(level, leaf)
+    longest = np.maximum(run_s, sources.log_s)
+    return np.minimum(
+        np.rint(run_s * factor / duration.resolution_s) * duration.resolution_s, longest
+    )

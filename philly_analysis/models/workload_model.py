@@ -28,6 +28,7 @@ from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.status_imputation import impute_status
 from philly_analysis.models.components.users import Users, with_sample_names
 from philly_analysis.models.components.utilisation import Utilisation
+from philly_analysis.models.long_jobs import LongJobs
 from philly_analysis.models.observations import Observations, open_with_run_policy
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.predictive import predictive_models
@@ -144,6 +145,7 @@ class WorkloadModel(Parts):
                 for gpus, machines in data.machines[["gpus", "machines"]].itertuples(index=False)
             ),
             variation=ESTIMATED,
+            long_jobs=LongJobs.fit(run_times, ESTIMATED),
         )
         site = learn(FittedLog.of(model), ESTIMATED, WeeklyJobs.of(jobs, windows))
         return replace(model, site=site)
