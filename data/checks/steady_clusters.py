@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 DAY_S, WEEK_H = 86_400, 168
 LONGEST_S = 14 * DAY_S
 MONTH_WEEKS = 4
-DRAWS, FUTURES = 40, 40
+DRAWS, FUTURES = 100, 40
 CONFIDENCE = 0.9
 NORMAL_90 = 1.645
 """Half-width of the 90 % interval of a standard normal distribution."""
