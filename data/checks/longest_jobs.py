@@ -23,7 +23,7 @@ DAY_S = 86_400
 MOST_D = 28.0
 WINDOWS = 4
 """Least number of windows in the held-out half of a list."""
-DRAWS = 100
+DRAWS = 60
 SAME = 1.01
 """Largest ratio of equal run times: jobs at one time limit end some seconds after it."""
 LISTS = (

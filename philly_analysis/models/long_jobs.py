@@ -30,6 +30,8 @@ MAX_SPAN_SHARE = 0.9
 MAX_CORRELATION = 0.9
 GRID = np.linspace(-7, -0.05, 140)
 """Natural logarithms of correlations."""
+URN = 4_096
+"""Jobs whose sources are drawn; long jobs of a period are random ones of these."""
 TOP = 3
 """Longest sessions of a gang class whose run times are compared."""
 
@@ -80,11 +82,18 @@ class Sources:
         if not long.size:
             return u, np.ones(u.size)
         long = long[np.lexsort((u[long], leaf[long]))]
-        place = _urn(long.size, self.concentration, rng)
-        # long jobs keep their order, on which users and load depend
-        place = place[np.lexsort((place, leaf[long]))]
+        leaves, sizes = np.unique(leaf[long], return_counts=True)
         # the level of the log's longest job: the largest of so many uniform numbers
         bound = rng.beta(max(self.in_log, 1.0), 1.0)
+        scores = _source_scores(self.concentration, rng)
+        # jobs keep their order, on which users and load depend
+        streams = rng.spawn(long_share.size)
+        place = np.concatenate(
+            [
+                np.sort(_levels(scores, int(size), streams[i]))
+                for i, size in zip(leaves, sizes, strict=True)
+            ]
+        )
         longest = np.append(np.diff(leaf[long]) > 0, True)
         record = longest & (place > bound)
         level, factor = u.copy(), np.ones(u.size)
@@ -182,16 +191,22 @@ class LongJobs:
         return Sources(concentration, in_log, self.excess, self.log_s)
 
 
-def _urn(size: int, concentration: float, rng: np.random.Generator) -> Floats:
-    """Draw uniform numbers by Blackwell and MacQueen's urn (1973), nearly equal by source."""
-    index = np.arange(size)
-    fresh = rng.random(size) * (concentration + index) <= concentration
-    source = np.where(fresh, index, (rng.random(size) * index).astype(int))
+def _source_scores(concentration: float, rng: np.random.Generator) -> Floats:
+    """Draw normal scores of many jobs by Blackwell and MacQueen's urn (1973), equal by source."""
+    index = np.arange(URN)
+    fresh = rng.random(URN) * (concentration + index) <= concentration
+    source = np.where(fresh, index, (rng.random(URN) * index).astype(int))
     while (source != source[source]).any():
         source = source[source]
+    return np.asarray(rng.standard_normal(URN)[source])
+
+
+def _levels(scores: Floats, size: int, rng: np.random.Generator) -> Floats:
+    """Draw uniform levels of jobs of sources, of which the first do not depend on their number."""
+    of_source, of_job = rng.spawn(2)
     shared = MAX_DURATION_CORRELATION
-    of_source, alone = rng.standard_normal((2, size))
-    return np.asarray(ndtr(np.sqrt(shared) * of_source[source] + np.sqrt(1 - shared) * alone))
+    score = np.sqrt(shared) * scores[of_source.integers(0, scores.size, size)]
+    return np.asarray(ndtr(score + np.sqrt(1 - shared) * of_job.standard_normal(size)))
 
 
 def _distances(at_d: Floats, place: Floats, span_d: float) -> tuple[Floats, Ints, Floats]:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from philly_analysis.models.between_period import ESTIMATED
-from philly_analysis.models.long_jobs import DAY_S, LongJobs, Sources, _urn
+from philly_analysis.models.long_jobs import DAY_S, LongJobs, Sources, _levels, _source_scores
 from philly_analysis.models.sampling import draw_jobs
 from tests.models.jobs import MODEL, Floats, frame
 
@@ -38,13 +38,13 @@ def test_the_correlation_of_the_long_jobs_of_a_day_is_estimated(correlation: flo
 
 def test_the_urn_draws_uniform_numbers_with_the_correlation_of_a_dirichlet_process() -> None:
     rng = np.random.default_rng(2)
-    drawn = np.array([_urn(12, 3.0, rng) for _ in range(3_000)])
+    drawn = np.array([_levels(_source_scores(3.0, rng), 12, rng) for _ in range(400)])
     assert np.quantile(drawn, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.02)
     below = drawn < 0.5
     # two jobs have one source with a probability of 1 / 4, and then nearly equal levels
     within = 2 / np.pi * np.arcsin(0.95)
     pairs = np.corrcoef(below[:, 3], below[:, 9])[0, 1]
-    assert pairs == pytest.approx(within / 4, abs=0.05)
+    assert pairs == pytest.approx(within / 4, abs=0.12)
 
 
 def test_the_order_of_long_jobs_and_all_short_jobs_stay() -> None:
@@ -66,9 +66,9 @@ def test_records_are_as_frequent_as_among_exchangeable_jobs(sources: int) -> Non
     rng = np.random.default_rng(4)
     u = (np.arange(40) + 0.5) / 40
     made = Sources(1e9, float(sources), 0.5, 1e9)
-    factors = [made.redraw(u, np.zeros(40, int), np.ones(1), rng)[1].max() for _ in range(2_000)]
+    factors = [made.redraw(u, np.zeros(40, int), np.ones(1), rng)[1].max() for _ in range(400)]
     higher = np.array(factors)[np.array(factors) > 1]
-    assert higher.size / 2_000 == pytest.approx(40 / (40 + sources), abs=0.04)
+    assert higher.size / 400 == pytest.approx(40 / (40 + sources), abs=0.07)
 
 
 def test_independent_jobs_each_have_a_source_of_their_own() -> None:
@@ -83,11 +83,11 @@ def test_the_longest_job_varies_more_if_long_jobs_have_few_sources() -> None:
     spreads, means = [], []
     for concentration in (2.0, 1e9):
         sources = Sources(concentration, 1e9, 0.0, 1e9)
-        levels = [sources.redraw(u, leaf, np.full(1, 0.1), rng)[0] for _ in range(200)]
+        levels = [sources.redraw(u, leaf, np.full(1, 0.1), rng)[0] for _ in range(120)]
         spreads.append(np.std(np.max(levels, axis=1)))
         means.append(np.mean(levels))
-    assert spreads[0] > 5 * spreads[1]
-    assert means == pytest.approx([0.5, 0.5], abs=0.002)
+    assert spreads[0] > 3 * spreads[1]
+    assert means == pytest.approx([0.5, 0.5], abs=0.006)
 
 
 def test_samples_redraw_the_long_jobs_of_other_periods_only() -> None:
