@@ -185,8 +185,9 @@ class WorkloadModel(Parts):
         First the effects of another period of 28 days are drawn (:class:`Variation`): active
         users, jobs of each class, dispersion of arrivals. The site's own weeks determine how much
         jobs vary (:class:`SiteVariation`). Then its jobs are drawn, stratified: the
-        counts of a sample match the period's distributions to within one. A longer sample has
-        several periods.
+        counts of a sample match the period's distributions to within one. The longest tenth of a
+        gang class comes from few sources, so that periods differ in their longest job
+        (:class:`LongJobs`). A longer sample has several periods.
 
         Parameters
         ----------
