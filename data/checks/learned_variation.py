@@ -16,6 +16,7 @@ from data.models.between_period.lists import DEVELOPED_ON, LISTS, SITE, first_se
 from data.models.between_period.reweighted import DRAWS, USED, Cells
 from data.models.between_period.site_scales import class_jobs
 from philly_analysis.models import ESTIMATED
+from philly_analysis.models.long_jobs import LongJobs
 from philly_analysis.models.site_learning import FittedLog, learn
 from philly_analysis.models.validation import (
     METHODS,
@@ -41,8 +42,9 @@ def scores(name: str, first: Window, second: Window, seed: int) -> pd.DataFrame:
     demand = class_jobs(first), class_jobs(first, by_gpu_time=True)
     log = FittedLog(*demand, cells.daily_change, vc_shares)
     site = learn(log, ESTIMATED, WeeklyJobs.of(jobs, [first.span_s]))
+    long_jobs = LongJobs.fit(first.data.timed, ESTIMATED)
     made = {
-        "learned from the weeks": cells.drawn(ESTIMATED, site),
+        "learned from the weeks": cells.drawn(ESTIMATED, site, long_jobs),
         "variation of other sites": cells.drawn(ESTIMATED),
     }
     made |= {block: METHODS[block](first, DRAWS, seed)[:, : len(USED)] for block in BLOCKS}

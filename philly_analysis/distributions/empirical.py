@@ -29,7 +29,7 @@ MAX_MEAN_GAP, MAX_P99_GAP = 0.01, 0.08
 """Largest relative gaps of mean and 99 % quantile of a truncated tail; a convention."""
 MAX_SCALE_CHANGE = 0.5
 """Largest relative change of a tail's scale for the sake of the mean; a convention."""
-_SHAPES = (0.0, 0.4, 0.8, 1.5, 3.0, -0.4, -1.5, -4.0, -20.0)
+_SHAPES = (0.0, 0.4, 0.8, 1.5, 3.0, -0.4, -1.5, -4.0, -20.0, -100.0)
 _TINY = np.finfo(float).tiny
 _LEAST_LIKELY = float(np.log(np.finfo(float).max))
 
@@ -125,7 +125,9 @@ def _truncated(
     """
     mean, p99 = float(x.values.mean()), float(np.quantile(x.values, 0.99))
     best: tuple[float, tuple[float, float, float, Floats]] | None = None
-    for level in dict.fromkeys((body, BODY, 0.985, 0.98, 0.97, 1 - 2 / x.n, 1 - 3 / x.n)):
+    for level in dict.fromkeys(
+        (body, BODY, 0.985, 0.98, 0.97, 1 - 2 / x.n, 1 - 3 / x.n, 1 - 1 / x.n)
+    ):
         levels = np.linspace(0, level, int(np.clip(x.n, _LEAST_KNOTS, KNOTS)))
         grid = np.asarray(round_significant(np.quantile(x.values, levels)))
         knots = separate_ties(grid)
@@ -164,7 +166,7 @@ def _truncated_scale(
 
     ends = np.log(start) + np.array([-12.0, 12.0])
     if shape < 0:  # the tail without truncation ends at upper, or beyond
-        ends[0] = max(ends[0], np.log(-shape * (upper - knots[-1]) * 1.001))
+        ends[0] = max(ends[0], np.log(-shape * (upper - knots[-1])))
     misses = [miss(end) for end in ends]
     if misses[0] * misses[1] > 0:
         return float(np.exp(ends[int(np.argmin(np.abs(misses)))]))

@@ -8,6 +8,9 @@ from philly_analysis.distributions.arrays import Floats
 from philly_analysis.distributions.distribution import EMPIRICAL, Distribution
 from philly_analysis.distributions.quantile_grid import KNOTS, approximate
 
+_TAIL_LEVELS = (np.arange(32) + 0.5) / 32
+"""Probabilities of exceeding a value, within the tail."""
+
 
 def tilt(
     distribution: Distribution, log_weight: Callable[[Floats], Floats]
@@ -20,7 +23,8 @@ def tilt(
         Any distribution.
     log_weight
         Natural logarithms of values, shape (n,), to natural logarithms of their weights. The
-        weight is constant within each percentile and in the tail.
+        weight is constant within each percentile and in the tail. The tail has the mean of the
+        weights of its values, each weighted by the value: the sum of long run times is load.
 
     Returns
     -------
@@ -32,12 +36,11 @@ def tilt(
         log_knots = np.log(np.asarray(distribution.knots))
     else:
         log_knots, body, shape, scale = approximate(distribution.ppf)
-    # the tail has the weight at its median
-    middle = np.append((log_knots[1:] + log_knots[:-1]) / 2, 0.0)
-    half = scale * (np.log(2) if abs(shape) < 1e-9 else (2**shape - 1) / shape)
-    middle[-1] = np.log(np.exp(log_knots[-1]) + half)
+    middle = (log_knots[1:] + log_knots[:-1]) / 2
+    beyond = distribution.isf((1 - body) * _TAIL_LEVELS)
+    of_tail = float(beyond @ np.exp(log_weight(np.log(beyond))) / beyond.sum())
     cells = log_knots.size - 1
-    mass = np.append(np.full(cells, body / cells), 1 - body) * np.exp(log_weight(middle))
+    mass = np.append(body / cells * np.exp(log_weight(middle)), (1 - body) * of_tail)
     total = float(mass.sum())
     reached = np.concatenate(([0.0], np.cumsum(mass[:-1]))) / total
     knots = np.exp(np.interp(np.linspace(0, reached[-1], KNOTS), reached, log_knots))

@@ -74,12 +74,15 @@ class QuantileGrid(PositiveDistribution):
     @property
     def _cut(self) -> float:
         """Probability of the tail's distribution beyond the truncation."""
-        return float(scipy.stats.genpareto.sf(self.upper - self.knots[-1], *self._tail))
+        beyond = self.upper - self.knots[-1]
+        if self.tail_shape < 0 and -self.tail_scale / self.tail_shape <= beyond * (1 + TIE_GAP):
+            return 0.0  # a tail that ends there, but for rounding
+        return float(scipy.stats.genpareto.sf(beyond, *self._tail))
 
     def _tail_sf(self, v: Floats) -> Floats:
         beyond = scipy.stats.genpareto.sf(v - self.knots[-1], *self._tail)
         inside = np.clip((beyond - self._cut) / (1 - self._cut), 0, 1)
-        return np.asarray((1 - self.body) * inside)
+        return np.asarray(np.where(v >= self.upper, 0.0, (1 - self.body) * inside))
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
         """Return values that repeat in the data, with their probabilities."""

@@ -143,6 +143,12 @@ class Variation:
         one of the log, times the log's weeks.
     steady_share
         Share of sites whose weeks differ by chance alone.
+    long_job_correlation, long_job_sd
+        Median over sites of `LongJobs.daily_correlation`, and standard deviation of its logarithm.
+    long_job_drift
+        Factor on the correlation from the days of a log to the next period.
+    long_job_excess
+        Mean over sites of `LongJobs.excess`.
     """
 
     activity_sd: Estimate
@@ -174,6 +180,10 @@ class Variation:
     scale_sd: Estimate = ZERO
     scale_drift: Estimate = ZERO
     steady_share: Estimate = ZERO
+    long_job_correlation: Estimate = ONE
+    long_job_sd: Estimate = ONE
+    long_job_drift: Estimate = ONE
+    long_job_excess: Estimate = ZERO
 
     def with_values(self, **values: float) -> Self:
         """Return a copy with other values of some parameters."""
@@ -309,7 +319,11 @@ class Variation:
         of_jobs = length / (jobs + 0.5)
         if site:  # the logarithm of a number with this relative variance
             of_jobs = np.log1p(length / (np.maximum(jobs, demands) + 0.5))
-        sampling_sd = np.sqrt(np.maximum(of_jobs, of_sessions))
+        sampling_variance = np.maximum(of_jobs, of_sessions)
+        if site:  # the number of jobs has its part of the sampling variance of GPU time
+            of_gpu_time = (gpu_time / max(float(gpu_time.sum()), 1e-9)) ** 2 * sampling_variance
+            sampling_variance *= 1 - min(total_sd**2 / max(float(of_gpu_time.sum()), 1e-9), 1.0)
+        sampling_sd = np.sqrt(sampling_variance)
         # the mean is kept; at other sites the median of a class without jobs
         sampling_bias = sampling_sd**2 / 2 * (1.0 if site else jobs / (jobs + 0.5))
         shared = shared_change(days / PERIOD_D, self.hurst)

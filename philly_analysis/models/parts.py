@@ -11,6 +11,7 @@ from philly_analysis.models.components.locality import Locality
 from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.users import Users
 from philly_analysis.models.components.utilisation import Utilisation
+from philly_analysis.models.long_jobs import LongJobs
 from philly_analysis.models.site_variation import SiteVariation
 from philly_analysis.study import RunPolicy
 
@@ -47,6 +48,8 @@ class Parts:
         Variation between periods; None: every period is the fitted period.
     site
         Variation of the site, given the weeks of its log; None: the site varies as others do.
+    long_jobs
+        Long jobs of the log; None: their number and run times do not vary beyond their classes.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Parts:
     servers: tuple[Servers, ...] = ()
     variation: Variation | None = None
     site: SiteVariation | None = None
+    long_jobs: LongJobs | None = None
 
     @property
     def run_time_meaning(self) -> str:

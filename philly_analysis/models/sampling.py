@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from philly_analysis.distributions import Floats, Ints, repeated_scores, stratified_uniforms
 from philly_analysis.errors import ModelError, UnknownNameError
 from philly_analysis.models.components.arrivals import check_sample_size
+from philly_analysis.models.components.duration import Duration
 from philly_analysis.models.components.gang_size import GangSize
+from philly_analysis.models.components.job_classes import LONG_SHARE
 from philly_analysis.models.components.load_dependence import draw_load_dependent
 from philly_analysis.models.components.synthetic_users import assign_users
 from philly_analysis.models.components.users import MAX_DURATION_CORRELATION
 from philly_analysis.models.drawn_tables import attempt_rows, server_rows
+from philly_analysis.models.long_jobs import Sources
 from philly_analysis.models.parts import Parts
 from philly_analysis.models.predictive import SampleSize, by_period
 from philly_analysis.workload import Workload, largest_job_note, offered_load
@@ -165,10 +168,11 @@ def draw_jobs(
     size = SampleSize(jobs, days, load * scale)
     check_sample_size(jobs, days, load * scale)
     if model.variation is None or variation == "none":
-        return _draw_period(model, size, gpus, rng, load_dependent=False), rng
+        return _draw_period(model, size, gpus, rng), rng
     parts = []
-    for period, part, from_d in by_period(model, model.variation, size, seed):
-        drawn = _draw_period(period, part, gpus, rng, load_dependent=True)
+    periods = by_period(model, model.variation, size, seed)
+    for number, (period, part, from_d) in enumerate(periods):
+        drawn = _draw_period(period, part, gpus, rng, (seed, number))
         parts.append(replace(drawn, at_s=drawn.at_s + from_d * DAY_S))
     names = [field.name for field in fields(DrawnJobs)]
     return DrawnJobs(*(np.concatenate([getattr(p, n) for p in parts]) for n in names)), rng
@@ -211,10 +215,9 @@ def _draw_period(
     size: SampleSize,
     gpus: int | None,
     rng: np.random.Generator,
-    *,
-    load_dependent: bool,
+    seed: tuple[int, int] | None = None,
 ) -> DrawnJobs:
-    """Draw the jobs of one period."""
+    """Draw the jobs of one period; of another period than the fitted one, with a seed."""
     at_s = model.arrivals.sample(rng, jobs=size.jobs, days=size.days, load=size.load)
     n = at_s.size
     vc, user, user_index = model.users.sample(at_s, rng)
@@ -226,7 +229,7 @@ def _draw_period(
         status = model.status.sample(status_score, gang, vc, rng)
         attempts = model.status.sample_attempts(gang, status, rng)
     leaf = model.duration.leaf_of(gang, vc, status)
-    run_s = _run_times(model, run, leaf, rng, at_s if load_dependent else None)
+    run_s = _run_times(model, run, leaf, rng, at_s, seed)
     return DrawnJobs(at_s, vc, user, gang, status, attempts, run_s)
 
 
@@ -247,18 +250,49 @@ def _gang_sizes(
 
 
 def _run_times(
-    model: Parts, run: Ints, leaf: Ints, rng: np.random.Generator, at_s: Floats | None
+    model: Parts,
+    run: Ints,
+    leaf: Ints,
+    rng: np.random.Generator,
+    at_s: Floats,
+    seed: tuple[int, int] | None,
 ) -> Floats:
-    """Draw run times: jobs of one run share a random effect; with `at_s` they depend on load."""
+    """Draw run times: jobs of one run share a random effect.
+
+    With a seed the run times depend on load, and long jobs come from few sources: the same ones at
+    each rate of arrivals.
+    """
     users = model.users
     shared = users.duration_correlation / max(users.repeat_gang, 1e-9)
     shared = min(shared, MAX_DURATION_CORRELATION)
     effect = rng.standard_normal(int(run.max()) + 1 if run.size else 0)[run]
     score = np.sqrt(shared) * effect + np.sqrt(1 - shared) * rng.standard_normal(run.size)
-
-    def by_score(score: Floats) -> Floats:
-        return model.duration.sample(stratified_uniforms(score, rng, leaf), leaf)
-
-    if at_s is None or not users.load_correlation or not run.size:
+    by_score = partial(_by_score, model.duration, leaf, rng)
+    if seed and model.long_jobs and model.variation and run.size:
+        sources = model.long_jobs.sources(float(np.ptp(at_s)) / DAY_S, model.variation)
+        by_score = partial(by_score, sources=sources, seed=seed)
+    if not seed or not users.load_correlation or not run.size:
         return by_score(score)
     return draw_load_dependent(at_s, score, users.load_correlation, by_score)
+
+
+def _by_score(
+    duration: Duration,
+    leaf: Ints,
+    rng: np.random.Generator,
+    score: Floats,
+    *,
+    sources: Sources | None = None,
+    seed: tuple[int, int] = (0, 0),
+) -> Floats:
+    """Draw run times in the order of scores, long ones from sources that the seed determines."""
+    u = stratified_uniforms(score, rng, leaf)
+    if sources is None:
+        return duration.sample(u, leaf)
+    of_sources = np.random.default_rng(seed)
+    level, factor = sources.redraw(u, leaf, duration.shares_of(LONG_SHARE), of_sources)
+    run_s = duration.sample(level, leaf)
+    longest = np.maximum(run_s, sources.log_s)
+    return np.minimum(
+        np.rint(run_s * factor / duration.resolution_s) * duration.resolution_s, longest
+    )

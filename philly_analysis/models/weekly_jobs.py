@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from philly_analysis.distributions import Floats, Ints
 from philly_analysis.models.components.hourly_counts import HOUR_S
+from philly_analysis.models.components.job_classes import long_jobs_of
 from philly_analysis.models.components.sessions import job_sessions
 from philly_analysis.study import GANGS, gang_class
 
@@ -44,7 +45,8 @@ class WeeklyJobs:
         Shape (gang classes, run times): effective number of sessions by GPU time. A class has its
         share of each session's GPU time, divided between the two nearest run times as effects on
         classes are interpolated. Independent effects on classes with the inverses as variances
-        give the GPU time of all jobs the sampling variance of its sessions.
+        give the GPU time of all jobs the sampling variance that its sessions had if all long jobs
+        of a gang class were equally long: the run times of long jobs vary by `LongJobs`.
     """
 
     start_d: Floats
@@ -87,6 +89,8 @@ class WeeklyJobs:
         )
         gpu_s = gpus * run_s
         of_session = np.bincount(session[timed], gpu_s)[session[timed]]
+        even_s = gpus * _with_equal_long_jobs(gang_class(gpus.astype(int)), run_s)
+        without_long = _squares(session[timed], even_s) / max(_squares(session[timed], gpu_s), 1e-9)
         nearest = np.interp(np.log(np.maximum(run_s, 1.0)), LOG_RUN_S, np.arange(CLASSES[1]))
         share = np.maximum(1 - np.abs(nearest[:, None] - np.arange(CLASSES[1])), 0)
         of_gang = gang_class(gpus.astype(int)) == np.arange(CLASSES[0])[:, None]
@@ -101,13 +105,27 @@ class WeeklyJobs:
             class_sessions=_effective(index, session[timed], np.ones(run_s.size), classes).reshape(
                 CLASSES
             ),
-            class_demands=demand**2 / np.maximum(squares, 1e-300),
+            class_demands=demand**2 / np.maximum(min(without_long, 1.0) * squares, 1e-300),
         )
+
+
+def _with_equal_long_jobs(gang: Ints, run_s: Floats) -> Floats:
+    """Return run times in which all long jobs of a gang class have their mean run time."""
+    made = run_s.copy()
+    long, _ = long_jobs_of(gang, run_s)
+    total, jobs = (np.bincount(gang[long], w, CLASSES[0]) for w in (run_s[long], None))
+    made[long] = (total / np.maximum(jobs, 1))[gang[long]]
+    return made
 
 
 def _weeks(start_s: float, end_s: float) -> Floats:
     """Return the starts of the whole weeks of an observed time."""
     return float(end_s) - WEEK_S * np.arange(1, 1 + int((end_s - start_s) // WEEK_S), dtype=float)
+
+
+def _squares(session: Ints, weight: Floats) -> float:
+    """Return the sum of the squared weights of sessions."""
+    return float((np.bincount(session, weight) ** 2).sum())
 
 
 def _effective(group: Ints, session: Ints, weight: Floats, groups: int) -> Floats:

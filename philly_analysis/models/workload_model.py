@@ -28,6 +28,7 @@ from philly_analysis.models.components.status import Status
 from philly_analysis.models.components.status_imputation import impute_status
 from philly_analysis.models.components.users import Users, with_sample_names
 from philly_analysis.models.components.utilisation import Utilisation
+from philly_analysis.models.long_jobs import LongJobs
 from philly_analysis.models.observations import Observations, open_with_run_policy
 from philly_analysis.models.parts import Parts, Servers
 from philly_analysis.models.predictive import predictive_models
@@ -144,6 +145,7 @@ class WorkloadModel(Parts):
                 for gpus, machines in data.machines[["gpus", "machines"]].itertuples(index=False)
             ),
             variation=ESTIMATED,
+            long_jobs=LongJobs.fit(run_times, ESTIMATED),
         )
         site = learn(FittedLog.of(model), ESTIMATED, WeeklyJobs.of(jobs, windows))
         return replace(model, site=site)
@@ -183,8 +185,9 @@ class WorkloadModel(Parts):
         First the effects of another period of 28 days are drawn (:class:`Variation`): active
         users, jobs of each class, dispersion of arrivals. The site's own weeks determine how much
         jobs vary (:class:`SiteVariation`). Then its jobs are drawn, stratified: the
-        counts of a sample match the period's distributions to within one. A longer sample has
-        several periods.
+        counts of a sample match the period's distributions to within one. The longest tenth of a
+        gang class comes from few sources, so that periods differ in their longest job
+        (:class:`LongJobs`). A longer sample has several periods.
 
         Parameters
         ----------

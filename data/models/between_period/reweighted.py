@@ -32,6 +32,8 @@ from data.models.between_period.one_by_one import BOOTSTRAPS, all_scaled, scaled
 from philly_analysis.models import ESTIMATED, Variation
 from philly_analysis.models import RUN_TIMES_S as CLASS_RUN_TIMES_S
 from philly_analysis.models.components import Arrivals
+from philly_analysis.models.components.job_classes import LONG_SHARE
+from philly_analysis.models.long_jobs import LongJobs
 from philly_analysis.models.site_variation import SiteVariation
 from philly_analysis.models.validation import (
     CONFIDENCE,
@@ -65,6 +67,8 @@ FACTORS = (1.0, 1.25, 1.5, 1.75, 2.0)
 """Factors on `class_sd` tried on sites left out."""
 DRAWS = 40
 PAIRS = 2
+LONG_LEVELS = 20
+"""Levels among the long jobs of a gang class that differ in number."""
 
 USED = [name for name, group in STATISTICS.items() if group in ("run time", "gang size", "load")]
 GROUP = pd.Series([STATISTICS[name] for name in USED])
@@ -134,7 +138,12 @@ class Cells:
             seed=seed,
         )
 
-    def drawn(self, variation: Variation, site: SiteVariation | None = None) -> Floats:
+    def drawn(
+        self,
+        variation: Variation,
+        site: SiteVariation | None = None,
+        long_jobs: LongJobs | None = None,
+    ) -> Floats:
         """Return the statistics `USED` of drawn periods, shape (draws, statistics)."""
         periods = [
             next(
@@ -161,6 +170,8 @@ class Cells:
         weight = self.jobs * np.exp(
             (1 - upper_share) * log_jobs[:, of, lower] + upper_share * log_jobs[:, of, lower + 1]
         )
+        if long_jobs:
+            weight *= self._of_sources(long_jobs.sources(self.days, variation).concentration, rng)
         jobs = weight.sum(axis=1, keepdims=True)
         weight *= self.jobs.sum() * np.exp(log_total) / np.maximum(jobs, 1e-300)
         weight += np.sqrt(weight) * rng.standard_normal(weight.shape)
@@ -184,6 +195,23 @@ class Cells:
                 np.log(np.maximum(gpu_h, 1e-3)),
             )
         )
+
+    def _of_sources(self, concentration: float, rng: np.random.Generator) -> Floats:
+        """Return factors on the jobs of cells, by a Dirichlet process of the long jobs."""
+        factors = np.ones((DRAWS, self.jobs.size))
+        shares = np.full(LONG_LEVELS, concentration / LONG_LEVELS)
+        by_level = np.maximum(rng.dirichlet(shares, DRAWS), 1e-12) * LONG_LEVELS
+        for gang in range(len(GANGS)):
+            mine = np.flatnonzero(gang_class(self.gpus) == gang)
+            mine = mine[np.argsort(self.log_run_s[mine])]
+            jobs = self.jobs[mine]
+            beyond = (np.cumsum(jobs[::-1])[::-1] - jobs / 2) / max(float(jobs.sum()), 1.0)
+            long = beyond < LONG_SHARE
+            level = (LONG_LEVELS * (1 - beyond[long] / LONG_SHARE)).astype(int)
+            made = by_level[:, level]
+            mean = made @ jobs[long] / max(float(jobs[long].sum()), 1.0)
+            factors[:, mine[long]] = made / np.maximum(mean, 1e-12)[:, None]
+        return factors
 
 
 @cache

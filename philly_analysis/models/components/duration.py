@@ -317,6 +317,23 @@ class Duration(FittedDistribution):
             run_s[jobs] = cells[i].distribution.ppf(u[jobs])
         return np.maximum(np.rint(run_s / self.resolution_s), 1) * self.resolution_s
 
+    def shares_of(self, share: float) -> Floats:
+        """Return the share of each distribution among the longest jobs of its gang class.
+
+        Parameters
+        ----------
+        share
+            Share of the longest jobs in their gang class.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (leaves and cells,).
+        """
+        longer_than_s = {c.gang: c.distribution.isf(share) for c in self.by_gang}
+        cells = (*self.leaves, *self.cells)
+        return np.array([c.distribution.sf(longer_than_s[c.gang]) for c in cells], float)
+
     def leaf_of(self, gpus: Ints, vc: NDArray[np.str_], status: NDArray[np.str_]) -> Ints:
         """Return the index of each job's distribution among leaves and cells (shape (n,)).
 
