@@ -103,7 +103,7 @@ def test_fewer_processes_run_where_each_needs_much(
 
 @pytest.mark.parametrize(
     ("budget", "jobs", "threads"),
-    [("4GB", 0, 4), ("4GB", 1_000_000, 4), ("4GB", 10_000_000, 1), ("10GB", 10_000_000, 3)],
+    [("4GB", 0, 4), ("4GB", 1_000_000, 4), ("4GB", 10_000_000, 1), ("10GB", 10_000_000, 2)],
 )
 def test_few_bytes_per_job_are_computed_by_few_threads(
     monkeypatch: pytest.MonkeyPatch, budget: str, jobs: int, threads: int
