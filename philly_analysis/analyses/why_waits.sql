@@ -33,44 +33,19 @@ with methods as (
   where not exists (select 1 from vc_quotas)
 ),
 
-queued as (
-  select
-    job_id,
-    attempt,
-    until_at::date as day,
-    "user",
-    vc,
-    gpus,
-    gang_bucket(gpus) as gang,
-    wait_s
-  from queued_attempts
-),
-
-waits as (
-  select
-    day,
-    "user",
-    vc,
-    gang,
-    count(*) as waits,
-    count(*) filter (where wait_s > 600) as long
-  from queued
-  group by day, "user", vc, gang
-),
-
 seconds as (
   select
     c.method,
-    q.day,
+    q.until_at::date as day,
     q.user,
     q.vc,
-    q.gang,
+    gang_bucket(q.gpus) as gang,
     c.cause,
     total(c.wait_s) as wait_s,
     total(c.wait_s * q.gpus) as wait_gpu_s
   from wait_causes as c
-  inner join queued as q using (job_id, attempt)
-  group by c.method, q.day, q.user, q.vc, q.gang, c.cause
+  inner join queued_attempts as q using (job_id, attempt)
+  group by all
 )
 
 select
@@ -99,7 +74,7 @@ select
   coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'start_up'), 0) as start_up_gpu_s,
   coalesce(sum(s.wait_s) filter (where s.cause = 'unknown'), 0) as unknown_s,
   coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'unknown'), 0) as unknown_gpu_s
-from waits as w
+from daily_waits as w
 cross join methods
 left join seconds as s
   on

@@ -545,6 +545,14 @@ def by_user(t: Rows, causes: list[Row], methods: set[str], names: str) -> Out:
                    *sums.values())  # fmt: skip
 
 
+def daily_waits(t: Rows) -> Out:
+    def key(q: Row) -> tuple[Any, ...]:
+        return q.until_at.date(), q.user, q.vc, py.bucket(q.gpus)
+
+    for group, some in py.by(t.queued_attempts, key).items():
+        yield (*group, len(some), sum(q.wait_s > 600 for q in some))
+
+
 def why_waits(t: Rows) -> Out:
     names = "held limit quota too_few fragmented stranded behind start_up unknown"
     return by_user(t, t.wait_causes, {q.method for q in t.vc_quotas} or {"none"}, names)
