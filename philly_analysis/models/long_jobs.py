@@ -1,4 +1,4 @@
-"""Long jobs of few sources: the longest run times of a period are those of few sessions and users.
+"""Draw the long jobs of a period from few sources, as sessions and users have them in logs.
 
 A period's long jobs are drawn from a Dirichlet process (Ferguson 1973) around the long jobs of the
 log. Long jobs of one source have similar run times, so that periods differ in their longest job.
@@ -31,7 +31,7 @@ MAX_CORRELATION = 0.9
 GRID = np.linspace(-7, -0.05, 140)
 """Natural logarithms of correlations."""
 URN = 4_096
-"""Jobs whose sources are drawn; long jobs of a period are random ones of these."""
+"""Jobs whose sources are drawn: each long job of a period has the source of a random one."""
 TOP = 3
 """Longest sessions of a gang class whose run times are compared."""
 

@@ -147,9 +147,9 @@ def compute_each(
     """Yield findings on a trace: cached findings, then the missing findings as they are computed.
 
     Missing findings that need no samples are computed in an executor, which opens the trace by its
-    path. Meanwhile this process materialises the relations that need the samples,
-    in one pass over the samples. The process then computes the findings from samples, and those
-    that no executor has begun.
+    path. Meanwhile this process materialises the relations that need the samples, in one pass over
+    the samples. The process then computes the findings from samples, and the findings that no
+    executor has begun.
 
     Parameters
     ----------

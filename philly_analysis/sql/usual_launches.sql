@@ -4,7 +4,7 @@
 -- attempt waited, and the first quartile of the waits of such attempts is at most half longer than
 -- their 5th percentile.
 --   pool       name of the pool, as in pools
---   launch_us  first quartile of these waits in microseconds
+--   launch_us  first quartile of the waits in unqueued_starts, in microseconds
 select
   pool,
   quantile_disc(wait_us, 0.25) as launch_us

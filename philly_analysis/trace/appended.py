@@ -1,8 +1,8 @@
 """Merge the rows that a relation had before an append with the rows that the append may change.
 
 An append adds jobs, and brings later records of some earlier jobs: the trace lists both, with the
-moment at which each began (``raw/appended_jobs``). Nothing before the first of these moments has
-changed, nor before the start of the first job that had not ended. This moment is the *cut*. A job
+moment at which each job began (``raw/appended_jobs``). The *cut* is the moment at which the first
+listed job began, or the first job that had not ended. Nothing before the cut has changed, and a job
 that ended before the cut has the rows that it had.
 
 A relation marked ``by job_id`` or ``by moment`` is therefore evaluated on recent jobs only, and
@@ -267,9 +267,7 @@ class Merger:
 
 def merged_rows(relation: Relation, folder: Path) -> str:
     """Return the SELECT of the rows of a relation with a key, from the files of its folder."""
-    files = {
-        file.name: f"read_parquet({_quoted(file)})" for file in sorted(folder.glob("*.parquet"))
-    }
+    files = {file.name: f"read_parquet({_quoted(file)})" for file in folder.glob("*.parquet")}
     recent, changed = (files.pop(name, None) for name in (_RECENT, _CHANGED))
     [earlier] = files.values()
     if not recent:
