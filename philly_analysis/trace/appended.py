@@ -42,8 +42,12 @@ JOB_TABLES = frozenset(name for name, table in TABLES.items() if "job_id" in tab
 """Tables whose rows belong to jobs."""
 _END_OF_LOG = "snapshot"
 """Relation that may change although the rows of earlier jobs do not."""
-_RECENT, _CHANGED = "recent.parquet", "changed.parquet"
-"""Files of a merged relation: evaluated rows, and the keys of earlier rows that they replace."""
+_RECENT, _REPLACED = "recent.parquet", "replaced.parquet"
+"""Files of a merged relation: evaluated rows, and which rows of the earlier file they replace.
+
+The latter has numbers of rows, or the moment of the first row. Identifiers of jobs would be
+compared at each read, which takes ten times as long as the read.
+"""
 FEWEST_JOBS = 100_000
 """Jobs of a trace below which relations are computed as a whole, which takes no longer."""
 _MOST_CHANGED = 0.5
@@ -127,15 +131,16 @@ class RecentJobs:
     cut_us: int
     _created: set[str] = field(default_factory=set)
 
-    def write(self, relation: Relation, folder: Path) -> None:
-        """Write the rows of a relation that may have changed, and the keys of such rows."""
+    def write(self, relation: Relation, earlier: Path, folder: Path) -> None:
+        """Write rows that may have changed, and which rows of the earlier file they replace."""
         self._create(relation.reads)
         if relation.key == "moment":
             first = 2 * self.cut_us  # moments are doubled
-            keys, changed = f"select {first}::bigint as moment", f"where moment >= {first}"
+            replaced, changed = f"select {first}::bigint as moment", f"where moment >= {first}"
         else:
-            keys, changed = "from changed_jobs", "semi join changed_jobs using (job_id)"
-        self.con.sql(keys).write_parquet(str(folder / _CHANGED))
+            changed = "semi join changed_jobs using (job_id)"
+            replaced = f"select file_row_number as row_number from {_read(earlier)} {changed}"
+        self.con.sql(replaced).write_parquet(str(folder / _REPLACED))
         rows = self.con.sql(f"from ({relation.sql}) as evaluated {changed}")
         rows.write_parquet(str(folder / _RECENT), compression="lz4")
 
@@ -207,7 +212,7 @@ class Merger:
         for file in before.glob(f"*-{digest}.parquet") if before else ():
             recent = self._since(int(file.name.partition("-")[0]))
             if recent and link_or_copy(file, partial / file.name):
-                recent.write(relation, partial)
+                recent.write(relation, file, partial)
                 return
         name = f"{self.folder.manifest.generation:06}-{digest}.parquet"
         self.con.sql(relation.sql).write_parquet(str(partial / name), compression="lz4")
@@ -267,18 +272,18 @@ class Merger:
 
 def merged_rows(relation: Relation, folder: Path) -> str:
     """Return the SELECT of the rows of a relation with a key, from the files of its folder."""
-    files = {file.name: f"read_parquet({_quoted(file)})" for file in folder.glob("*.parquet")}
-    recent, changed = (files.pop(name, None) for name in (_RECENT, _CHANGED))
+    files = {file.name: _read(file) for file in folder.glob("*.parquet")}
+    recent, replaced = (files.pop(name, None) for name in (_RECENT, _REPLACED))
     [earlier] = files.values()
     if not recent:
         return f"from {earlier}"
-    unchanged = (
-        f"where moment < (select moment from {changed})"
+    kept = (
+        f"where moment < (select moment from {replaced})"
         if relation.key == "moment"
-        else f"anti join {changed} as changed using (job_id)"
+        else f"anti join {replaced} as replaced on replaced.row_number = earlier.file_row_number"
     )
-    return f"from {earlier} as earlier {unchanged} union all by name from {recent}"
+    return f"from {earlier} as earlier {kept} union all by name from {recent}"
 
 
-def _quoted(file: Path) -> str:
-    return "'" + escape_glob(file).replace("'", "''") + "'"
+def _read(file: Path) -> str:
+    return "read_parquet('" + escape_glob(file).replace("'", "''") + "')"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -25,7 +25,7 @@ from philly_analysis.trace.integrity import parts_valid, write_part_checksums
 from philly_analysis.trace.manifest import DERIVED
 from philly_analysis.trace.relations import MACROS, Relation, required_relations
 from philly_analysis.trace.schema import REJECTS, TABLES
-from philly_analysis.trace.week_counts import Partition, WeekCounter, counting_code
+from philly_analysis.trace.week_counts import Partition, WeekCounter
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Materializer:
         order, tables = required_relations([relation.name])
         policy = str(self.con.table(SETTINGS).fetchall()) if SETTINGS in tables else ""
         # sorted: the order of relations of equal rank differs between processes
-        code = "\n".join([MACROS, *sorted(r.sql for r in order), counting_code(), policy])
+        code = "\n".join([MACROS, *sorted(r.sql for r in order), _code(), policy])
         folder = home / f"{relation.name}-{text_digest(self.manifest_text, code)}.parquet"
         existing = self.folder.path / DERIVED / folder.name
         if parts_valid(existing):
@@ -166,6 +166,13 @@ class Materializer:
                 shutil.rmtree(stale, ignore_errors=True)
             yield folder, Partition(relation, code, partial, before)
             write_part_checksums(partial, folder.name)
+
+
+@cache
+def _code() -> str:
+    """Return the code that counts samples and lays out files, whose changes change their names."""
+    modules = ("appended.py", "histograms.py", "sample_reader.py")
+    return "\n".join(Path(__file__).with_name(name).read_text("utf-8") for name in modules)
 
 
 def _have_same_columns(files: Sequence[Path]) -> bool:

@@ -6,7 +6,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import groupby, pairwise
 from math import ceil
 from operator import itemgetter
@@ -35,13 +34,6 @@ _MAX_COUNTS = 4_000_000
 """Counts of a week that are kept in memory before they are summed."""
 _AHEAD = 64
 """Slices that an executor may work on at once: more than most machines have cores."""
-
-
-@cache
-def counting_code() -> str:
-    """Return the code that counts samples: a change of the code changes the names of files."""
-    modules = ("histograms.py", "sample_reader.py")
-    return "\n".join(Path(__file__).with_name(name).read_text("utf-8") for name in modules)
 
 
 @dataclass(frozen=True, slots=True)
