@@ -16,10 +16,9 @@ from philly_analysis.analyses.node_failures import (
     basis,
     count_by,
     finite,
-    held_by,
     incidents,
     lost_attempts,
-    lost_relation,
+    lost_servers,
     records_failures,
 )
 from philly_analysis.results import (
@@ -116,7 +115,7 @@ def exposure(trace: Trace) -> Exposure:
 
 
 def _servers(trace: Trace) -> Exposure:
-    rows = incidents(lost_attempts(trace), held_by(trace, lost_relation(trace)))
+    rows = incidents(lost_attempts(trace), lost_servers(trace))
     servers = trace.answer("node_failures").df()
     days = float(servers["days_held"].sum())
     gangs = trace.answer("gang_failures").df().rename(columns={"servers": "parts"})

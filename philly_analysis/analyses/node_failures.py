@@ -43,7 +43,7 @@ def compute(trace: Trace) -> Result:
     table = trace.answer("node_failures").df()
     if not records_failures(trace):
         table = table.head(0)
-    lost = incidents(lost_attempts(trace), held_by(trace, lost_relation(trace)))
+    lost = incidents(lost_attempts(trace), lost_servers(trace))
     began = lost[lost["begins"]]
     servers, machine = began["servers"], began["machine_id"]
     table["failures"] = count_by(table["machine_id"], machine[servers == 1])
@@ -104,20 +104,15 @@ def records_failures(trace: Trace) -> bool:
 
 def lost_attempts(trace: Trace) -> pd.DataFrame:
     """Return the attempts that ended by a server failure, from end reasons and output."""
-    lost: pd.DataFrame = trace.answer(lost_relation(trace)).df()
+    by_output = "_by_output" if "failures" in trace.tables else ""
+    lost: pd.DataFrame = trace.answer(f"lost_attempts{by_output}").df()
     return lost
 
 
-def lost_relation(trace: Trace) -> str:
-    """Return the relation of attempts that ended by a server failure."""
-    return "lost_attempts_by_output" if "failures" in trace.tables else "lost_attempts"
-
-
-def held_by(trace: Trace, relation: str) -> pd.DataFrame:
-    """Return the servers of a relation's attempts: one row per attempt and server."""
-    attempts = trace.answer(relation).select("job_id, attempt")
-    held = trace.answer("held_servers").join(attempts, "job_id, attempt", "semi")
-    servers: pd.DataFrame = held.df()
+def lost_servers(trace: Trace) -> pd.DataFrame:
+    """Return the servers of attempts that a server failure ended, a row for each."""
+    by_output = "_by_output" if "failures" in trace.tables else ""
+    servers: pd.DataFrame = trace.answer(f"lost_servers{by_output}").df()
     return servers
 
 

@@ -23,7 +23,8 @@ levels as (
     u.pool,
     sizes.gpus,
     floor(100 * u.gpus_used / sizes.gpus)::integer as used_pct,
-    u.until_us - greatest(u.from_us, epoch_us(snapshot.complete_from)) as held_us,
+    lead(u.moment // 2) over (partition by u.pool order by u.moment)
+    - greatest(u.moment // 2, epoch_us(snapshot.complete_from)) as held_us,
     100 * u.servers_empty / sizes.servers as empty_pct,
     100 * u.servers_full / sizes.servers as full_pct
   from pool_use as u

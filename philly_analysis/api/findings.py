@@ -194,8 +194,10 @@ def report(
     """
     from philly_analysis.api.session import folder_for
     from philly_analysis.report import report as write
+    from philly_analysis.trace import Trace
 
-    if not (isinstance(trace, str | Path) and Path(trace).is_dir()):
+    is_folder = isinstance(trace, str | Path) and Path(trace).is_dir()
+    if not (is_folder or isinstance(trace, Trace)):
         from philly_analysis.errors import InputError
         from philly_analysis.models import as_model
         from philly_analysis.report import model_page

@@ -176,10 +176,12 @@ class Observations:
         MissingTableError
             The trace has no jobs or attempts.
         """
-        [(every,)] = trace.answer("jobs").filter(_USABLE).count("*").fetchall()
-        # descending, so that jobs of one moment are taken in a fixed order
-        last = trace.answer("model_jobs").filter(_USABLE).order("submitted_s desc, job_id desc")
-        jobs = last.limit(most).select(*_JOBS, "flag").df()[::-1]
+        usable = trace.answer("jobs").filter(_USABLE)
+        [(every,)] = usable.count("*").fetchall()
+        # jobs of one moment are taken in a fixed order
+        latest = usable.order("submitted_at desc, job_id desc").limit(most).select("job_id")
+        rows = trace.answer("model_jobs").join(latest, "job_id", "semi")
+        jobs = rows.order("submitted_s, job_id").select(*_JOBS, "flag").df()
         return cls._of_trace(trace, jobs), every
 
     @classmethod

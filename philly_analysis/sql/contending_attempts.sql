@@ -8,7 +8,8 @@
 --   eligible_us   moment at which the job was eligible in microseconds since 1970, as in
 --                 queued_attempts
 --   until_us      end of the wait in microseconds since 1970, as in queued_attempts; the launch of
---                 a started attempt is subtracted (see launches)
+--                 a started attempt is subtracted
+--   launch_us     microseconds of the launch, as in launches; 0: none is known
 --   outcome       started, given up or waiting, as in queued_attempts
 --   contended_us  until_us; for an attempt whose last reason is a limit, the moment at which the
 --                 limit last began to bind; null: the limit bound during the whole eligible wait
@@ -20,6 +21,7 @@ with queued as (
     c.wait_class,
     q.eligible_us,
     q.until_us - coalesce(l.launch_us, 0) as until_us,
+    coalesce(l.launch_us, 0) as launch_us,
     q.outcome,
     coalesce(q.cause = 'limit', false) as limited
   from queued_attempts as q
@@ -43,6 +45,7 @@ select
   q.wait_class,
   q.eligible_us,
   q.until_us,
+  q.launch_us,
   q.outcome,
   case
     when not q.limited then q.until_us

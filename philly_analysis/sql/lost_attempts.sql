@@ -1,3 +1,4 @@
+-- by job_id
 -- Which attempts did a server failure end, by the scheduler's recorded end?
 -- One row per attempt on GPUs that a server failure ended, with trusted times.
 --   job_id    identifier of the job

@@ -1,3 +1,4 @@
+-- by job_id
 -- Which attempts did a server failure end, by the scheduler's recorded end or by their output?
 -- One row per attempt on GPUs that a server failure ended, with trusted times. Output counts only
 -- if a server must be the cause: uncorrectable memory errors of a GPU, GPUs off the bus, NVLink

@@ -9,13 +9,8 @@
 --              of the quartiles, but at most an hour. Of log-normal times, 0.35 % are longer. A
 --              limit below a second, the unit of most logs, counts as a second
 with started as (
-  select
-    q.job_id,
-    q.attempt,
-    c.until_us <= c.eligible_us and q.until_us = c.until_us as at_once
-  from queued_attempts as q
-  inner join contending_attempts as c using (job_id, attempt)
-  where q.outcome = 'started'
+  from contending_attempts
+  where outcome = 'started'
 ),
 
 methods as (
@@ -40,7 +35,7 @@ open_waits as (
     0 as room_s
   from started
   cross join methods
-  where started.at_once
+  where started.until_us <= started.eligible_us and started.launch_us = 0
 ),
 
 quartiles as (

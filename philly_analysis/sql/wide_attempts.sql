@@ -1,4 +1,4 @@
--- materialized
+-- materialized by job_id
 -- On how many servers did each gang run, and how few would have sufficed?
 -- One row per placed attempt on two GPUs or more.
 --   job_id   identifier of the job

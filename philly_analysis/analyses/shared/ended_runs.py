@@ -5,10 +5,9 @@ import pandas as pd
 
 from philly_analysis.analyses.gang_failures import Exposure
 from philly_analysis.analyses.node_failures import (
-    held_by,
     incidents,
     lost_attempts,
-    lost_relation,
+    lost_servers,
     records_failures,
 )
 from philly_analysis.failures import REASONS
@@ -47,13 +46,17 @@ def ended_attempts(trace: Trace, seen: Exposure) -> pd.DataFrame:
         ended = lost_attempts(trace).assign(tier="hardware", cause="lost server")
     if seen.part != "server":
         return ended.assign(parts=ended["gpus"])
-    held = held_by(trace, _ended_relation(trace)).drop_duplicates(_ATTEMPT)
+    held = _held_servers(trace).drop_duplicates(_ATTEMPT)
     return ended.merge(held[[*_ATTEMPT, "servers"]].rename(columns={"servers": "parts"}))
 
 
-def _ended_relation(trace: Trace) -> str:
-    """Return the relation of the attempts that hardware or infrastructure may have ended."""
-    return "reliability_causes" if "failures" in trace.tables else lost_relation(trace)
+def _held_servers(trace: Trace) -> pd.DataFrame:
+    """Return the servers of attempts that hardware or infrastructure ended: a row for each."""
+    if "failures" not in trace.tables:
+        return lost_servers(trace)
+    ended = trace.answer("reliability_causes").select("job_id, attempt")
+    held: pd.DataFrame = trace.answer("held_servers").join(ended, "job_id, attempt", "semi").df()
+    return held
 
 
 def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -64,7 +67,7 @@ def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]
     """
     if seen.part != "server":
         return ended
-    held = held_by(trace, _ended_relation(trace))
+    held = _held_servers(trace)
     groups = []
     for _, attempts in ended.groupby(by):
         rows = incidents(attempts, held)
