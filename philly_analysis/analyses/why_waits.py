@@ -233,15 +233,14 @@ def _waits(trace: Trace, *, complete: bool) -> tuple[pd.DataFrame, str, list[str
         estimated = method not in ("given", "none") and waits["quota_s"].sum() > 0
         caveat = f"Quotas are estimated ({method} of the GPUs in use by a virtual cluster)."
         return waits, method, [caveat] if estimated else []
-    waits = trace.answer("why_waits_unplaced").df()
-    causes = [c for c in CAUSES if f"{c}_s" in waits]
-    if complete and waits["unknown_s"].sum() == 0 and trace.has_values("jobs.eligible_at"):
-        return waits, "none", ["Without placements, causes are the last reasons that are recorded."]
-    for unit in ("s", "gpu_s"):
-        columns = [f"{c}_{unit}" for c in causes]
-        waits[f"unknown_{unit}"] = waits[columns].sum(axis=1)
-        waits = waits.drop(columns=[c for c in columns if c != f"unknown_{unit}"])
-    return waits, "none", []
+    if complete and trace.has_values("jobs.eligible_at"):
+        waits = trace.answer("why_waits_unplaced").df()
+        if waits["unknown_s"].sum() == 0:
+            stated = "Without placements, causes are the last reasons that are recorded."
+            return waits, "none", [stated]
+    every = trace.answer("daily_waits").order("all").df()
+    unknown = {"wait_s": "unknown_s", "wait_gpu_s": "unknown_gpu_s"}
+    return every.rename(columns=unknown), "none", []
 
 
 def _other_causes(shares: dict[str, Share], main: str, causes: dict[str, Cause]) -> str:

@@ -25,15 +25,7 @@
 --   start_up_gpu_s    start_up_s times the GPUs waited for, in GPU-seconds
 --   unknown_s         seconds that the log does not explain
 --   unknown_gpu_s     unknown_s times the GPUs waited for, in GPU-seconds
-with methods as (
-  select distinct method
-  from vc_quotas
-  union all
-  select 'none' as method
-  where not exists (select 1 from vc_quotas)
-),
-
-seconds as (
+with seconds as (
   select
     c.method,
     q.until_at::date as day,
@@ -75,7 +67,7 @@ select
   coalesce(sum(s.wait_s) filter (where s.cause = 'unknown'), 0) as unknown_s,
   coalesce(sum(s.wait_gpu_s) filter (where s.cause = 'unknown'), 0) as unknown_gpu_s
 from daily_waits as w
-cross join methods
+cross join quota_methods as methods
 left join seconds as s
   on
     methods.method = s.method

@@ -1,3 +1,4 @@
+-- materialized by job_id
 -- In which weeks did each attempt hold its GPUs?
 -- One row per attempt with a known run time and week.
 --   job_id   identifier of the job

@@ -1,3 +1,4 @@
+-- materialized by job_id
 -- How long did each job hold GPUs and wait?
 -- One row per job in gpu_jobs.
 --   job_id        identifier of the job

@@ -1,3 +1,4 @@
+-- materialized by job_id
 -- Which part of each job's placements was on each server?
 -- One row per job and server.
 --   job_id      identifier of the job

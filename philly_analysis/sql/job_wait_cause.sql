@@ -1,20 +1,23 @@
+-- materialized by job_id
 -- For which cause did each job wait longest?
 -- One row per job that waited, by given quotas where they are known.
 --   job_id  identifier of the job
 --   cause   cause of most of the job's waiting time, as in wait_causes; of equal causes, the first
 --           by name
 with best_method as (
-  select coalesce(min(method) filter (where method = 'given'), min(method)) as method
-  from wait_causes
+  select method
+  from quota_methods
+  where best
 ),
 
 parts as not materialized (
   select
-    job_id,
-    cause,
-    wait_s
-  from wait_causes
-  where method = (select method from best_method) and wait_s > 0
+    c.job_id,
+    c.cause,
+    c.wait_s
+  from wait_causes as c
+  semi join best_method using (method)
+  where c.wait_s > 0
 ),
 
 waiting_jobs as (

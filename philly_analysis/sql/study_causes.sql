@@ -1,3 +1,4 @@
+-- materialized by job_id
 -- Was each wait fair-share or fragmentation delay, as the study defines these two?
 -- One row per method of knowing the quota and attempt that started after a trusted wait.
 --   method           how the quota is known, as in wait_causes
@@ -16,15 +17,7 @@
 --                    have
 --   cause            none: the attempt did not wait; unknown: more than half of the wait is
 --                    unknown; otherwise the longest of held, fair_share, fragmentation and start_up
-with methods as (
-  select distinct method
-  from vc_quotas
-  union all
-  select 'none' as method
-  where not exists (select 1 from vc_quotas)
-),
-
-sums as (
+with sums as (
   select
     method,
     job_id,
@@ -56,7 +49,7 @@ parts as (
     coalesce(sums.start_up_s, 0) as start_up_s,
     coalesce(sums.unknown_s, 0) as unknown_s
   from queued_attempts as q
-  cross join methods
+  cross join quota_methods as methods
   left join sums
     on methods.method = sums.method and q.job_id = sums.job_id and q.attempt = sums.attempt
   where q.outcome = 'started'

@@ -100,14 +100,6 @@ pool_causes as (
   left join start_up_limits as l using (method)
 ),
 
-methods as (
-  select distinct method
-  from vc_quotas
-  union all
-  select 'none' as method
-  where not exists (select 1 from vc_quotas)
-),
-
 every_part as (
   select
     method,
@@ -129,7 +121,7 @@ every_part as (
     h.name,
     h.held_s as wait_s
   from held_causes as h
-  cross join methods
+  cross join quota_methods as methods
   union all by name
   -- no server of the pool is known
   select
@@ -140,7 +132,7 @@ every_part as (
     u.name,
     u.wait_s
   from wait_causes_unplaced as u
-  cross join methods
+  cross join quota_methods as methods
   anti join job_requests as r
     on u.job_id = r.job_id
   anti join held_causes as h
