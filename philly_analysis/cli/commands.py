@@ -3,8 +3,6 @@
 The module is long because the options of all commands are declared in one place.
 """
 
-import atexit
-import gc
 import inspect
 import os
 import re
@@ -21,7 +19,7 @@ from philly_analysis.cli.console import Command, Group
 from philly_analysis.cli.printers import FORMS_OF, PRINTERS, Arguments
 from philly_analysis.cli.what_ifs import COMMANDS, DOCUMENTED
 from philly_analysis.errors import OutputError
-from philly_analysis.parallel import cores, processes
+from philly_analysis.parallel import collect_rarely, cores, processes
 from philly_analysis.study import Estimates, Gangs, RunPolicy
 
 if TYPE_CHECKING:
@@ -325,6 +323,5 @@ for _function in api.VERBS:
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(100_000)  # a command is short: the default costs 4 % of a report
-    atexit.register(gc.freeze)  # a search for cycles before the exit takes 0.3 s
+    collect_rarely()
     app()

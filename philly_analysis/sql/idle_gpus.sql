@@ -35,20 +35,35 @@ stretches as (
   cross join span
 ),
 
-parts as (
+spans as (
   select
     *,
-    unnest(
-      generate_series(
-        date_trunc('week', make_timestamp(from_us)),
-        date_trunc('week', make_timestamp(until_us - 1)),
-        interval 7 days
-      )
-    ) as week,
-    -- whole microseconds, so that their sum does not hang on the order
-    least(until_us, epoch_us(week + interval 7 days)) - greatest(from_us, epoch_us(week)) as part_us
+    date_trunc('week', make_timestamp(from_us)) as first_week,
+    date_trunc('week', make_timestamp(until_us - 1)) as last_week
   from stretches
   where from_us < until_us
+),
+
+-- whole microseconds, so that their sum does not hang on the order
+parts as (
+  select
+    first_week as week,
+    whole,
+    used,
+    stranded,
+    until_us - from_us as part_us
+  from spans
+  where first_week = last_week
+  union all
+  -- few stretches are in several weeks
+  select
+    unnest(generate_series(first_week, last_week, interval 7 days)) as week,
+    whole,
+    used,
+    stranded,
+    least(until_us, epoch_us(week + interval 7 days)) - greatest(from_us, epoch_us(week)) as part_us
+  from spans
+  where first_week < last_week
 )
 
 select
