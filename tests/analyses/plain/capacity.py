@@ -186,24 +186,37 @@ def vc_quotas(t: Rows) -> Out:
             yield method, vc, max(next(below), largest)
 
 
+def quota_methods(t: Rows) -> Out:
+    methods = {q.method for q in t.vc_quotas} or {"none"}
+    best = "given" if "given" in methods else min(methods)
+    yield from ((method, method == best) for method in methods)
+
+
+def gpu_levels(t: Rows) -> Out:
+    held = [
+        (2 * us(r.started_at) + 1, 2 * us(r.until_at), r.gpus)
+        for r in t.attempt_runs
+        if r.gpus and lasts(r)
+    ]
+    for moment in {at for start, end, _ in held for at in (start, end)}:
+        yield moment, sum(gpus for start, end, gpus in held if start <= moment < end)
+
+
 def pool_use(t: Rows) -> Out:
     for (pool,), machines in by(t.machine_pools, "pool").items():
         caps = {m.machine_id: m.gpus for m in machines}
         free = dict(caps)
-        spans: list[tuple[Any, ...]] = []
+        states: dict[int, tuple[int, ...]] = {}
         for u in sorted(t.machine_use, key=lambda u: u.moment):
             if u.machine_id in caps:
                 free[u.machine_id] = u.free_after
-                empty = sum(free[m] == n for m, n in caps.items())
-                used, full = (
+                states[2 * (u.moment // 2)] = (
                     sum(caps.values()) - sum(free.values()),
+                    sum(n for m, n in free.items() if n < caps[m]),
+                    sum(free[m] == n for m, n in caps.items()),
                     sum(n == 0 for n in free.values()),
                 )
-                spans = [f for f in spans if f[1] < u.moment // 2]
-                spans.append((pool, u.moment // 2, used, empty, full))
-        ends = [*(f[1] for f in spans[1:]), None]
-        for one, until in zip(spans, ends[: len(spans)], strict=True):
-            yield *one[:2], until, *one[2:]
+        yield from ((pool, moment, *state) for moment, state in states.items())
 
 
 def idle_gpus(t: Rows) -> Out:

@@ -139,13 +139,14 @@ def contending_attempts(t: Rows) -> Out:
     for q in t.queued_attempts:
         if (wait_class := classes.get(q.job_id)) is None:
             continue
-        until = contended = q.until_us - launch_of(t, q.job_id, q.attempt)
+        launch = launch_of(t, q.job_id, q.attempt)
+        until = contended = q.until_us - launch
         if q.cause == "limit":
             begins = [c.moment for c in binding.get((wait_class,), []) if c.moment < 2 * until]
             last = max(begins, default=0) // 2
             contended = last if last > q.eligible_us else None
         yield (q.job_id, q.attempt, requests[wait_class], wait_class, q.eligible_us, until,
-               q.outcome, contended)  # fmt: skip
+               launch, q.outcome, contended)  # fmt: skip
 
 
 def queue_order(t: Rows) -> Out:

@@ -170,6 +170,14 @@ def gang_failures_gpus(t: Rows) -> Out:
         yield gpus, len(rows), total_of(rows, "run_s") / 86_400
 
 
+def lost_servers(t: Rows) -> Out:
+    lost = {(a.job_id, a.attempt) for a in t.lost_attempts}
+    for s in t.held_servers:
+        if (s.job_id, s.attempt) in lost:
+            yield (s.job_id, s.attempt, s.machine_id, s.servers, s.gpus, s.started_at,
+                   s.until_at)  # fmt: skip
+
+
 def days_of_use(rows: list[Row]) -> float:
     """Days during which a server was held by at least one of the attempts."""
     days, reached = 0.0, datetime(1970, 1, 1)
@@ -550,7 +558,8 @@ def daily_waits(t: Rows) -> Out:
         return q.until_at.date(), q.user, q.vc, py.bucket(q.gpus)
 
     for group, some in py.by(t.queued_attempts, key).items():
-        yield (*group, len(some), sum(q.wait_s > 600 for q in some))
+        yield (*group, len(some), sum(q.wait_s > 600 for q in some), total_of(some, "wait_s"),
+               sum(q.wait_s * q.gpus for q in some))  # fmt: skip
 
 
 def why_waits(t: Rows) -> Out:
@@ -748,12 +757,13 @@ def model_use(t: Rows) -> Out:
 def occupancy(t: Rows) -> Out:
     sizes = {pool: rows for (pool,), rows in py.by(t.machine_pools, "pool").items()}
     groups: dict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
-    for u in t.pool_use:
-        since = max(u.from_us, py.us(t.snapshot[0].complete_from))
-        servers, gpus = len(sizes[u.pool]), total_of(sizes[u.pool], "gpus")
-        if u.until_us is not None and u.until_us > since:
-            parts = (100 * u.servers_empty / servers, 100 * u.servers_full / servers)
-            groups[u.pool, gpus, 100 * u.gpus_used // gpus].append((u.until_us - since, *parts))
+    for (pool,), uses in py.by(t.pool_use, "pool").items():
+        servers, gpus = len(sizes[pool]), total_of(sizes[pool], "gpus")
+        for u, later in pairwise(sorted(uses, key=lambda u: u.moment)):
+            held = later.moment // 2 - max(u.moment // 2, py.us(t.snapshot[0].complete_from))
+            if held > 0:
+                parts = (100 * u.servers_empty / servers, 100 * u.servers_full / servers)
+                groups[pool, gpus, 100 * u.gpus_used // gpus].append((held, *parts))
     for key, rows in groups.items():
         held = sum(h for h, _, _ in rows)
         empty = [e for _, e, _ in rows]

@@ -58,15 +58,25 @@ def large_waits(t: Rows) -> Out:
 
 
 def held_servers(t: Rows) -> Out:
-    runs, servers = (
-        py.keyed(t.attempt_runs),
-        Counter((s.job_id, s.attempt) for s in t.placed_servers),
-    )
-    for s in t.placed_servers:
-        r = runs.get((s.job_id, s.attempt))
-        if r and r.flag is None and r.started_at and r.until_at:
-            yield (s.job_id, s.attempt, s.machine_id, servers[s.job_id, s.attempt], r.gpus,
-                   r.started_at, r.until_at)  # fmt: skip
+    runs = py.keyed(t.attempt_runs)
+    counts = Counter((s.job_id, s.attempt) for s in t.placed_servers)
+    held = [
+        (r.started_at, r.until_at, s.job_id, s.attempt, s.machine_id)
+        for s in t.placed_servers
+        if (r := runs.get((s.job_id, s.attempt)))
+        and r.flag is None and r.started_at and r.until_at and r.until_at >= r.started_at
+    ]  # fmt: skip
+    for one in held:
+        start, until, job, attempt, machine = one
+        before = [o for o in held if o < one and o[4] == machine]
+        alike = [o for o in before if counts[o[2:4]] == counts[job, attempt]]
+        first_s, alike_s = (
+            max(0.0, (until - max([start, *(o[1] for o in others)])).total_seconds())
+            for others in (before, alike)
+        )
+        gpus = runs[job, attempt].gpus
+        yield (job, attempt, machine, counts[job, attempt], gpus, start, until, first_s,
+               alike_s)  # fmt: skip
 
 
 def server_runs(t: Rows) -> Out:
