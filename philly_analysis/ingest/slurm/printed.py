@@ -32,6 +32,9 @@ from philly_analysis.ingest.sql import arrow_table, create_table
 _BATCH_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
 
+_INCOMPLETE = "the line is no complete record"
+"""Fault of lines that are split again, while they are."""
+
 _HEADER = re.compile(r"(?P<first>[A-Za-z]\w*)(?P<delimiter>[^\w\s]+|\s)")
 
 
@@ -74,41 +77,69 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
             f"it lacks the {'fields' if missing[1:] else 'field'} {', '.join(missing)}. "
             f"Print it with: {slurm_command()}"
         )
+    place = {name.lower(): i + 1 for i, name in enumerate(header.names)}
     try:
-        lines = pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_lines"], _batches(path))
-        create_table(con, "sacct_lines", lines)
+        _insert_lines(con, header, place, path)
     except duckdb.InvalidInputException as error:
         raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
-    place = {name.lower(): i + 1 for i, name in enumerate(header.names)}
-    count = len(header.names) + header.ends
-    con.execute(
-        "create or replace temp table sacct_split as "
-        "select source_line, line, string_split(line, $delimiter) as f, "
-        f"len(f) = $count and ({_is_record(place, header)}) as complete "
-        "from sacct_lines where source_line > $skipped",
-        {"delimiter": header.delimiter, "count": count, "skipped": header.lines},
-    )
+    first = header.delimiter.join(header.names)
+    incomplete = con.execute(
+        "select source_line, raw from sacct where source_file = $file and fault = $fault "
+        "and raw <> $header order by source_line",
+        {
+            "file": path.name,
+            "fault": _INCOMPLETE,
+            "header": first + (header.delimiter if header.ends else ""),
+        },
+    ).fetchall()
+    con.execute("delete from sacct where fault = $fault", {"fault": _INCOMPLETE})
+    if incomplete:
+        insert_records(
+            con, path, rejoin(Layout(header, _users(con, header, place, path)), incomplete)
+        )
+
+
+def _insert_lines(
+    con: duckdb.DuckDBPyConnection, header: Header, place: dict[str, int], path: Path
+) -> None:
+    """Add the lines of a file to the table ``sacct``; incomplete records have a fault."""
     fields = ", ".join(
         f'{_value(f"f[{place[name]}]")} as "{name}"' for name in READ if name in place
     )
-    con.execute(
-        "insert into sacct by name select $file as source_file, source_line, line as raw, "
-        f"{fields} from sacct_split where complete",
-        {"file": path.name},
+    con.register(
+        "lines", pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_lines"], _batches(path))
     )
-    users = (
-        con.sql(f"select distinct f[{place['user']}] from sacct_split where complete").fetchall()
-        if "user" in place
-        else []
-    )
-    layout = Layout(header, {user for (user,) in users})
-    first = header.delimiter.join(header.names)
-    incomplete = con.execute(
-        "select source_line, line from sacct_split where not complete and line <> $header "
-        "order by source_line",
-        {"header": first + (header.delimiter if header.ends else "")},
+    try:
+        con.execute(
+            "insert into sacct by name select $file as source_file, source_line, line as raw, "
+            f"case when not (len(f) = $count and {_is_record(place, header)}) then $fault end "
+            f"as fault, {fields} "
+            "from (select source_line, line, string_split(line, $delimiter) as f from lines) "
+            "where source_line > $skipped",
+            {
+                "file": path.name,
+                "count": len(header.names) + header.ends,
+                "fault": _INCOMPLETE,
+                "delimiter": header.delimiter,
+                "skipped": header.lines,
+            },
+        )
+    finally:
+        con.unregister("lines")
+
+
+def _users(
+    con: duckdb.DuckDBPyConnection, header: Header, place: dict[str, int], path: Path
+) -> set[str]:
+    """Return the users of the complete records of a file."""
+    if "user" not in place:
+        return set()
+    users = con.execute(
+        f"select distinct string_split(raw, $delimiter)[{place['user']}] from sacct "
+        "where source_file = $file",
+        {"delimiter": header.delimiter, "file": path.name},
     ).fetchall()
-    insert_records(con, path, rejoin(layout, incomplete))
+    return {user for (user,) in users}
 
 
 def insert_records(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]) -> None:
