@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from struct import pack
 
 import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import decode_line, open_bytes, read_line
+from philly_analysis.ingest.raw_file import open_bytes, read_line
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.fields import (
     DELIMITERS,
@@ -29,7 +30,7 @@ from philly_analysis.ingest.slurm.fields import (
 from philly_analysis.ingest.slurm.rejoin import Header, Layout, Record, rejoin
 from philly_analysis.ingest.sql import arrow_table, create_table
 
-_BATCH_BYTES = 16 << 20
+_BLOCK_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
 
 _INCOMPLETE = "the line is no complete record"
@@ -78,10 +79,7 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
             f"Print it with: {slurm_command()}"
         )
     place = {name.lower(): i + 1 for i, name in enumerate(header.names)}
-    try:
-        _insert_lines(con, header, place, path)
-    except duckdb.InvalidInputException as error:
-        raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
+    _insert_lines(con, header, place, path)
     first = header.delimiter.join(header.names)
     incomplete = con.execute(
         "select source_line, raw from sacct where source_file = $file and fault = $fault "
@@ -94,24 +92,32 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
     ).fetchall()
     con.execute("delete from sacct where fault = $fault", {"fault": _INCOMPLETE})
     if incomplete:
-        insert_records(
-            con, path, rejoin(Layout(header, _users(con, header, place, path)), incomplete)
-        )
+        layout = Layout(header, _users(con, header, place, path))
+        insert_records(con, path, rejoin(layout, incomplete))
 
 
 def _insert_lines(
     con: duckdb.DuckDBPyConnection, header: Header, place: dict[str, int], path: Path
 ) -> None:
-    """Add the lines of a file to the table ``sacct``; incomplete records have a fault."""
+    """Add the lines of a file to the table ``sacct``; incomplete records have a fault.
+
+    Raises
+    ------
+    InputError
+        The file is truncated.
+    """
     fields = ", ".join(
         f'{_value(f"f[{place[name]}]")} as "{name}"' for name in READ if name in place
     )
-    con.register(
-        "lines", pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_lines"], _batches(path))
-    )
+    blocks = pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_blocks"], _blocks(path))
+    con.register("blocks", blocks)
     try:
         con.execute(
-            "insert into sacct by name select $file as source_file, source_line, line as raw, "
+            "insert into sacct by name with block_lines as ("
+            "select source_line, string_split(text, chr(10)) as texts from blocks), "
+            "lines as (select source_line + unnest(range(len(texts))) as source_line, "
+            "rtrim(unnest(texts), chr(13)) as line from block_lines) "
+            "select $file as source_file, source_line, line as raw, "
             f"case when not (len(f) = $count and {_is_record(place, header)}) then $fault end "
             f"as fault, {fields} "
             "from (select source_line, line, string_split(line, $delimiter) as f from lines) "
@@ -124,8 +130,10 @@ def _insert_lines(
                 "skipped": header.lines,
             },
         )
+    except duckdb.InvalidInputException as error:
+        raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
     finally:
-        con.unregister("lines")
+        con.unregister("blocks")
 
 
 def _users(
@@ -174,13 +182,19 @@ def _value(text: str) -> str:
     return f"case when trim({text}) not in ({missing}) then trim({text}) end"
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _blocks(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield blocks of whole lines, one per batch, so that each thread of the engine splits one."""
     with open_bytes(path) as file:
-        number = 0
-        while text := file.read(_BATCH_BYTES):
+        number = 1
+        while text := file.read(_BLOCK_BYTES):
             text += b"" if text.endswith(b"\n") else read_line(file, path)
-            lines = text.removesuffix(b"\n").split(b"\n")
-            texts = [decode_line(line) for line in lines]
-            numbers = range(number + 1, number + 1 + len(lines))
-            yield pa.record_batch([numbers, texts], RAW_TABLES["sacct_lines"])
-            number += len(lines)
+            lines = text.decode("utf-8", "replace").removesuffix("\n").encode()
+            # without buffers of our own, pyarrow would import pandas
+            columns = [
+                pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(pack("q", number))]),
+                pa.StringArray.from_buffers(
+                    1, pa.py_buffer(pack("ii", 0, len(lines))), pa.py_buffer(lines)
+                ),
+            ]
+            yield pa.record_batch(columns, RAW_TABLES["sacct_blocks"])
+            number += lines.count(b"\n") + 1
