@@ -157,12 +157,13 @@ def _ingested(trace: "Trace", arguments: Arguments) -> None:
 
 def _read_as(trace: "Trace") -> str:
     """Return what the raw files were taken for: a source, and the map of a table."""
+    from philly_analysis.ingest import reads_of
+
     source = trace.manifest.source
     maps = [i.file for i in trace.manifest.inputs if i.file.endswith(".toml")]
     if maps:
         return f"read as {source}, by the map {Path(maps[0]).name}"
-    [reads] = library.sources().query("source == @source")["reads"]
-    return f"read as {source}: {reads}"
+    return f"read as {source}: {reads_of(source)}"
 
 
 def _contents(trace: "Trace") -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from philly_analysis.ingest.slurm.collect import slurm_collect
     from philly_analysis.ingest.slurm.fields import slurm_command
     from philly_analysis.ingest.source_registry import sources
-    from philly_analysis.ingest.source_texts import in_words, words_of
+    from philly_analysis.ingest.source_texts import in_words, reads_of, words_of
 
 if not TYPE_CHECKING:  # type checkers would accept every name
     __getattr__, __dir__ = lazy_imports(
@@ -25,6 +25,6 @@ if not TYPE_CHECKING:  # type checkers would accept every name
             "slurm.collect": "slurm_collect",
             "slurm.fields": "slurm_command",
             "source_registry": "sources",
-            "source_texts": "in_words words_of",
+            "source_texts": "in_words reads_of words_of",
         },
     )

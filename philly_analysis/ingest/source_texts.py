@@ -14,6 +14,17 @@ def source_texts() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
 
 
+def reads_of(source: str) -> str:
+    """Return what a source reads.
+
+    Examples
+    --------
+    >>> reads_of("slurm")
+    'A Slurm accounting log: sacct as text or JSON, with lists of its servers.'
+    """
+    return str(source_texts()[source]["reads"])
+
+
 def words_of(source: str) -> dict[str, str]:
     """Return the words of a source by the terms of the findings, which they replace in texts.
 

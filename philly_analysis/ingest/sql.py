@@ -1,6 +1,7 @@
 """Compose SQL fragments, and exchange rows with the database."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import duckdb
@@ -62,6 +63,25 @@ def create_table(
     con.register("new_rows", rows)
     con.execute(f"create or replace table {name} as from new_rows")
     con.unregister("new_rows")
+
+
+def create_table_of(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    schema: pa.Schema,
+    rows: Iterable[Sequence[object]] = (),
+) -> None:
+    """Create a table of Python rows, or replace it.
+
+    The engine gets the rows as parameters: to convert Python values, pyarrow imports pandas, which
+    takes half a second.
+    """
+    create_table(con, name, pa.Table.from_batches([], schema))
+    values = ", ".join(f"unnest(${i})" for i in range(1, len(schema) + 1))
+    remaining = iter(rows)
+    while batch := list(islice(remaining, _BATCH_ROWS)):
+        columns = list(map(list, zip(*batch, strict=True)))
+        con.execute(f"insert into {name} select {values}", columns)
 
 
 def insert_rows(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:

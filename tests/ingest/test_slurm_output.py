@@ -11,12 +11,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from philly_analysis import ingest
 from philly_analysis.analyses import overview
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.slurm import accounting_json
+from philly_analysis.ingest.raw_tables import RAW_TABLES
+from philly_analysis.ingest.slurm import accounting_json, printed
+from philly_analysis.ingest.slurm.rejoin import Header
+from philly_analysis.ingest.sql import create_table_of
 from philly_analysis.slurm_text import expand_hosts
 from philly_analysis.trace.manifest import Manifest
 from philly_analysis.trace.trace import Trace
@@ -468,3 +472,33 @@ def test_resources_of_accounting_in_json_are_those_with_a_count() -> None:
     ]
     assert accounting_json._resources(listed) == "cpu=8,gres/gpu:a100=4,mem=500M"
     assert accounting_json._resources([]) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_of_any_bytes_keep_their_numbers_across_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    draw = random.Random(seed)
+    pieces = [
+        b"\n",
+        b"\n",
+        b"\r",
+        b"|",
+        b"1",
+        b"\x00",
+        "€".encode(),
+        b"\xe2\x82",
+        b"\xff",
+        b"\xf0\x9f",
+    ]
+    data = b"".join(draw.choices(pieces, k=400))
+    (file := tmp_path / "sacct.txt").write_bytes(data)
+    monkeypatch.setattr(printed, "_BLOCK_BYTES", 7)
+    header = Header(("JobIDRaw", "State", "Submit"), "|", ends=False, lines=0)
+    with duckdb.connect() as con:
+        create_table_of(con, "sacct", RAW_TABLES["sacct"])
+        printed._insert_lines(con, header, {"jobidraw": 1, "state": 2, "submit": 3}, file)
+        rows = con.sql("select source_line, raw from sacct order by source_line").fetchall()
+    lines = data.removesuffix(b"\n").split(b"\n")
+    texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+    assert rows == list(enumerate(texts, 1))

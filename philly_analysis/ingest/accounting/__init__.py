@@ -18,7 +18,7 @@ from philly_analysis.ingest.accounting.record import Parse, Record
 from philly_analysis.ingest.raw_file import Read, first_lines, kind_error, read_files, text_lines
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import create_table, insert_rows
+from philly_analysis.ingest.sql import create_table_of, insert_rows
 from philly_analysis.ingest.trace_builder import TraceBuilder
 from philly_analysis.trace import DUPLICATES
 
@@ -57,7 +57,7 @@ def prepare(
     """
     con, store = builder.con, builder.store
     for name in ("accounting", "accounting_servers", "accounting_settings"):
-        create_table(con, name, RAW_TABLES[name].empty_table())
+        create_table_of(con, name, RAW_TABLES[name])
     new = store.new_files(_files(raw))
 
     def detect(file: Path) -> Read | None:

@@ -20,7 +20,7 @@ from philly_analysis.ingest.kubernetes.snapshots import (
 from philly_analysis.ingest.raw_file import first_lines, kind_error
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.source import RawFiles, Source
-from philly_analysis.ingest.sql import create_table, insert_rows
+from philly_analysis.ingest.sql import create_table_of, insert_rows
 from philly_analysis.ingest.trace_builder import TraceBuilder
 
 _SNAPSHOTS = "kubernetes_snapshots"
@@ -41,7 +41,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     """
     con, store = builder.con, builder.store
     for name in _TABLES:
-        create_table(con, name, RAW_TABLES[name].empty_table())
+        create_table_of(con, name, RAW_TABLES[name])
     new = store.new_files(_files(raw))
     lists, metrics, refused = _sorted_files(new)
     snapshots = open_snapshots(lists)

@@ -6,7 +6,6 @@ repeated prints, and several forms of output in one folder are read as well. The
 jobs run, adds the GPUs that the jobs hold.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -39,8 +38,7 @@ from philly_analysis.ingest.slurm.touched import merge_touched_records
 from philly_analysis.ingest.slurm.unread import unread_print
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import (
-    arrow_table,
-    create_table,
+    create_table_of,
     insert_rows,
     parquet_rows,
     parquet_scan,
@@ -69,7 +67,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
     con, raw_store = builder.con, builder.store
     new = raw_store.new_files(_files(raw))
     for name in TABLES:
-        create_table(con, name, RAW_TABLES[name].empty_table())
+        create_table_of(con, name, RAW_TABLES[name])
     headers = _stored_headers(con, raw_store)
     refused = read_files(new, partial(_detect, con, headers), partial(_detect_bare, con, headers))
     for table in TABLES:  # none of the rows of a file that could not be read to its end
@@ -89,7 +87,8 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         {"source_file": file.name, "raw": reason, "fault": REFUSED}
         for file, reason in newly_refused.items()
     ]
-    insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
+    if excluded:
+        insert_rows(con, "sacct", pa.Table.from_pylist(excluded, RAW_TABLES["sacct"]))
     touched = not (raw_store.whole or _has_snapshots(con, raw_store))
     if touched:
         fresh, dropped = len(con.table("sacct")), merge_touched_records(con, raw_store)
@@ -103,7 +102,7 @@ def prepare(builder: TraceBuilder, raw: Path) -> RawFiles:
         columns = RAW_TABLES[name].names
         raw_store.merge(con, name, [n for n in columns if n != "snapshot" and "source" not in n])
     layouts = {(h.names, h.delimiter, h.ends) for h in headers}
-    create_table(con, "headers", arrow_table(layouts, RAW_TABLES["headers"]))
+    create_table_of(con, "headers", RAW_TABLES["headers"], layouts)
     raw_store.merge(con, "headers", RAW_TABLES["headers"].names)
     _expand_node_lists(con)
     limits.create_amounts(con)
@@ -152,7 +151,7 @@ def _count_records(
         excluded = len(con.table("sacct").filter("source_line is null")) - refused
         counts.append(raw_store.account("attempts").read - excluded)
     rows = ((count,) for count in counts)
-    create_table(con, "record_counts", arrow_table(rows, RAW_TABLES["record_counts"]))
+    create_table_of(con, "record_counts", RAW_TABLES["record_counts"], rows)
     raw_store.merge(con, "record_counts")
     [(total,)] = con.sql("select sum(records)::bigint from record_counts").fetchall()
     return int(total)
@@ -244,14 +243,8 @@ def _detect_bare(con: duckdb.DuckDBPyConnection, headers: list[Header], file: Pa
 def _expand_node_lists(con: duckdb.DuckDBPyConnection) -> None:
     """Create ``node_lists``: each node of each NodeList."""
     lists = con.sql("select distinct nodelist from sacct where nodelist is not null").fetchall()
-    schema = RAW_TABLES["node_lists"]
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for (text,) in lists:
-            nodes = list(dict.fromkeys(expand_hosts(text)))
-            yield pa.record_batch([[text] * len(nodes), nodes], schema)
-
-    create_table(con, "node_lists", pa.RecordBatchReader.from_batches(schema, batches()))
+    rows = ((text, node) for (text,) in lists for node in dict.fromkeys(expand_hosts(text)))
+    create_table_of(con, "node_lists", RAW_TABLES["node_lists"], rows)
 
 
 SLURM = Source("slurm", Path(__file__).parent, prepare)

@@ -1,58 +1,29 @@
--- materialized
 -- Which GPUs were allocated to each attempt of a Slurm job: how many, which model, which fraction?
--- One row per valid record.
-with requests as (
+-- One row per reading of a record, with the columns of the relation `records`.
+with granted_records as (
   select
-    records.job_id,
-    records.attempt,
-    records.prefix,
-    records.vc,
-    records.node_list,
-    records.started_at,
-    coalesce(allocated.gpus, requested.gpus, 0) as whole_gpus,
-    coalesce(allocated.shards, requested.shards, 0) as shards,
-    allocated.models as allocated_models,
-    requested.models as requested_models,
-    requested.nodes as asked_nodes
+    records.*,
+    coalesce(granted.gpus, requested.gpus, 0) as whole_gpus,
+    coalesce(granted.shards, requested.shards, 0) as shards,
+    requested.nodes as asked_nodes,
+    case when len(requested.models) = 1 then requested.models[1] end as asked_model,
+    lists.nodes,
+    lists.shards_per_gpu,
+    coalesce(
+      case when len(granted.models) = 1 then granted.models[1] end,
+      lists.model,
+      case when len(requested.models) = 1 then requested.models[1] end
+    ) as model
   from records
-  left join resources as allocated
-    on records.allocated = allocated.tres
+  left join resources as granted
+    on records.allocated = granted.tres
   left join resources as requested
     on records.requested = requested.tres
-  where records.reject is null
-),
-
-placed as (
-  select
-    requests.job_id,
-    requests.attempt,
-    count(*) as nodes,
-    case when count(distinct servers.gpu_model) = 1 then any_value(servers.gpu_model) end as model,
-    case
-      when count(distinct servers.shards / servers.gpus_listed) = 1
-        then max(servers.shards / servers.gpus_listed)
-    end as shards_per_gpu
-  from requests
-  inner join node_lists using (node_list)
-  left join servers
-    on requests.prefix = servers.prefix and node_lists.node = servers.node
-  where requests.started_at is not null
-  group by all
-),
-
-modelled as (
-  select
-    a.*,
-    placed.nodes,
-    nullif(placed.shards_per_gpu, 0) as shards_per_gpu,
-    case when len(a.requested_models) = 1 then a.requested_models[1] end as asked_model,
-    coalesce(
-      case when len(a.allocated_models) = 1 then a.allocated_models[1] end,
-      placed.model,
-      case when len(a.requested_models) = 1 then a.requested_models[1] end
-    ) as model
-  from requests as a
-  left join placed using (job_id, attempt)
+  left join server_lists as lists
+    on
+      records.started_at is not null
+      and records.prefix = lists.prefix
+      and records.node_list = lists.node_list
 ),
 
 counted as (
@@ -63,17 +34,11 @@ counted as (
       when shards > 0 and shards_per_gpu > 0 then ceil(shards / shards_per_gpu)::integer
       else 0
     end as gpus
-  from modelled
+  from granted_records
 )
 
 select
-  c.job_id,
-  c.attempt,
-  c.gpus,
-  c.nodes,
-  c.asked_nodes,
-  c.shards,
-  c.asked_model,
+  c.* exclude (whole_gpus, shards_per_gpu, model),
   nullif(case
     when c.whole_gpus > 0 then mig_frac(c.model)
     when c.gpus > 0 then c.shards / (c.gpus * c.shards_per_gpu)

@@ -19,7 +19,7 @@ select
   case
     when r.suspended_s > 0 and r.started_at is not null and r.ended_at is not null then r.elapsed_s
   end as run_s,
-  allocations.gpus,
+  r.gpus,
   case
     when r.state = 'FAILED' and r.never_ran then 'rejected'
     when r.state = 'COMPLETED' then 'completed'
@@ -45,8 +45,6 @@ select
   r.source_line,
   r.raw,
   r.reject
-from records as r
-left join allocations
-  on r.job_id = allocations.job_id and r.attempt = allocations.attempt and r.reject is null
+from allocations as r
 left join users
   on r.ended_by = users.uid and r.cluster is not distinct from users.cluster

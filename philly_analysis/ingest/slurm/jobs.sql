@@ -2,62 +2,83 @@
 -- One row per job number: the request of the number's first record, and the end of the number's
 -- last record. A component of a heterogeneous job has a job number of its own. Without --nodes
 -- a job asks for at least one server. Where a partition gave several, one server is a minimum.
-with last_records as (
+with resubmitted as (
+  select job_id
+  from records
+  where reject is null and attempt > 1
+),
+
+last_records as (
   select
-    r.job_id,
-    max_by(r.state, r.attempt) as state,
-    max_by(r.never_ran, r.attempt) as never_ran,
-    max(a.gpus) as gpus,
-    max_by(a.gpu_frac, a.attempt) as gpu_frac,
-    max_by(a.pool, a.attempt) as pool,
-    max_by(a.nodes, a.attempt)::integer as nodes,
-    max_by(a.asked_nodes, a.attempt) as asked_nodes
-  from records as r
-  inner join allocations as a using (job_id, attempt)
-  where r.reject is null
-  group by r.job_id
+    job_id,
+    max_by(state, attempt) as state,
+    max_by(never_ran, attempt) as never_ran,
+    max(gpus) as gpus,
+    max_by(gpu_frac, attempt) as gpu_frac,
+    max_by(pool, attempt) as pool,
+    max_by(nodes, attempt) as nodes,
+    max_by(asked_nodes, attempt) as asked_nodes
+  from allocations
+  where job_id in (select job_id from resubmitted)
+  group by job_id
+),
+
+numbered_jobs as (
+  select *
+  from allocations
+  where attempt = 1 and job_id not in (select job_id from resubmitted)
+  union all by name
+  select
+    a.* replace (
+      l.state as state,
+      l.never_ran as never_ran,
+      l.gpus as gpus,
+      l.gpu_frac as gpu_frac,
+      l.pool as pool,
+      l.nodes as nodes,
+      l.asked_nodes as asked_nodes
+    )
+  from allocations as a
+  inner join last_records as l using (job_id)
+  where a.attempt = 1
 )
 
 select
-  records.job_id,
-  records.prefix || records.vc as vc,
-  records.user,
-  last_records.gpus,
-  records.submitted_at,
+  j.job_id,
+  j.prefix || j.vc as vc,
+  j.user,
+  j.gpus,
+  j.submitted_at,
   -- jobs on hold or with dependencies become eligible later; a clock may step back
-  if(records.eligible_at < records.submitted_at, records.submitted_at, records.eligible_at)
-    as eligible_at,
+  if(j.eligible_at < j.submitted_at, j.submitted_at, j.eligible_at) as eligible_at,
   case
-    when last_records.state = 'FAILED' and last_records.never_ran then null
-    when last_records.state = 'COMPLETED' then 'Pass'
-    when last_records.state = 'CANCELLED' then 'Killed'
-    when last_records.state in (
+    when j.state = 'FAILED' and j.never_ran then null
+    when j.state = 'COMPLETED' then 'Pass'
+    when j.state = 'CANCELLED' then 'Killed'
+    when j.state in (
       'FAILED', 'TIMEOUT', 'DEADLINE', 'OUT_OF_MEMORY', 'NODE_FAIL', 'BOOT_FAIL'
     ) then 'Failed'
   end as status,
-  records.cpus,
-  records.mem_gb,
-  records.time_limit_s,
-  records.cluster,
-  records.scheduler_id,
-  records.account,
-  records.qos,
-  last_records.pool,
-  allocations.asked_model as gpu_model,
+  j.cpus,
+  j.mem_gb,
+  j.time_limit_s,
+  j.cluster,
+  j.scheduler_id,
+  j.account,
+  j.qos,
+  j.pool,
+  j.asked_model as gpu_model,
   case
-    when last_records.asked_nodes is null then last_records.nodes
-    when last_records.nodes > last_records.asked_nodes then null
-    when last_records.asked_nodes = 1 and minimums.vc is not null then null
-    else last_records.asked_nodes
+    when j.asked_nodes is null then j.nodes
+    when j.nodes > j.asked_nodes then null
+    when j.asked_nodes = 1 and minimums.vc is not null then null
+    else j.asked_nodes
   end as servers,
-  last_records.gpu_frac,
-  records.source_file,
-  records.source_line,
-  records.raw,
+  j.gpu_frac,
+  j.source_file,
+  j.source_line,
+  j.raw,
   null::varchar as reject
-from records
-inner join allocations using (job_id, attempt)
-inner join last_records using (job_id)
+from numbered_jobs as j
 left join minimum_partitions as minimums
-  on records.prefix = minimums.prefix and records.vc = minimums.vc
-where records.reject is null and records.attempt = 1
+  on j.prefix = minimums.prefix and j.vc = minimums.vc

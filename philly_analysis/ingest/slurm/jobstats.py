@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from philly_analysis.ingest.raw_tables import RAW_TABLES
-from philly_analysis.ingest.sql import create_table, insert_rows
+from philly_analysis.ingest.sql import create_table_of, insert_rows
 
 _MOST_BYTES = 8 << 20
 """Limit on an unpacked summary; a larger one is damaged or hostile."""
@@ -24,7 +24,7 @@ Summary = dict[str, Any]
 
 def read_summaries(con: duckdb.DuckDBPyConnection) -> None:
     """Create ``jobstats``: the summaries in the comments of the table ``sacct``."""
-    create_table(con, "jobstats", RAW_TABLES["jobstats"].empty_table())
+    create_table_of(con, "jobstats", RAW_TABLES["jobstats"])
     cursor = con.cursor()
     cursor.execute(
         "select distinct admincomment from sacct where starts_with(admincomment, 'JS1:')"

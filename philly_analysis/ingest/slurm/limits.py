@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from philly_analysis.ingest.raw_file import text_lines
 from philly_analysis.ingest.raw_tables import RAW_TABLES
-from philly_analysis.ingest.sql import arrow_table, create_table, insert_rows
+from philly_analysis.ingest.sql import create_table_of, insert_rows
 from philly_analysis.slurm_text import (
     RUNNING_LIMITS,
     limit_amounts,
@@ -77,4 +77,4 @@ def create_amounts(con: duckdb.DuckDBPyConnection) -> None:
         for setting, value in settings
         for amount in limit_amounts(setting, value)
     ]
-    create_table(con, "setting_amounts", arrow_table(rows, RAW_TABLES["setting_amounts"]))
+    create_table_of(con, "setting_amounts", RAW_TABLES["setting_amounts"], rows)

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from struct import pack
 
 import duckdb
 import pyarrow as pa
 
 from philly_analysis.errors import InputError
-from philly_analysis.ingest.raw_file import decode_line, open_bytes, read_line
+from philly_analysis.ingest.raw_file import open_bytes, read_line
 from philly_analysis.ingest.raw_tables import RAW_TABLES
 from philly_analysis.ingest.slurm.fields import (
     DELIMITERS,
@@ -29,8 +30,11 @@ from philly_analysis.ingest.slurm.fields import (
 from philly_analysis.ingest.slurm.rejoin import Header, Layout, Record, rejoin
 from philly_analysis.ingest.sql import arrow_table, create_table
 
-_BATCH_BYTES = 16 << 20
+_BLOCK_BYTES = 16 << 20
 _BATCH_RECORDS = 20_000
+
+_INCOMPLETE = "the line is no complete record"
+"""Fault of lines that are split again, while they are."""
 
 _HEADER = re.compile(r"(?P<first>[A-Za-z]\w*)(?P<delimiter>[^\w\s]+|\s)")
 
@@ -74,41 +78,76 @@ def read_printed(con: duckdb.DuckDBPyConnection, header: Header, path: Path) -> 
             f"it lacks the {'fields' if missing[1:] else 'field'} {', '.join(missing)}. "
             f"Print it with: {slurm_command()}"
         )
-    try:
-        lines = pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_lines"], _batches(path))
-        create_table(con, "sacct_lines", lines)
-    except duckdb.InvalidInputException as error:
-        raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
     place = {name.lower(): i + 1 for i, name in enumerate(header.names)}
-    count = len(header.names) + header.ends
-    con.execute(
-        "create or replace temp table sacct_split as "
-        "select source_line, line, string_split(line, $delimiter) as f, "
-        f"len(f) = $count and ({_is_record(place, header)}) as complete "
-        "from sacct_lines where source_line > $skipped",
-        {"delimiter": header.delimiter, "count": count, "skipped": header.lines},
-    )
+    _insert_lines(con, header, place, path)
+    first = header.delimiter.join(header.names)
+    incomplete = con.execute(
+        "select source_line, raw from sacct where source_file = $file and fault = $fault "
+        "and raw <> $header order by source_line",
+        {
+            "file": path.name,
+            "fault": _INCOMPLETE,
+            "header": first + (header.delimiter if header.ends else ""),
+        },
+    ).fetchall()
+    con.execute("delete from sacct where fault = $fault", {"fault": _INCOMPLETE})
+    if incomplete:
+        layout = Layout(header, _users(con, header, place, path))
+        insert_records(con, path, rejoin(layout, incomplete))
+
+
+def _insert_lines(
+    con: duckdb.DuckDBPyConnection, header: Header, place: dict[str, int], path: Path
+) -> None:
+    """Add the lines of a file to the table ``sacct``; incomplete records have a fault.
+
+    Raises
+    ------
+    InputError
+        The file is truncated.
+    """
     fields = ", ".join(
         f'{_value(f"f[{place[name]}]")} as "{name}"' for name in READ if name in place
     )
-    con.execute(
-        "insert into sacct by name select $file as source_file, source_line, line as raw, "
-        f"{fields} from sacct_split where complete",
-        {"file": path.name},
-    )
-    users = (
-        con.sql(f"select distinct f[{place['user']}] from sacct_split where complete").fetchall()
-        if "user" in place
-        else []
-    )
-    layout = Layout(header, {user for (user,) in users})
-    first = header.delimiter.join(header.names)
-    incomplete = con.execute(
-        "select source_line, line from sacct_split where not complete and line <> $header "
-        "order by source_line",
-        {"header": first + (header.delimiter if header.ends else "")},
+    blocks = pa.RecordBatchReader.from_batches(RAW_TABLES["sacct_blocks"], _blocks(path))
+    con.register("blocks", blocks)
+    try:
+        con.execute(
+            "insert into sacct by name with block_lines as ("
+            "select source_line, string_split(text, chr(10)) as texts from blocks), "
+            "lines as (select source_line + unnest(range(len(texts))) as source_line, "
+            "rtrim(unnest(texts), chr(13)) as line from block_lines) "
+            "select $file as source_file, source_line, line as raw, "
+            f"case when not (len(f) = $count and {_is_record(place, header)}) then $fault end "
+            f"as fault, {fields} "
+            "from (select source_line, line, string_split(line, $delimiter) as f from lines) "
+            "where source_line > $skipped",
+            {
+                "file": path.name,
+                "count": len(header.names) + header.ends,
+                "fault": _INCOMPLETE,
+                "delimiter": header.delimiter,
+                "skipped": header.lines,
+            },
+        )
+    except duckdb.InvalidInputException as error:
+        raise InputError(f"it was cut off or is not gzip: {str(error).splitlines()[0]}") from None
+    finally:
+        con.unregister("blocks")
+
+
+def _users(
+    con: duckdb.DuckDBPyConnection, header: Header, place: dict[str, int], path: Path
+) -> set[str]:
+    """Return the users of the complete records of a file."""
+    if "user" not in place:
+        return set()
+    users = con.execute(
+        f"select distinct string_split(raw, $delimiter)[{place['user']}] from sacct "
+        "where source_file = $file",
+        {"delimiter": header.delimiter, "file": path.name},
     ).fetchall()
-    insert_records(con, path, rejoin(layout, incomplete))
+    return {user for (user,) in users}
 
 
 def insert_records(con: duckdb.DuckDBPyConnection, path: Path, records: Iterator[Record]) -> None:
@@ -143,13 +182,19 @@ def _value(text: str) -> str:
     return f"case when trim({text}) not in ({missing}) then trim({text}) end"
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _blocks(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield blocks of whole lines, one per batch, so that each thread of the engine splits one."""
     with open_bytes(path) as file:
-        number = 0
-        while text := file.read(_BATCH_BYTES):
+        number = 1
+        while text := file.read(_BLOCK_BYTES):
             text += b"" if text.endswith(b"\n") else read_line(file, path)
-            lines = text.removesuffix(b"\n").split(b"\n")
-            texts = [decode_line(line) for line in lines]
-            numbers = range(number + 1, number + 1 + len(lines))
-            yield pa.record_batch([numbers, texts], RAW_TABLES["sacct_lines"])
-            number += len(lines)
+            lines = text.decode("utf-8", "replace").removesuffix("\n").encode()
+            # without buffers of our own, pyarrow would import pandas
+            columns = [
+                pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(pack("q", number))]),
+                pa.StringArray.from_buffers(
+                    1, pa.py_buffer(pack("ii", 0, len(lines))), pa.py_buffer(lines)
+                ),
+            ]
+            yield pa.record_batch(columns, RAW_TABLES["sacct_blocks"])
+            number += lines.count(b"\n") + 1

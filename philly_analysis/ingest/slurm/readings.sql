@@ -1,7 +1,8 @@
 -- materialized
 -- Readings of Slurm's records with their fields parsed: sacct may print a record several times.
--- One row per record of a file, and per file that has no records.
-with listed as (
+-- One row per record of a file, and per file that has no records. Records are read again for what
+-- other records lack (`not materialized`), since memory would not hold them all.
+with listed as not materialized (
   select *
   from sacct
   union all by name
@@ -9,7 +10,7 @@ with listed as (
   from unlisted_jobs
 ),
 
-typed as (
+typed as not materialized (
   select
     *,
     coalesce(jobid, jobidraw) as shown_id,
@@ -32,9 +33,10 @@ typed as (
   from listed
 ),
 
+-- which fields do some records lack that other records may have?
 lacking as (
   select
-    coalesce(bool_or(cluster is null), false) as clusters,
+    count(cluster) between 1 and count(*) - 1 as clusters,
     coalesce(bool_or(coalesce(bare_id, '') = ''), false) as ids
   from typed
 ),

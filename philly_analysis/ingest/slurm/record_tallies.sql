@@ -23,3 +23,4 @@ select
     count(*) filter (shards > 0 and gpus = 0)
   ]) as records
 from allocations
+where reject is null

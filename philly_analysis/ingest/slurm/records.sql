@@ -3,8 +3,9 @@
 -- One row per reading. A record is one submission of a job number on a cluster. A reading of a
 -- record's end is later than a reading of its run, which is later than a reading of its wait.
 -- Fields that the latest reading lacks come from the other readings.
-with repeated as (
-  select row(cluster, id, submitted_at, reject is null) as submission
+-- Most job numbers have one reading, which needs no comparison.
+with shared_numbers as (
+  select hash(cluster, id) as number
   from readings
   group by all
   having count(*) > 1
@@ -19,7 +20,7 @@ staged as (
       else 2
     end as stage
   from readings
-  where row(cluster, id, submitted_at, reject is null) in (select submission from repeated)
+  where hash(cluster, id) in (select number from shared_numbers)
 ),
 
 ranked as (
@@ -53,12 +54,6 @@ ranked as (
       stage desc, ended_at desc, elapsed_s desc nulls last, source_file desc, source_line desc
     rows between unbounded preceding and unbounded following
   )
-  union all by name
-  select
-    *,
-    1 as reading
-  from readings
-  where row(cluster, id, submitted_at, reject is null) not in (select submission from repeated)
 ),
 
 last_readings as (
@@ -129,6 +124,29 @@ attempts as (
   window lives as (partition by cluster, id, life)
 ),
 
+numbered_readings as (
+  select
+    n.*,
+    attempts.job_id as number,
+    attempts.attempt,
+    attempts.requeued_at
+  from last_readings as n
+  left join attempts
+    on
+      n.reject is null
+      and n.cluster is not distinct from attempts.cluster
+      and n.id = attempts.id
+      and n.submitted_at = attempts.submitted_at
+  union all by name
+  select
+    *,
+    case when reject is null then id end as number,
+    case when reject is null then 1 end as attempt,
+    null::timestamp as requeued_at
+  from readings
+  where hash(cluster, id) not in (select number from shared_numbers)
+),
+
 several as (
   select count(distinct cluster) > 1 as clusters
   from reading_clusters
@@ -142,8 +160,8 @@ select
   n.cluster,
   case when several.clusters then coalesce(n.cluster || ':', '') else '' end as prefix,
   n.id,
-  prefix || attempts.job_id as job_id,
-  attempts.attempt,
+  prefix || n.number as job_id,
+  n.attempt,
   -- brackets list the tasks of an array that still wait
   regexp_replace(coalesce(n.shown_id, n.id), '_\[.*$', '') as scheduler_id,
   n."partition" as vc,
@@ -156,8 +174,8 @@ select
   n.submitted_at,
   n.eligible_at,
   n.started_at,
-  coalesce(n.ended_at > attempts.requeued_at, false) as end_overwritten,
-  if(end_overwritten, greatest(attempts.requeued_at, n.started_at), n.ended_at) as ended_at,
+  coalesce(n.ended_at > n.requeued_at, false) as end_overwritten,
+  if(end_overwritten, greatest(n.requeued_at, n.started_at), n.ended_at) as ended_at,
   n.never_ran,
   n.elapsed_s,
   n.suspended_s,
@@ -171,11 +189,5 @@ select
   n.node_list,
   n.wait_reason,
   n.summary
-from last_readings as n
+from numbered_readings as n
 cross join several
-left join attempts
-  on
-    n.reject is null
-    and n.cluster is not distinct from attempts.cluster
-    and n.id = attempts.id
-    and n.submitted_at = attempts.submitted_at

@@ -5,24 +5,25 @@
 -- the GPUs of a server.
 with granted as (
   select
-    r.prefix,
-    r.job_id,
-    r.attempt,
-    r.allocated,
-    r.source_file,
-    r.source_line,
-    r.node_list,
+    a.prefix,
+    a.job_id,
+    a.attempt,
+    a.started_at,
+    a.ended_at,
+    a.allocated,
+    a.source_file,
+    a.source_line,
+    a.node_list,
     node_lists.node,
     servers.gpu_model,
     servers.gpus_listed,
-    allocations.gpus,
-    allocations.nodes
-  from records as r
-  inner join allocations using (job_id, attempt)
+    a.gpus,
+    a.nodes
+  from allocations as a
   inner join node_lists using (node_list)
   inner join servers
-    on r.prefix = servers.prefix and node_lists.node = servers.node
-  where r.reject is null and r.started_at is not null and allocations.gpus > 0
+    on a.prefix = servers.prefix and node_lists.node = servers.node
+  where a.reject is null and a.started_at is not null and a.gpus > 0
 ),
 
 models as (
@@ -69,6 +70,8 @@ select
   prefix,
   job_id,
   attempt,
+  started_at,
+  ended_at,
   node,
   case
     when of_model % on_nodes = 0 and coalesce(of_model // on_nodes <= gpus_listed, true)

@@ -10,12 +10,14 @@ with ids as (
       regexp_extract(jobidraw, '^[0-9]+$'), regexp_extract(jobid, '^([0-9]+)(?:_\[.*)?$', 1)
     ) as id
   from sacct
+  where id in (select p.id from pending_readings as p)
   union
   -- the array of a task
   select distinct
     cluster,
     regexp_extract(jobid, '^([0-9]+)_', 1) as id
   from sacct
+  where id in (select p.id from pending_readings as p)
 ),
 
 latest as (

@@ -3,19 +3,14 @@
 -- attempts on the same servers.
 with allocated as (
   select
-    shares.job_id,
-    shares.prefix,
-    shares.node,
-    records.started_at,
-    records.ended_at,
-    coalesce(shares.gpus, shares.about_gpus) as gpus,
-    shares.gpus as known_gpus
+    job_id,
+    prefix,
+    node,
+    started_at,
+    ended_at,
+    coalesce(gpus, about_gpus) as gpus,
+    gpus as known_gpus
   from shares
-  inner join records
-    on
-      shares.job_id = records.job_id
-      and shares.attempt = records.attempt
-      and records.reject is null
 ),
 
 held as (
