@@ -6,7 +6,7 @@ fits a model to a half of each list, cuts the other half into windows, and draws
 from the model. Lists start with the first week of regular use: before, a log has the long jobs that
 were running when it began. Drawn jobs that would end after the log's last end are left out, as a
 log of ended jobs leaves them out. Four other methods make windows in the same way: see `methods`.
-The last row has all windows. All lists take some fifteen CPU minutes.
+The last row has all windows. All lists take some ten CPU minutes.
 """
 
 import sys
@@ -31,7 +31,7 @@ DAY_S = 86_400
 MOST_D = 28.0
 WINDOWS = 4
 """Least number of windows in the held-out half of a list."""
-DRAWS = 60
+DRAWS = 150
 SAME = 1.01
 """Largest ratio of equal run times: jobs at one time limit end some seconds after it."""
 TAIL_SHARE, MIN_TAIL = 0.05, 20
