@@ -12,7 +12,14 @@ import sys
 import numpy as np
 import pandas as pd
 
-from data.models.between_period.lists import DEVELOPED_ON, LISTS, SITE, first_seed, in_use, listed
+from data.models.between_period.lists import (
+    DEVELOPED_ON,
+    OF_GPUS,
+    SITE,
+    first_seed,
+    in_use,
+    listed,
+)
 from data.models.between_period.reweighted import DRAWS, USED, Cells
 from data.models.between_period.site_scales import class_jobs
 from philly_analysis.models import ESTIMATED
@@ -28,6 +35,8 @@ from philly_analysis.models.validation import (
 )
 from philly_analysis.models.weekly_jobs import WeeklyJobs
 
+LISTS = (*(name for name in OF_GPUS if name != "philly-attempts"), "philly-multigpu")
+"""Lists of GPU clusters; philly-attempts repeats philly-passed."""
 LENGTHS_D = (7, 14, 28)
 PAIRS = 2
 BLOCKS = ("user blocks", "day blocks")

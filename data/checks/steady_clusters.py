@@ -1,6 +1,6 @@
 """Score predictions of the next four weeks on clusters that stay as they are, or grow.
 
-    python -m data.checks.steady_clusters [CLUSTERS [KINDS]] > docs/measured/steady-clusters.csv
+    python -m data.checks.steady_clusters [CLUSTERS [FIRST_SEED [KIND ...]]] > out.csv
 
 Each cluster has users with run times, gang sizes and sessions of their own. A model is fitted to
 the first four weeks. Months drawn from the model are compared with many next months of the same
@@ -138,22 +138,22 @@ def scores(kind: str, seed: int) -> Iterator[dict[str, object]]:
             "chance": chance[0],
             "load covered": covered[1],
             "load ±": half[1],
+            "median load ±": half[1],
             "chance of load": chance[1],
         }
 
 
 def main() -> None:
-    """Print the mean scores of some clusters of each kind, or of the first kinds."""
-    given = [int(number) for number in sys.argv[1:]]
-    clusters = given[0] if given else 10
-    kinds = given[1] if len(given) > 1 else len(CLUSTERS)
+    """Print mean scores, and median widths, of some clusters of the given or of all kinds."""
+    clusters, first = (*map(int, sys.argv[1:3]), *(10, FIRST_SEED)[len(sys.argv[1:3]) :])
     rows = []
-    for kind in list(CLUSTERS)[:kinds]:
-        for seed in range(FIRST_SEED, FIRST_SEED + clusters):
+    for kind in sys.argv[3:] or CLUSTERS:
+        for seed in range(first, first + clusters):
             rows += list(scores(kind, seed))
             print(kind, seed, file=sys.stderr, flush=True)
-    by = ["cluster", "method"]
-    table = pd.DataFrame(rows).groupby(by, sort=False).mean().map("{:.0%}".format)
+    by_method = pd.DataFrame(rows).groupby(["cluster", "method"], sort=False)
+    median = by_method["median load ±"].median()
+    table = by_method.mean().assign(**{"median load ±": median}).map("{:.0%}".format)
     print(table.to_csv(), end="")
 
 

@@ -45,8 +45,9 @@ class Sources:
     concentration
         Concentration of the Dirichlet process: large if each long job has a source of its own.
     in_log
-        Expected sources of the long jobs of the log. As many sources of a period have a job that is
-        longer than all of the log's with a probability of one half.
+        Expected sources of the long jobs of the log that could have shown a longer job. As many
+        sources of a period have a job that is longer than all of the log's with a probability of
+        one half.
     excess
         Mean relative excess of the first such job over the longest job of the log. The excess is
         exponential, so that the tail beyond the log is not a power law.
@@ -120,6 +121,9 @@ class LongJobs:
         intraclass correlation of indicators. Days of independent jobs have 0.
     excess
         Mean relative gap between the longest run times of sessions: see :func:`_mean_gap`.
+    at_risk
+        Share of jobs submitted early enough to end before the last end of the log if they had run
+        as long as the longest of their gang class. A log has ended jobs only.
     """
 
     n: int
@@ -127,6 +131,7 @@ class LongJobs:
     log_s: float
     daily_correlation: float
     excess: float
+    at_risk: float = 1.0
 
     @classmethod
     def fit(cls, jobs: pd.DataFrame, variation: Variation) -> Self:
@@ -164,12 +169,17 @@ class LongJobs:
         prior = np.exp(-(((GRID - np.log(median)) / sd) ** 2) / 2)
         steady = variation.steady_share.value
         weight *= np.append(steady, (1 - steady) * prior / prior.sum())
+        end_s = at_d * DAY_S + run_s
+        longest_s = np.zeros(gang.max() + 1)
+        np.maximum.at(longest_s, gang, run_s)
+        would_end_s = at_d * DAY_S + longest_s[gang]
         return cls(
             n=int(long.size),
             days=round(days, 3),
-            log_s=round(float(np.max(at_d * DAY_S + run_s) - at_d[0] * DAY_S), 1),
+            log_s=round(float(end_s.max() - at_d[0] * DAY_S), 1),
             daily_correlation=round(float(correlation @ weight / weight.sum()), 4),
             excess=round(_mean_gap(jobs.iloc[long], gang[long], variation), 4),
+            at_risk=round(float((would_end_s <= end_s.max()).mean()), 4),
         )
 
     def sources(self, days: float, variation: Variation) -> Sources:
@@ -188,7 +198,7 @@ class LongJobs:
             concentration = 1 / of_log - 1
             in_log = concentration * float(np.log1p(self.n / concentration))
         concentration = 1 / min(change, MAX_CORRELATION) - 1
-        return Sources(concentration, in_log, self.excess, self.log_s)
+        return Sources(concentration, in_log * self.at_risk, self.excess, self.log_s)
 
 
 def _source_scores(concentration: float, rng: np.random.Generator) -> Floats:

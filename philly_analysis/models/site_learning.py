@@ -26,8 +26,8 @@ MIN_WEEKLY_JOBS = 5
 DRAWS = 200
 GRID = np.linspace(-4, 3, 71)
 """Natural logarithms of scales."""
-STEADY = 0
-"""Place of a steady site's scale: 0.02, next to nothing beside chance."""
+NEAR_STEADY = 0.2
+"""Largest scale of the classes of a steady site: a class then varies by 16 % between periods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ def learn(log: FittedLog, variation: Variation, weekly: WeeklyJobs) -> SiteVaria
         of_jobs = _jobs_likelihood(variation, weekly, jobs_sd)
         of_classes = _class_likelihood(log, variation, weekly)
     jobs_scale = _posterior(variation, variation.jobs_scale, of_jobs, weeks)
-    class_scale = _posterior(variation, variation.class_scale, of_classes, weeks)
+    near_steady = np.flatnonzero(np.log(NEAR_STEADY) >= GRID).size
+    class_scale = _posterior(variation, variation.class_scale, of_classes, weeks, near_steady)
     prior = _posterior(variation, variation.jobs_scale, np.zeros(GRID.size), 1)
     weekly_sd = variation.level_deviation(WEEK_D) * np.interp(
         np.log([np.median(jobs_scale), np.median(prior)]), GRID, jobs_sd
@@ -172,15 +173,18 @@ def _restricted(
 
 
 def _posterior(
-    variation: Variation, median: Estimate, log_likelihood: Floats, weeks: int
+    variation: Variation, median: Estimate, log_likelihood: Floats, weeks: int, steady: int = 1
 ) -> Floats:
-    """Return quantiles of the posterior of a scale."""
+    """Return quantiles of the posterior of a scale.
+
+    A steady site has one of the `steady` smallest scales of `GRID`, each as likely as another.
+    """
     likelihood = np.exp(log_likelihood - log_likelihood.max())
     drift = variation.scale_drift.value / max(weeks, 1)
     drifted = _normal(GRID[:, None] - GRID, drift) @ likelihood
     weight = _normal(GRID - np.log(median.value), variation.scale_sd.value) * drifted
     weight *= 1 - variation.steady_share.value
-    weight[STEADY] += variation.steady_share.value * likelihood[STEADY]
+    weight[:steady] += variation.steady_share.value / steady * likelihood[:steady]
     reached = (np.cumsum(weight) - weight / 2) / weight.sum()
     return np.exp(np.interp(LEVELS, reached, GRID))
 

@@ -71,6 +71,27 @@ def test_records_are_as_frequent_as_among_exchangeable_jobs(sources: int) -> Non
     assert higher.size / 400 == pytest.approx(40 / (40 + sources), abs=0.07)
 
 
+@pytest.mark.parametrize(
+    ("median_d", "sd", "least"), [(0.05, 1.5, 0.5), (0.5, 1.5, 0.62), (2.0, 1.0, 0.62)]
+)
+def test_logs_of_ended_jobs_have_longer_jobs_after_them(
+    median_d: float, sd: float, least: float
+) -> None:
+    """The next period of as many jobs has a longer one in half of the cases if all jobs ended."""
+    rng = np.random.default_rng(6)
+    longer, expected = [], []
+    for repetition in range(400):
+        at = np.sort(rng.uniform(0, 28, 300)) * DAY_S
+        run_s, following = median_d * DAY_S * np.exp(sd * rng.standard_normal((2, 300)))
+        ended = at + run_s <= 28 * DAY_S
+        longer.append(following.max() > run_s[ended].max())
+        if repetition < 5:
+            log = frame(at[ended], run_s[ended], gpus=1, user="a")
+            fitted = replace(LongJobs.fit(log, ESTIMATED), daily_correlation=0.0)
+            expected.append(1 / (1 + fitted.sources(28.0, ESTIMATED).in_log / fitted.n))
+    assert least <= np.mean(expected) < np.mean(longer) + 0.05
+
+
 def test_independent_jobs_each_have_a_source_of_their_own() -> None:
     fitted = LongJobs(500, 28.0, 1e9, 0.0, 0.3)
     sources = fitted.sources(28.0, ESTIMATED)
