@@ -8,7 +8,6 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute
 
 from philly_analysis.atomic import scratch_folder
 from philly_analysis.errors import TraceError, UnknownNameError
@@ -221,7 +220,7 @@ def _without_bad_rows(table: pa.Table, notes: list[str]) -> tuple[pa.Table, tupl
         notes.append(
             f"{len(bad):,} of {table.num_rows:,} rows of the frame are rejected: {listed}."
         )
-        table = table.filter(pa.compute.is_null(reasons["reason"]))
+        table = table.filter(reasons["reason"].is_null())
     if casts:
         kept = duckdb.from_arrow(table).project(f"* replace ({', '.join(casts)})")
         table = kept.to_arrow_table()
