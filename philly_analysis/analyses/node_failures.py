@@ -111,8 +111,17 @@ def lost_attempts(trace: Trace) -> pd.DataFrame:
 
 def lost_servers(trace: Trace) -> pd.DataFrame:
     """Return the servers of attempts that a server failure ended, a row for each."""
-    by_output = "_by_output" if "failures" in trace.tables else ""
-    servers: pd.DataFrame = trace.answer(f"lost_servers{by_output}").df()
+    if "failures" in trace.tables:
+        return held_by(trace, "lost_attempts_by_output")
+    servers: pd.DataFrame = trace.answer("lost_servers").df()
+    return servers
+
+
+def held_by(trace: Trace, relation: str) -> pd.DataFrame:
+    """Return the servers of a relation's attempts: one row per attempt and server."""
+    attempts = trace.answer(relation).select("job_id, attempt")
+    held = trace.answer("held_servers").join(attempts, "job_id, attempt", "semi")
+    servers: pd.DataFrame = held.df()
     return servers
 
 

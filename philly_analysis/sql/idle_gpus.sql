@@ -7,7 +7,7 @@
 --   held_gpu_h      GPU hours allocated to jobs
 --   idle_gpu_h      GPU hours not allocated to jobs
 --   partly_gpu_h    unallocated GPU hours on servers with other GPUs allocated: fragments
-with span as (
+with period as (
   select
     greatest(min(u.moment) // 2, any_value(epoch_us(snapshot.complete_from))) as from_us,
     max(u.moment) // 2 as until_us
@@ -23,16 +23,16 @@ stretches as (
     true as whole,
     0 as used,
     0 as stranded
-  from span
+  from period
   union all
   select
-    greatest(u.moment // 2, span.from_us) as from_us,
+    greatest(u.moment // 2, period.from_us) as from_us,
     lead(u.moment // 2) over (partition by u.pool order by u.moment) as until_us,
     false as whole,
     u.gpus_used,
     u.gpus_stranded
   from pool_use as u
-  cross join span
+  cross join period
 ),
 
 spans as (

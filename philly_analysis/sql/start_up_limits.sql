@@ -13,11 +13,6 @@ with started as (
   where outcome = 'started'
 ),
 
-methods as (
-  select distinct method
-  from wait_parts
-),
-
 open_waits as (
   select
     method,
@@ -34,7 +29,7 @@ open_waits as (
     methods.method,
     0 as room_s
   from started
-  cross join methods
+  cross join quota_methods as methods
   where started.until_us <= started.eligible_us and started.launch_us = 0
 ),
 

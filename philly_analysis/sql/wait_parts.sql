@@ -14,16 +14,8 @@
 --                few CPUs or too little memory
 --   behind_s     seconds with room, in which a job of higher order waited for room
 --   room_s       seconds with room, in which no job of higher order waited for room
-with methods as (
-  select distinct method
-  from vc_quotas
-  union all
-  select 'none' as method
-  where not exists (select 1 from vc_quotas)
-),
-
--- numbered, so that what is sorted by moments need not carry names
-spans as materialized (
+-- spans are numbered, so that what is sorted by moments need not carry names
+with spans as materialized (
   select
     row_number() over () as span,
     *
@@ -218,7 +210,7 @@ parts as (
     null::varchar as cap,
     whole.*
   from whole
-  cross join methods
+  cross join quota_methods as methods
   union all by name
   select
     methods.method,
@@ -234,7 +226,7 @@ parts as (
     unnest([b.behind_us, -b.behind_us]) as behind_us
   from bound as b
   inner join spans as s using (span)
-  inner join methods
+  inner join quota_methods as methods
     on b.method = methods.method or b.method = 'limit'
 ),
 
@@ -286,7 +278,7 @@ launching as (
     0 as no_room_us,
     0 as behind_us
   from launch_parts as l
-  cross join methods
+  cross join quota_methods as methods
   where l.launch_us > 0
 ),
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from philly_analysis.analyses.gang_failures import Exposure
 from philly_analysis.analyses.node_failures import (
+    held_by,
     incidents,
     lost_attempts,
     lost_servers,
@@ -54,9 +55,7 @@ def _held_servers(trace: Trace) -> pd.DataFrame:
     """Return the servers of attempts that hardware or infrastructure ended: a row for each."""
     if "failures" not in trace.tables:
         return lost_servers(trace)
-    ended = trace.answer("reliability_causes").select("job_id, attempt")
-    held: pd.DataFrame = trace.answer("held_servers").join(ended, "job_id, attempt", "semi").df()
-    return held
+    return held_by(trace, "reliability_causes")
 
 
 def failures_of(trace: Trace, seen: Exposure, ended: pd.DataFrame, by: list[str]) -> pd.DataFrame:
