@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from philly_analysis import memory
 from philly_analysis.errors import InputError, TraceError
-from philly_analysis.ingest.failure_output.loading import FailureOutput, fill_failures
+from philly_analysis.ingest.failure_output.records import FailureOutput
 from philly_analysis.ingest.increment import ContextChangedError, can_increment, update_tables
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source import Source
@@ -132,6 +132,8 @@ def _build(
             _check_kept(builder, raw)
             con.execute(f"create view if not exists job_names as {JOB_NAMES}")
             if failures or store.files(FAILURES.name):
+                from philly_analysis.ingest.failure_output.loading import fill_failures
+
                 with step("reading failed output"):
                     fill_failures(builder, failures)
             inputs = tuple(hashed.result() for hashed in digests)

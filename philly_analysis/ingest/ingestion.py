@@ -9,8 +9,7 @@ from pathlib import Path
 from philly_analysis.errors import TraceError
 from philly_analysis.ingest.anonymize import anonymize, load_key
 from philly_analysis.ingest.build import build_trace
-from philly_analysis.ingest.failure_output.loading import FailureOutput
-from philly_analysis.ingest.failure_output.records import PATTERNS
+from philly_analysis.ingest.failure_output.records import PATTERNS, FailureOutput
 from philly_analysis.ingest.raw_file import refuse_lfs_pointers
 from philly_analysis.ingest.raw_store import RawStore
 from philly_analysis.ingest.source_registry import find_source

@@ -8,7 +8,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.failures import mask
 from philly_analysis.trace import Table, escape_glob
 
 RAW_CHARS = 500
@@ -103,6 +102,8 @@ def masked_raw(con: duckdb.DuckDBPyConnection, select: str) -> str:
     schema = pa.schema([("raw", pa.string()), ("replacement", pa.string())])
     any_changed = False
     while batch := texts.fetchmany(_BATCH_ROWS):
+        from philly_analysis.failures import mask
+
         if changed := [(text, masked) for (text,) in batch if (masked := mask(text)) != text]:
             write = insert_rows if any_changed else create_table
             write(con, "masked", arrow_table(changed, schema))

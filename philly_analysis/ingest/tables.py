@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 
-from philly_analysis.ingest.samples.loading import fill_streamed
 from philly_analysis.ingest.source import RawFiles, Source
 from philly_analysis.ingest.sql import (
     create_empty_view,
@@ -46,6 +45,8 @@ def fill_tables(source: Source, raw: RawFiles, builder: TraceBuilder) -> None:
             if table is None:
                 create_relation(builder, name, sql[name])
             elif table.streamed:
+                from philly_analysis.ingest.samples.loading import fill_streamed
+
                 streams = (s for s in source.streams if s.table == name and s.file in raw.csv)
                 files = {s: raw.csv[s.file] for s in streams}
                 cursor = replace(builder, con=builder.con.cursor())

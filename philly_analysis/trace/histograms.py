@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from philly_analysis.trace.sample_reader import (
     MINUTE_US,
@@ -97,8 +96,10 @@ class Slice:
             minutes. For listed relations, a row per (interval, reading): the interval's keys,
             ``since``, ``minutes`` that the reading covers, and ``pct``; no row without a reading.
         """
+        from pyarrow.compute import unique
+
         names = [chunk for s in self.intervals.values() for chunk in s["machine_id"].chunks]
-        machines = pc.unique(pa.chunked_array(names, pa.string()))
+        machines = unique(pa.chunked_array(names, pa.string()))
         readings = Readings.of(self.table, self.files, self.begins, self.ends, machines)
         return {
             name: (_list if name in self.listed else _count)(readings, intervals, machines)
@@ -207,8 +208,10 @@ class _IntervalArrays:
     @classmethod
     def of(cls, intervals: pa.Table, machines: pa.Array) -> Self:
         """Read intervals; servers are numbered by their places in `machines`."""
+        from pyarrow.compute import index_in
+
         return cls(
-            pc.index_in(intervals["machine_id"], machines).to_numpy().astype(np.int64),
+            index_in(intervals["machine_id"], machines).to_numpy().astype(np.int64),
             intervals["place"].to_numpy().astype(np.int64) - 1,
             timestamps_us(intervals["from_at"]),
             timestamps_us(intervals["until_at"]),

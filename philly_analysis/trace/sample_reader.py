@@ -11,7 +11,6 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -188,9 +187,11 @@ def _row_groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list
 
 def _machine_numbers(names: pa.ChunkedArray, machines: pa.Array) -> IntArray:
     """Return the index of each name among the servers; an unknown name has the next free index."""
+    from pyarrow.compute import index_in
+
     numbers = [np.empty(0, np.int64)]
     for chunk in names.chunks:
-        number = pc.index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))
+        number = index_in(chunk.dictionary.cast(pa.string()), machines).fill_null(len(machines))
         numbers.append(number.to_numpy().astype(np.int64)[chunk.indices.to_numpy()])
     return np.concatenate(numbers)
 

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import duckdb
-import polars as pl
-
 from philly_analysis.trace import Trace
 from philly_analysis.workload.job import JobSpec
 from philly_analysis.workload.workload import Workload
+
+_CHOSEN = "job_id in (select unnest($names))"
 
 
 def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
@@ -23,11 +22,12 @@ def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[J
     with Trace(workload.trace) as trace:
         if not trace.has("failures"):
             return specs
-        rows = trace.sql(
-            "select job_id, list(reason order by attempt) as reasons from workload_attempts "
-            "left join failures using (job_id, attempt) group by job_id"
+        reasons: dict[str, list[str | None]] = _by_job(
+            trace,
+            "select job_id, list(reason order by attempt) from workload_attempts "
+            f"left join failures using (job_id, attempt) where {_CHOSEN} group by job_id",
+            specs,
         )
-        reasons: dict[str, list[str | None]] = _of_jobs(rows, specs)
     return [
         replace(
             spec,
@@ -49,20 +49,19 @@ def with_gpu_use(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
     if workload.trace is None:
         return specs
     with Trace(workload.trace) as trace:
-        reported_util = _by_job(trace, "job_use_by_summary", "util_frac", specs)
-        util = reported_util | _by_job(trace, "job_use", "util_frac", specs)
-        mem = _by_job(trace, "job_use_by_summary", "gpu_mem_frac", specs)
+        reported_util = _use(trace, "job_use_by_summary", "util_frac", specs)
+        util = reported_util | _use(trace, "job_use", "util_frac", specs)
+        mem = _use(trace, "job_use_by_summary", "gpu_mem_frac", specs)
     return [replace(s, util_frac=util.get(s.job_id), gpu_mem_frac=mem.get(s.job_id)) for s in specs]
 
 
-def _by_job(trace: Trace, relation: str, column: str, specs: Sequence[JobSpec]) -> dict[str, Any]:
+def _use(trace: Trace, relation: str, column: str, specs: Sequence[JobSpec]) -> dict[str, Any]:
     """Return a column of a relation by job; empty if the trace lacks the relation's tables."""
     if not trace.has(relation):
         return {}
-    return _of_jobs(trace.answer(relation).select("job_id", column), specs)
+    return _by_job(trace, f"select job_id, {column} from {relation} where {_CHOSEN}", specs)
 
 
-def _of_jobs(rows: duckdb.DuckDBPyRelation, specs: Sequence[JobSpec]) -> dict[str, Any]:
-    """Return the second column of rows by the first, for some jobs."""
-    names = pl.Series([spec.job_id for spec in specs], dtype=pl.String)
-    return dict(rows.pl().filter(pl.col("job_id").is_in(names.implode())).iter_rows())
+def _by_job(trace: Trace, sql: str, specs: Sequence[JobSpec]) -> dict[str, Any]:
+    """Return the second column of a query by the first; the query selects by ``$names``."""
+    return dict(trace.sql(sql, names=[spec.job_id for spec in specs]).fetchall())

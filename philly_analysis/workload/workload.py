@@ -60,6 +60,15 @@ def _empty(table: Table) -> pl.DataFrame:
     return frame
 
 
+def _rows_of(trace: Trace, table: Table, names: Sequence[str] | None) -> pl.DataFrame:
+    """Return the rows of a trace's table, of some jobs if names are given."""
+    rows = trace.answer(table.name)
+    if names is not None and "job_id" in table.column_names:
+        chosen = f"select * from {table.name} where job_id in (select unnest($names))"
+        rows = trace.sql(chosen, names=names)
+    return pl.DataFrame(rows.pl())
+
+
 def _completed(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     """Return a frame with all columns of its table and their types; missing columns are null."""
     absent = [c.name for c in table.columns if not c.nullable and c.name not in frame.columns]
@@ -137,13 +146,19 @@ class Workload(Changeable):
         return _unpickled, (self.name, self.frames, others, self._answers, self.redraw)
 
     @classmethod
-    def from_trace(cls, trace: TraceLike) -> Self:
-        """Read the workload of a trace: all its small tables, as recorded."""
+    def from_trace(cls, trace: TraceLike, names: Sequence[str] | None = None) -> Self:
+        """Read the workload of a trace: all its small tables, as recorded.
+
+        Parameters
+        ----------
+        names
+            Identifiers of the jobs to read; None: all jobs.
+        """
         if not isinstance(trace, Trace):
             with Trace(trace) as opened:
-                return cls.from_trace(opened)
+                return cls.from_trace(opened, names)
         frames: dict[str, Any] = {
-            t.name: trace.answer(t.name).pl() if t.name in trace.tables else _empty(t)
+            t.name: _rows_of(trace, t, names) if t.name in trace.tables else _empty(t)
             for t in _TABLES
         }
         return cls(

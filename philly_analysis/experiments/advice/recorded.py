@@ -3,9 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -13,17 +12,67 @@ from philly_analysis.experiments.advice.large_log import Span, earlier_jobs, spa
 from philly_analysis.experiments.advice.scenario import Jobs, LogFacts, Scenario, period_between
 from philly_analysis.simulator import assign_to_pools, is_user_error
 from philly_analysis.simulator.policies import Limit, recorded_limits
+from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import (
+    ESTIMATE,
     JobSpec,
     Machine,
     Workload,
-    demand_of,
-    quotas_of,
     runs_of,
     with_failure_reasons,
     with_gpu_use,
 )
+
+_JOBS = """
+with included as (
+  select
+    jobs.job_id,
+    epoch_us(jobs.submitted_at) as submit_us,
+    epoch_us(jobs.first_started_at) as start_us,
+    epoch_us(job_times.last_ended_at) as end_us
+  from workload_jobs as jobs
+  inner join job_times using (job_id)
+  where jobs.left_out is null
+),
+
+origin as (
+  select min(submit_us) as origin_us from included
+)
+
+select
+  job_id,
+  (submit_us - origin_us) / 1e6 as submit_s,
+  (start_us - submit_us) / 1e6 as wait_s,
+  (end_us - origin_us) / 1e6 as end_s
+from included
+cross join origin
+order by submit_us, job_id
+"""
+"""Times of the jobs of the workload, in the order of submission: see :func:`spans_of`."""
+
+_SPREAD = (
+    "select distinct job_id from attempt_servers where spread and job_id in (select unnest($names))"
+)
+
+_IDLE = """
+with runs as (
+  select
+    job_id,
+    attempt,
+    coalesce(sum(run_s) over (
+      partition by job_id
+      order by attempt rows between unbounded preceding and 1 preceding
+    ), 0) as before_s
+  from workload_attempts
+  where job_id in (select unnest($names))
+)
+
+select job_id, before_s + idle_s, until_s - idle_s, resumed
+from idle_streaks
+inner join runs using (job_id, attempt)
+order by job_id, attempt, idle_s
+"""
 
 
 class Recorded(NamedTuple):
@@ -67,16 +116,15 @@ def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
         Number of jobs above which a log is large. Of a large log only the jobs of the spans are
         built; other jobs are rows of tables.
     """
-    workload = Workload.from_trace(trace)
-    jobs = demand_of(workload).jobs.select("job_id", "submit_s", "wait_s")
-    servers: list[Machine] = [m for m in workload.servers() if m.gpus]
-    quotas, _ = quotas_of(workload, sum(m.gpus for m in servers))
+    with Trace(trace.path, run_policy=RunPolicy.SUM) as summed:
+        jobs = summed.sql(_JOBS).pl()
     begin_s, end_s = period_between(jobs["submit_s"].to_numpy()) if jobs.height else (0.0, 0.0)
-    spans = None
-    if jobs.height > most:
-        spans = spans_of(jobs.join(_ends(workload), "job_id", "left"), int(most))
+    spans = spans_of(jobs, int(most)) if jobs.height > most else None
+    if spans:
         jobs = jobs.filter(pl.col("job_id").is_in(spans.jobs))
-        workload = _only(workload, jobs["job_id"])
+    workload = Workload.from_trace(trace, jobs["job_id"].to_list() if spans else None)
+    servers: list[Machine] = [m for m in workload.servers() if m.gpus]
+    quotas, given = _quotas(trace)
     specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
     pools, _ = assign_to_pools(workload, specs, servers)
     fitting = (
@@ -91,7 +139,7 @@ def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
         _facts_of(trace, workload, specs),
         dict(jobs.filter(pl.col("wait_s") >= 0).select("job_id", "wait_s").iter_rows()),
         end_s - begin_s,
-        len(workload.virtual_clusters) > 0,
+        given,
         tuple(_of_span(scenario, half, starts_s) for half in spans.halves) if spans else (),
         spans.waits_known if spans else 0,
     )
@@ -122,17 +170,6 @@ def _as_runs(spec: JobSpec) -> JobSpec:
     return replace(spec, attempts=runs_of(spec))
 
 
-def _ends(workload: Workload) -> pl.DataFrame:
-    """Return job_id and end_s, on the clock of the jobs; null: not known, or still running."""
-    end_s = (pl.col("ended_at") - pl.lit(workload.origin_at, pl.Datetime("us"))).dt
-    ended = pl.col("ended_at").is_not_null().all()
-    return (
-        workload.frames["attempts"]
-        .group_by("job_id")
-        .agg(pl.when(ended).then((end_s.total_microseconds() / 1e6).max()).alias("end_s"))
-    )
-
-
 def _starts(workload: Workload) -> dict[str, list[float | None]]:
     """Return when each attempt of a job started, on the clock of the jobs."""
     start_s = pl.col("started_at") - pl.lit(workload.origin_at, pl.Datetime("us"))
@@ -147,13 +184,12 @@ def _starts(workload: Workload) -> dict[str, list[float | None]]:
     return dict(rows.iter_rows())
 
 
-def _only(workload: Workload, names: pl.Series) -> Workload:
-    """Return a workload with some of the jobs."""
-    jobs, attempts, placements = (
-        workload.frames[table].filter(pl.col("job_id").is_in(names.implode()))
-        for table in ("jobs", "attempts", "placements")
-    )
-    return replace(workload, jobs=jobs, attempts=attempts, placements=placements)
+def _quotas(trace: Trace) -> tuple[dict[str, int], bool]:
+    """Return the quota of each virtual cluster, and whether the quotas are recorded."""
+    rows = _rows(trace, "vc_quotas", "select method, vc, gpus from vc_quotas order by vc")
+    known = {vc: gpus for method, vc, gpus in rows if method == "given"}
+    estimated = {vc: max(1, gpus) for method, vc, gpus in rows if method == ESTIMATE}
+    return known or estimated, bool(known)
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:
@@ -183,21 +219,12 @@ def _limits(trace: Trace) -> tuple[Limit, ...]:
 
 def _facts_of(trace: Trace, workload: Workload, specs: Jobs) -> LogFacts:
     """Return the idle periods, the spread jobs and the broken runs of the jobs of a workload."""
-    answers = partial(_rows, trace)
-    names = {spec.job_id for spec in specs}
+    names = [spec.job_id for spec in specs]
     idle: dict[str, tuple[tuple[float, float, bool], ...]] = {}
-    for job_id, begun_s, idle_s, resumed in answers(
-        "idle_streaks",
-        "with runs as (select job_id, attempt, coalesce(sum(run_s) over (partition by job_id "
-        "order by attempt rows between unbounded preceding and 1 preceding), 0) as before_s "
-        "from workload_attempts) "
-        "select job_id, before_s + idle_s, until_s - idle_s, resumed from idle_streaks "
-        "inner join runs using (job_id, attempt) order by job_id, attempt, idle_s",
-    ):
-        if job_id in names:
-            idle[job_id] = (*idle.get(job_id, ()), (begun_s, idle_s, resumed))
-    spread = answers("attempt_servers", "select distinct job_id from attempt_servers where spread")
-    spread_jobs = frozenset(job_id for (job_id,) in spread if job_id in names)
+    for job_id, *period in _rows(trace, "idle_streaks", _IDLE, names=names):
+        idle[job_id] = (*idle.get(job_id, ()), tuple(period))
+    spread = _rows(trace, "attempt_servers", _SPREAD, names=names)
+    spread_jobs = frozenset(job_id for (job_id,) in spread)
     return LogFacts(idle, spread_jobs, *_broken(workload, specs))
 
 
@@ -249,6 +276,6 @@ def _broken(workload: Workload, specs: Jobs) -> tuple[dict[str, frozenset[int]],
     return broken, tuple(sorted(worst, key=lambda server: (-len(failed[server]), server)))
 
 
-def _rows(trace: Trace, relation: str, sql: str) -> list[tuple]:  # type: ignore[type-arg]
+def _rows(trace: Trace, relation: str, sql: str, **values: object) -> list[tuple[Any, ...]]:
     """Return rows of a query; none if the trace lacks the relation's tables."""
-    return trace.sql(sql).fetchall() if trace.has(relation) else []
+    return trace.sql(sql, **values).fetchall() if trace.has(relation) else []

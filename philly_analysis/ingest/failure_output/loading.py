@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from philly_analysis.failures import (
 )
 from philly_analysis.ingest.failure_output.kernel_log import Event, read_events
 from philly_analysis.ingest.failure_output.records import (
+    FailureOutput,
     Record,
     Unreadable,
     find_records,
@@ -37,26 +37,6 @@ EXCERPT_CHARS = 2_000
 
 Key = tuple[str, int]
 Row = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FailureOutput:
-    """Output of failed attempts.
-
-    Attributes
-    ----------
-    path
-        Folder or file: files per attempt, JSON lines, kernel logs.
-    patterns
-        Names of output files, see
-        :func:`philly_analysis.ingest.failure_output.records.find_records`.
-    clock
-        Time zone of kernel logs without a zone.
-    """
-
-    path: Path
-    patterns: tuple[str, ...]
-    clock: tzinfo
 
 
 def fill_failures(builder: TraceBuilder, output: FailureOutput | None) -> None:

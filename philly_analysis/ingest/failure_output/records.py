@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,25 @@ PATTERNS = (
 KERNEL_LOG = re.compile(r"(?:kern|dmesg|messages|syslog|journal)", re.IGNORECASE)
 JSON_LINES = (".jsonl", ".ndjson")
 LONGEST_RECORD_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FailureOutput:
+    """Output of failed attempts.
+
+    Attributes
+    ----------
+    path
+        Folder or file: files per attempt, JSON lines, kernel logs.
+    patterns
+        Names of output files: see :func:`find_records`.
+    clock
+        Time zone of kernel logs without a zone.
+    """
+
+    path: Path
+    patterns: tuple[str, ...]
+    clock: tzinfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from philly_analysis.ingest.source import NO_TIME, ParsedRows, Parser, Stream
 
@@ -72,6 +71,8 @@ def _cpu(lines: pa.Table) -> ParsedRows:
 
 def _memory(lines: pa.Table) -> ParsedRows:
     """Parse cluster_mem_util, in kB."""
+    import pyarrow.compute as pc
+
     total, free = (lines[name].chunk(0) for name in ("mem_total", "mem_free"))
     used, installed = (pc.divide(kb, 1048576.0) for kb in (pc.subtract(total, free), total))
     in_range = (_numbers(installed) > 0) & _between(_numbers(used), _numbers(installed))
@@ -102,6 +103,8 @@ def _to_utc_us(pacific: pa.StringArray) -> _Times:
     pa.ArrowInvalid
         A date does not exist.
     """
+    import pyarrow.compute as pc
+
     summer = pc.match_like(pacific, "____-__-__ __:__:__ PDT")
     zoned = pc.or_(summer, pc.match_like(pacific, "____-__-__ __:__:__ PST"))
     texts = pc.if_else(zoned, pc.utf8_slice_codeunits(pacific, 0, 19), None)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from philly_analysis.errors import InputError
@@ -116,6 +115,8 @@ class _Reader:
             yield pa.record_batch([*place, *fields], self.schema)
 
     def _clean(self, field: Field, columns: dict[str, pa.Array], file: Path, n: int) -> pa.Array:
+        import pyarrow.compute as pc
+
         if field.column is None:
             match = re.search(field.file_name, file.name) if field.file_name else None
             return pa.array([match[1] if match else field.value] * n, pa.string())
@@ -154,6 +155,8 @@ class _Reader:
             yield pa.array(numbers, pa.int64()), *texts, columns
 
     def _parquet(self, file: Path) -> "Iterator[_Rows]":
+        import pyarrow.compute as pc
+
         with _parquet_errors(file):
             opened = pq.ParquetFile(file)
             places = self._places(file, opened.schema_arrow.names)
