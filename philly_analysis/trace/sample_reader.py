@@ -89,9 +89,11 @@ class Readings:
         parts = [pa.table({name: pa.nulls(0) for name in wanted})]
         parts += [_read(file, wanted, begins, ends) for file in files]
         rows = pa.concat_tables(parts, promote_options="default")
-        machine = _machine_numbers(rows["machine_id"], machines)
         from_us = timestamps_us(rows["sampled_at"])
-        # small integers, which are sorted by radix; other servers come last
+        outside = (from_us < moment_us(begins)) | (from_us >= moment_us(ends))
+        machine = _machine_numbers(rows["machine_id"], machines)
+        machine[outside] = len(machines)  # to filter rows would copy their lists
+        # small integers, which are sorted by radix; other servers and moments come last
         number = machine.astype(np.min_scalar_type(len(machines)))
         order = np.argsort(number, kind="stable")
         many = np.bincount(number, minlength=len(machines) + 1)[:-1]
@@ -161,17 +163,14 @@ _KEY = ("sampled_at", "machine_id", "seconds")
 
 
 def _read(path: str | Path, columns: Sequence[str], begins: datetime, ends: datetime) -> pa.Table:
-    """Read the columns that a file has of its rows between two moments."""
+    """Read the columns that a file has of the row groups with rows between two moments."""
     try:
         with pq.ParquetFile(path, read_dictionary=["machine_id"]) as file:
             present = [name for name in columns if name in file.schema_arrow.names]
             groups = _row_groups(file.metadata, begins, ends)
-            rows = file.read_row_groups(groups, present, use_threads=False)
+            return file.read_row_groups(groups, present, use_threads=False)
     except pa.ArrowInvalid as error:
         raise TraceError(f"{path} cannot be read: {error}. Ingest the trace again.") from None
-    at = timestamps_us(rows["sampled_at"])
-    inside = (at >= moment_us(begins)) & (at < moment_us(ends))
-    return rows if inside.all() else rows.filter(pa.array(inside))
 
 
 def _row_groups(file: pq.FileMetaData, begins: datetime, ends: datetime) -> list[int]:

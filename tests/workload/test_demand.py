@@ -13,6 +13,7 @@ from philly_analysis import Trace, Workload, analyze, export, simulate
 from philly_analysis.models.observations import Observations
 from philly_analysis.models.validation.distances import Jobs
 from philly_analysis.workload.demand import demand_of
+from tests.support.small_traces import paper_trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,17 @@ def test_every_reader_of_jobs_has_those_of_a_loop(
     assert needs.reasons == exported.left_out == counted.left_out and counted.left_out
     assert page.sentences == exported.account == needs.account()
     assert set(needs.account()) <= set(data.exclusions)
+
+
+def test_some_jobs_of_a_trace_are_read_with_their_attempts_and_placements(tmp_path: Path) -> None:
+    path = paper_trace(tmp_path / "t")
+    whole = Workload.from_trace(path).frames
+    some = whole["jobs"]["job_id"].to_list()[::2]
+    part = Workload.from_trace(path, some).frames
+    for table in ("jobs", "attempts", "placements"):
+        rows = [row for row in whole[table].iter_rows(named=True) if row["job_id"] in some]
+        assert part[table].to_dicts() == rows and len(rows) < whole[table].height
+    assert part["machines"].equals(whole["machines"])
 
 
 @pytest.mark.slow
