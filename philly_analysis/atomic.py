@@ -25,6 +25,8 @@ from philly_analysis.errors import TraceError, file_errors
 
 _RECOVERY_TIMEOUT_S = 1.0
 """How long a reader waits for a writer that is replacing a folder."""
+_TURN_S = 60.0
+"""How long a process waits for another one that computes the same."""
 
 
 @contextmanager
@@ -42,6 +44,26 @@ def exclusive(lock: Path, otherwise: Exception) -> Iterator[None]:
         raise otherwise from None
     with acquired:
         yield
+
+
+@contextmanager
+def in_turn(out: Path) -> Iterator[None]:
+    """Let another process that computes `out` finish before the block runs.
+
+    The wait ends after a minute, and on a disk without locks nobody waits: `out` is equal whoever
+    computes it, so that a second computation costs only time.
+    """
+    path = _sibling(out, "lock", "turn")
+    lock = FileLock(path, timeout=_TURN_S, thread_local=False)
+    with suppress(OSError):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            path.unlink(missing_ok=True)
+            lock.release()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from philly_analysis import atomic
 from philly_analysis.atomic import (
     atomic_write,
     exclusive,
+    in_turn,
     recover,
     remove_stale,
     remove_stale_within,
@@ -196,6 +199,30 @@ def test_a_lock_is_exclusive_until_the_block_ends(tmp_path: Path) -> None:
     with exclusive(lock, busy), pytest.raises(KeyError, match="busy"), exclusive(lock, busy):
         pass
     with exclusive(lock, busy):
+        pass
+
+
+def test_a_turn_begins_when_the_one_before_has_ended(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    ended: list[str] = []
+    with ThreadPoolExecutor(1) as other:
+        with in_turn(out):
+            begun = other.submit(wait_for_turn, out, ended)
+            time.sleep(0.2)
+            ended.append("first")
+        begun.result()
+    assert ended == ["first", "second"]
+    assert list(out.parent.iterdir()) == []
+
+
+def wait_for_turn(out: Path, ended: list[str]) -> None:
+    with in_turn(out):
+        ended.append("second")
+
+
+def test_nobody_waits_for_a_turn_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic, "_TURN_S", 0.1)
+    with in_turn(tmp_path / "out"), in_turn(tmp_path / "out"):
         pass
 
 

@@ -227,9 +227,8 @@ def _advice(waits: pd.DataFrame, wait_s: pd.Series, cause: Cause) -> str:
 def _waits(trace: Trace, *, complete: bool) -> tuple[pd.DataFrame, str, list[str]]:
     """Return waiting seconds by user, gang and cause, the method of quotas, and a caveat."""
     if complete and trace.has("why_waits"):
-        waits = trace.answer("why_waits").df()
-        method = preferred(waits["method"])
-        waits = waits[waits["method"] == method].reset_index(drop=True)
+        method = preferred(name for name, _ in trace.answer("quota_methods").fetchall())
+        waits = trace.answer("why_waits").filter(f"method = '{method}'").df()
         estimated = method not in ("given", "none") and waits["quota_s"].sum() > 0
         caveat = f"Quotas are estimated ({method} of the GPUs in use by a virtual cluster)."
         return waits, method, [caveat] if estimated else []

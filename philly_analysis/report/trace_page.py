@@ -78,7 +78,7 @@ def _findings(
         if sections:
             chapters.append(Chapter(title, sections))
     gaps = [Gap(ANALYSES[name].question, missing) for name, missing in lacks.items() if missing]
-    return chapters, gaps, [result for name, result in results.items() if name not in svgs]
+    return chapters, gaps, [results[name] for name in possible if name not in svgs]
 
 
 def _is_silent(result: Result) -> bool:

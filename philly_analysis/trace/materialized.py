@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from philly_analysis.atomic import atomic_write
+from philly_analysis.atomic import atomic_write, in_turn
 from philly_analysis.errors import TraceError
 from philly_analysis.progress import step
 from philly_analysis.trace.appended import Merger, merged_rows
@@ -81,7 +81,8 @@ class Materializer:
                 self.con.execute(f"create or replace view {relation.name} as {relation.sql}")
             elif not relation.samples:
                 self._materialize([relation])
-        sampled = sorted((r for r in due if r.samples), key=attrgetter("samples"))
+        # all processes take turns in one order
+        sampled = sorted((r for r in due if r.samples), key=attrgetter("samples", "name"))
         for _, same in groupby(sampled, attrgetter("samples")):
             self._materialize(list(same))
 
@@ -156,16 +157,19 @@ class Materializer:
         if parts_valid(existing):
             yield existing, None
             return
-        others = set(existing.parent.glob(f"{relation.name}-*.parquet/")) - {existing}
-        before = max(others, key=_written_at, default=None)
-        if folder.exists() and not parts_valid(folder):  # another process may have written it
+        with in_turn(folder):
+            if parts_valid(folder):  # another process has written it meanwhile
+                yield folder, None
+                return
+            others = set(existing.parent.glob(f"{relation.name}-*.parquet/")) - {existing}
+            before = max(others, key=_written_at, default=None)
             shutil.rmtree(folder, ignore_errors=True)
-        with atomic_write(folder, keep_existing=True) as partial:
-            partial.mkdir()
-            for stale in others - {before}:
-                shutil.rmtree(stale, ignore_errors=True)
-            yield folder, Partition(relation, code, partial, before)
-            write_part_checksums(partial, folder.name)
+            with atomic_write(folder, keep_existing=True) as partial:
+                partial.mkdir()
+                for stale in others - {before}:
+                    shutil.rmtree(stale, ignore_errors=True)
+                yield folder, Partition(relation, code, partial, before)
+                write_part_checksums(partial, folder.name)
 
 
 @cache

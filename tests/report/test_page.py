@@ -259,6 +259,20 @@ def test_a_finding_without_a_row_is_one_line(
     assert line.endswith("The log has no waits: no attempt has a known submission and start.")
 
 
+@pytest.mark.slow
+def test_findings_without_a_row_are_listed_in_the_order_of_their_chapters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("queueing_delay", "queueing_delay_by_group", "calibration")
+    monkeypatch.setattr(trace_page, "CHAPTERS", {"Waiting": tuple(ANALYSES[n] for n in names)})
+    each = trace_page.compute_each
+    monkeypatch.setattr(trace_page, "compute_each", lambda *args: reversed(list(each(*args))))
+    never_started = ATTEMPTS.with_columns(started_at=pl.lit(None, pl.Datetime))
+    path = trace_of(tmp_path / "t", JOBS, never_started)
+    text = report(path, tmp_path / "out").html
+    assert re.findall(r"<li>([^<]*?\?) ", text) == [ANALYSES[n].question for n in names]
+
+
 def test_every_analysis_module_is_in_a_chapter() -> None:
     folder = Path(__file__).parents[2] / "philly_analysis" / "analyses"
     modules = {f.stem for f in folder.glob("*.py")} - {"__init__", "chapters"}

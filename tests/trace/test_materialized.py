@@ -1,10 +1,16 @@
 """Check which files of materialized relations are reused."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+
+import pytest
 
 from philly_analysis.study import RunPolicy
+from philly_analysis.trace.materialized import Materializer
 from philly_analysis.trace.trace import Trace
+from philly_analysis.trace.week_counts import Partition
 from tests.support.command_line import output_of
 from tests.support.small_traces import paper_trace
 
@@ -33,3 +39,27 @@ def test_a_relation_that_depends_on_the_run_policy_is_stored_by_policy(tmp_path:
             with Trace(path, run_policy=policy) as trace:
                 jobs = trace.sql("select run_s from workload_jobs where job_id = 'b'").fetchall()
             assert jobs == [(run_s,)]
+
+
+def test_a_relation_is_computed_once_by_all_that_read_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = paper_trace(tmp_path / "t")
+    written: list[str] = []
+    write, together = Materializer._write, Barrier(3)
+
+    def counted(self: Materializer, samples: str | None, partitions: list[Partition]) -> None:
+        written.extend(partition.relation.name for partition in partitions)
+        write(self, samples, partitions)
+
+    def read(_: int) -> list[tuple[object, ...]]:
+        with Trace(path) as trace:
+            together.wait()
+            return trace.answer("wait_causes").order("all").fetchall()
+
+    monkeypatch.setattr(Materializer, "_write", counted)
+    with ThreadPoolExecutor(3) as readers:
+        first, *others = readers.map(read, range(3))
+    assert first and others == [first, first]
+    assert len(written) == len(set(written)) > 5
+    assert list((path / "derived").glob(".*")) == []
