@@ -30,8 +30,6 @@ from philly_analysis.trace import (
     store_result,
 )
 
-_LONGEST = ("why_waits", "delay_causes")
-"""Findings with most relations before them. They begin first, and after them those of models."""
 _thread = threading.local()
 """Has the trace that a thread of a worker process computed a finding of."""
 
@@ -156,7 +154,7 @@ def compute_each(
     Parameters
     ----------
     meanwhile
-        Called once, when the executor has begun or this process has computed every finding.
+        Called once, before this process computes findings that the executor has not begun.
     """
     cached = {n: result for n in names if (result := load_result(trace, n)) is not None}
     yield from (replace(result, draw=draw) for result in cached.values())
@@ -174,10 +172,10 @@ def compute_each(
     try:
         read_samples(trace, here)
         yield from computed(here)
+        meanwhile()
         for name, future in reversed(begun.items()):
             if future.cancel():
                 yield from computed([name])
-        meanwhile()
         for future in begun.values():
             if not future.cancelled():
                 yield future.result()
@@ -191,10 +189,9 @@ def _compute_apart(
 ) -> dict[str, Future[Result]]:
     """Begin to compute the findings that need no samples."""
     due = [n for n, a in ANALYSES.items() if n in names and a.sample_counts is None]
-    due.sort(key=lambda n: (n not in _LONGEST, -list(ANALYSES).index(n)))
     return {
         name: executor.submit(_compute_here, trace.path, trace.run_policy, trace.manifest, name)
-        for name in due
+        for name in reversed(due)  # models take longest
     }
 
 
