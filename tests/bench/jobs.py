@@ -1,4 +1,4 @@
-"""Measure ingest, report, append, fit and simulation of Slurm logs with many jobs.
+"""Measure ingest, report, append, fit, advice and simulation of Slurm logs with many jobs.
 
 Each step runs as a command of its own. The log is text as `sacct` prints it, of servers whose
 placements never overlap. CPU seconds, wall-clock seconds and peak memory per size go to a table and
@@ -21,7 +21,7 @@ import matplotlib as mpl
 import pandas as pd
 
 SIZES = (100_000, 1_000_000, 5_000_000, 10_000_000)
-STEPS = ("ingest", "report", "append", "report after append", "fit", "simulate")
+STEPS = ("ingest", "report", "append", "report after append", "fit", "advise", "simulate")
 APPENDED_JOBS = 200
 _LOG = Template(Path(__file__).with_name("jobs.sql").read_text("utf-8"))
 
@@ -80,6 +80,7 @@ def bench(folder: Path, jobs: int, steps: frozenset[str]) -> list[JobCost]:
         "append": ("ingest", "slurm", new, trace, "--append"),
         "report after append": ("report", trace, "--out", folder / "reports"),
         "fit": ("fit", trace, folder / "model.json"),
+        "advise": ("advise", trace, "--out", folder / "advice"),
         "simulate": ("simulate", trace, "easy", folder / "replay"),
     }
     return [run(jobs, step, *commands[step]) for step in STEPS if step in steps]
