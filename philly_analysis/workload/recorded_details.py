@@ -8,7 +8,7 @@ from philly_analysis.trace import Trace
 from philly_analysis.workload.job import JobSpec
 from philly_analysis.workload.workload import Workload
 
-_CHOSEN = "job_id in (select unnest($names))"
+_CHOSEN = "job_id in (select unnest($names::varchar[]))"
 
 
 def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:

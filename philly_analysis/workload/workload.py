@@ -64,7 +64,7 @@ def _rows_of(trace: Trace, table: Table, names: Sequence[str] | None) -> pl.Data
     """Return the rows of a trace's table, of some jobs if names are given."""
     rows = trace.answer(table.name)
     if names is not None and "job_id" in table.column_names:
-        chosen = f"select * from {table.name} where job_id in (select unnest($names))"
+        chosen = f"select * from {table.name} where job_id in (select unnest($names::varchar[]))"
         rows = trace.sql(chosen, names=names)
     return pl.DataFrame(rows.pl())
 

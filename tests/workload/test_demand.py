@@ -106,6 +106,7 @@ def test_some_jobs_of_a_trace_are_read_with_their_attempts_and_placements(tmp_pa
         rows = [row for row in whole[table].iter_rows(named=True) if row["job_id"] in some]
         assert part[table].to_dicts() == rows and len(rows) < whole[table].height
     assert part["machines"].equals(whole["machines"])
+    assert Workload.from_trace(path, []).frames["jobs"].height == 0
 
 
 @pytest.mark.slow

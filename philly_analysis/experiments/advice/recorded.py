@@ -51,9 +51,11 @@ order by submit_us, job_id
 """
 """Times of the jobs of the workload, in the order of submission: see :func:`spans_of`."""
 
-_SPREAD = (
-    "select distinct job_id from attempt_servers where spread and job_id in (select unnest($names))"
-)
+_SPREAD = """
+select distinct job_id
+from attempt_servers
+where spread and job_id in (select unnest($names::varchar[]))
+"""
 
 _IDLE = """
 with runs as (
@@ -65,7 +67,7 @@ with runs as (
       order by attempt rows between unbounded preceding and 1 preceding
     ), 0) as before_s
   from workload_attempts
-  where job_id in (select unnest($names))
+  where job_id in (select unnest($names::varchar[]))
 )
 
 select job_id, before_s + idle_s, until_s - idle_s, resumed
