@@ -32,8 +32,8 @@ from philly_analysis.workload.machines import (
     machines_of,
 )
 from philly_analysis.workload.outcomes import CURVES, SCALARS, bounds, measures
-from philly_analysis.workload.quotas import ESTIMATE, quotas_of, use_by_vc
+from philly_analysis.workload.quotas import preferred_quotas, quotas_of, use_by_vc
 from philly_analysis.workload.recorded_details import with_failure_reasons, with_gpu_use
 from philly_analysis.workload.runs import SCHEDULER_ENDS, runs_of
 from philly_analysis.workload.target import ASSUMED_CLUSTER, Cluster, target_cluster
-from philly_analysis.workload.workload import Redraw, Workload
+from philly_analysis.workload.workload import CHOSEN_JOBS, Redraw, Workload

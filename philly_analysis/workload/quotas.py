@@ -21,6 +21,26 @@ def use_by_vc(specs: Iterable[JobSpec]) -> tuple[dict[str, float], dict[str, int
     return gpu_s, largest
 
 
+def preferred_quotas(rows: pl.DataFrame, factor: float = 1.0) -> tuple[dict[str, int], bool]:
+    """Return the quota of each virtual cluster in GPUs, and whether the quotas are given.
+
+    Parameters
+    ----------
+    rows
+        Rows of ``vc_quotas``: given quotas, or estimates.
+    factor
+        What estimates are multiplied by.
+    """
+    rows = rows.sort("vc").select("vc", "gpus", "method")
+    given = {vc: gpus for vc, gpus, method in rows.iter_rows() if method == "given"}
+    estimates = {
+        vc: max(1, int(gpus * factor))
+        for vc, gpus, method in rows.iter_rows()
+        if method == ESTIMATE
+    }
+    return given or estimates, bool(given)
+
+
 def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
     """Return the quota of each virtual cluster in GPUs, and a sentence on their source.
 
@@ -35,11 +55,11 @@ def quotas_of(workload: Workload, capacity: int) -> tuple[dict[str, int], str]:
     if len(workload.virtual_clusters):
         table = workload.virtual_clusters.pl()
         return dict(zip(table["vc"], table["gpus"], strict=True)), "Quotas are the workload's own."
-    estimates = workload.answer("vc_quotas").filter(pl.col("method") == ESTIMATE).sort("vc")
     workload_gpus = int(workload.machines.pl()["gpus"].sum())
     factor = capacity / workload_gpus if workload_gpus else 1.0
+    estimates, _ = preferred_quotas(workload.answer("vc_quotas"), factor)
     return (
-        {vc: max(1, int(gpus * factor)) for _, vc, gpus in estimates.iter_rows()},
+        estimates,
         "Quotas are estimates: the GPUs that each virtual cluster's use did not exceed 99 % of the "
         "time, and its largest gang at least"
         + ("." if factor == 1 else f"; scaled to the cluster at hand by {factor:.3g}."),

@@ -6,9 +6,7 @@ from typing import Any
 
 from philly_analysis.trace import Trace
 from philly_analysis.workload.job import JobSpec
-from philly_analysis.workload.workload import Workload
-
-_CHOSEN = "job_id in (select unnest($names::varchar[]))"
+from philly_analysis.workload.workload import CHOSEN_JOBS, Workload
 
 
 def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[JobSpec]:
@@ -25,7 +23,7 @@ def with_failure_reasons(workload: Workload, specs: Iterable[JobSpec]) -> list[J
         reasons: dict[str, list[str | None]] = _by_job(
             trace,
             "select job_id, list(reason order by attempt) from workload_attempts "
-            f"left join failures using (job_id, attempt) where {_CHOSEN} group by job_id",
+            f"left join failures using (job_id, attempt) where {CHOSEN_JOBS} group by job_id",
             specs,
         )
     return [
@@ -59,7 +57,7 @@ def _use(trace: Trace, relation: str, column: str, specs: Sequence[JobSpec]) -> 
     """Return a column of a relation by job; empty if the trace lacks the relation's tables."""
     if not trace.has(relation):
         return {}
-    return _by_job(trace, f"select job_id, {column} from {relation} where {_CHOSEN}", specs)
+    return _by_job(trace, f"select job_id, {column} from {relation} where {CHOSEN_JOBS}", specs)
 
 
 def _by_job(trace: Trace, sql: str, specs: Sequence[JobSpec]) -> dict[str, Any]:

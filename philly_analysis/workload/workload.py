@@ -47,6 +47,9 @@ if TYPE_CHECKING:
         def __set__(self, workload: object, value: Frame) -> None: ...
 
 
+CHOSEN_JOBS = "job_id in (select unnest($names::varchar[]))"
+"""Condition of a query on the jobs whose identifiers are the value of ``$names``."""
+
 Redraw = Callable[[float, int], "Workload"]
 """Draws a workload again: from an offered load and a number of GPUs."""
 
@@ -64,7 +67,7 @@ def _rows_of(trace: Trace, table: Table, names: Sequence[str] | None) -> pl.Data
     """Return the rows of a trace's table, of some jobs if names are given."""
     rows = trace.answer(table.name)
     if names is not None and "job_id" in table.column_names:
-        chosen = f"select * from {table.name} where job_id in (select unnest($names::varchar[]))"
+        chosen = f"select * from {table.name} where {CHOSEN_JOBS}"
         rows = trace.sql(chosen, names=names)
     return pl.DataFrame(rows.pl())
 

@@ -137,3 +137,17 @@ ODD = {
     "random": random_tables(11),
 }
 """Tables of odd traces."""
+
+
+def shared_by_two_vcs(out: Path, **tables: pl.DataFrame) -> Path:
+    """Return the trace of 12 GPUs that two virtual clusters share, and more tables.
+
+    x has 3 GPUs for 5 minutes of 1,000, 2 for 30 minutes, and else 1; y has a gang of 8.
+    """
+    ends = {"a": 1_000, "b": 30, "c": 5, "d": 1_000}
+    jobs = [
+        (job, "y" if job == "d" else "x", "u", 8 if job == "d" else 1, 0, "Pass") for job in ends
+    ]
+    attempts = [(job, 1, 0, end) for job, end in ends.items()]
+    machines = frame("machines", ("machine_id", "gpus"), [("m0", 4), ("m1", 8)])
+    return trace_of(out, jobs, attempts, machines=machines, **tables)

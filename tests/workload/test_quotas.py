@@ -6,22 +6,12 @@ import polars as pl
 
 from philly_analysis.workload import Workload
 from philly_analysis.workload.quotas import quotas_of
-from tests.support.clusters import frame, trace_of
+from tests.support.clusters import shared_by_two_vcs
 from tests.support.small_traces import paper_trace
 
 
 def test_missing_quotas_are_estimates_scaled_to_the_cluster(tmp_path: Path) -> None:
-    """Of 12 GPUs x has 3 for 5 minutes of 1,000, 2 for 30, and else 1; y a gang of 8."""
-    ends = {"a": 1_000, "b": 30, "c": 5, "d": 1_000}
-    jobs = [
-        (job, "y" if job == "d" else "x", "u", 8 if job == "d" else 1, 0, "Pass") for job in ends
-    ]
-    path = trace_of(
-        tmp_path / "t",
-        jobs,
-        [(job, 1, 0, end) for job, end in ends.items()],
-        machines=frame("machines", ("machine_id", "gpus"), [("m0", 4), ("m1", 8)]),
-    )
+    path = shared_by_two_vcs(tmp_path / "t")
     workload = Workload.from_trace(path)
     for capacity, quotas, end in (
         (12, {"x": 2, "y": 8}, "at least."),

@@ -15,10 +15,11 @@ from philly_analysis.simulator.policies import Limit, recorded_limits
 from philly_analysis.study import RunPolicy
 from philly_analysis.trace import Trace
 from philly_analysis.workload import (
-    ESTIMATE,
+    CHOSEN_JOBS,
     JobSpec,
     Machine,
     Workload,
+    preferred_quotas,
     runs_of,
     with_failure_reasons,
     with_gpu_use,
@@ -51,13 +52,13 @@ order by submit_us, job_id
 """
 """Times of the jobs of the workload, in the order of submission: see :func:`spans_of`."""
 
-_SPREAD = """
+_SPREAD = f"""
 select distinct job_id
 from attempt_servers
-where spread and job_id in (select unnest($names::varchar[]))
+where spread and {CHOSEN_JOBS}
 """
 
-_IDLE = """
+_IDLE = f"""
 with runs as (
   select
     job_id,
@@ -67,7 +68,7 @@ with runs as (
       order by attempt rows between unbounded preceding and 1 preceding
     ), 0) as before_s
   from workload_attempts
-  where job_id in (select unnest($names::varchar[]))
+  where {CHOSEN_JOBS}
 )
 
 select job_id, before_s + idle_s, until_s - idle_s, resumed
@@ -126,7 +127,9 @@ def recorded_scenario(trace: Trace, most: float = inf) -> Recorded:
         jobs = jobs.filter(pl.col("job_id").is_in(spans.jobs))
     workload = Workload.from_trace(trace, jobs["job_id"].to_list() if spans else None)
     servers: list[Machine] = [m for m in workload.servers() if m.gpus]
-    quotas, given = _quotas(trace)
+    quotas, given = dict[str, int](), False
+    if trace.has("vc_quotas"):
+        quotas, given = preferred_quotas(trace.answer("vc_quotas").pl())
     specs = with_gpu_use(workload, with_failure_reasons(workload, workload.specs()))
     pools, _ = assign_to_pools(workload, specs, servers)
     fitting = (
@@ -184,14 +187,6 @@ def _starts(workload: Workload) -> dict[str, list[float | None]]:
         .agg(start_s.dt.total_microseconds() / 1e6)
     )
     return dict(rows.iter_rows())
-
-
-def _quotas(trace: Trace) -> tuple[dict[str, int], bool]:
-    """Return the quota of each virtual cluster, and whether the quotas are recorded."""
-    rows = _rows(trace, "vc_quotas", "select method, vc, gpus from vc_quotas order by vc")
-    known = {vc: gpus for method, vc, gpus in rows if method == "given"}
-    estimated = {vc: max(1, gpus) for method, vc, gpus in rows if method == ESTIMATE}
-    return known or estimated, bool(known)
 
 
 def _limits(trace: Trace) -> tuple[Limit, ...]:
